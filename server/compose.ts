@@ -41,6 +41,7 @@ import { readServedCertificate } from './native/served-certificates.ts';
 import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { type Approvals, createApprovals } from './operations/approvals.ts';
+import { createAwaitCopies } from './operations/await-copies.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
 import { changeKey } from './operations/change-key.ts';
 import { changeTenant, type TenantRules } from './operations/change-tenant.ts';
@@ -519,14 +520,31 @@ export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Confi
 /** Two processes under one id would answer for each other. One that was killed a moment ago is given the time to be gone. */
 const claimNode = async ({ link }: Store, id: string, path: string): Promise<void> => {
   const until = performance.now() + 5_000;
-  while (link !== undefined && !(await link.claim(id))) {
-    if (performance.now() > until)
+  for (;;) {
+    const claim = await link?.claim(id, directoryOf(path));
+    if (claim === undefined || claim.state === 'claimed') return;
+    if (claim.state === 'copy')
       throw new StartError(
         'store',
-        `another server runs as this node: when this data directory is a copy, delete ${path}, and it joins as a node of its own; nothing was changed`,
+        `this data directory is not the one that this node ran in last, and that node may still use keys${Number.isFinite(claim.forMs) ? ` for ${Math.ceil(claim.forMs / 1000)} s` : ''}: ` +
+          `if this is a copy, delete ${path}, and it joins as a node of its own; if it takes the place of the other one, stop that one ` +
+          `${Number.isFinite(claim.forMs) ? 'and start again after this time' : `or run dke node remove, and delete ${path}`}; nothing was changed`,
       );
+    if (performance.now() > until) throw copiedFault(path);
     await setTimeout(200);
   }
+};
+
+const copiedFault = (path: string): StartError =>
+  new StartError(
+    'store',
+    `another server runs as this node: if this data directory is a copy, delete ${path}, and it joins as a node of its own; nothing was changed`,
+  );
+
+/** What tells a data directory from a copy of it: the file of the node's id, as its file system knows it. */
+const directoryOf = (path: string): string => {
+  const { ino, birthtimeMs } = statSync(path);
+  return `${ino} ${Math.floor(birthtimeMs)}`;
 };
 
 /** What a sink's files must be, before anything is started. */
@@ -600,8 +618,14 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         : await openPostgresStore({ postgres: readPostgresql(postgresql), ...surroundings });
     if (postgresql === undefined) chmodSync(databasePath, 0o600);
     undo.push(() => whole.close());
-    const nodeId = readNodeId(join(config.dataDirectory, 'node'), requestId);
-    await claimNode(whole, nodeId, join(config.dataDirectory, 'node'));
+    const nodePath = join(config.dataDirectory, 'node');
+    const nodeId = readNodeId(nodePath, requestId);
+    await claimNode(whole, nodeId, nodePath);
+    for (const standby of (await whole.link?.asynchronousStandbys().catch(() => [])) ?? [])
+      log.warn(
+        'a standby of the database is asynchronous: when it takes over, confirmed changes may be lost (docs/postgresql.md, High availability)',
+        { standby },
+      );
     // A first start that was cut off has a database in which nothing is sealed yet: it is finished here.
     const isEmpty = (await whole.read.keks.list()).length === 0;
     // What follows may take long: somebody is asked for a passphrase, perhaps. Other nodes wait for a first start alone.
@@ -686,10 +710,17 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     let enterQuarantine: (found: Unsound) => void = () => undefined;
     const fleet = createFleet(
       { store: whole, ring, clock, log },
-      { id: nodeId, name: config.node.name, version, contactMs: postgresql?.contactMs ?? 0 },
+      {
+        ...{ id: nodeId, name: config.node.name, version },
+        ...{ contactMs: postgresql?.contactMs ?? 0, directory: directoryOf(nodePath) },
+      },
       {
         removed: () => {
           joinFault = removedFault();
+          onFatal(joinFault);
+        },
+        copied: () => {
+          joinFault = copiedFault(nodePath);
           onFatal(joinFault);
         },
         lost: () => enterQuarantine({ state: 'lost-changes' }),
@@ -752,6 +783,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       {
         ...{ store, core, ring, root, clock, log, archive, exclusion, fleet },
         spread: ownSpread,
+        awaitCopies: createAwaitCopies({ store, root, clock }, postgresql?.replicaLagMs ?? 0),
         missingSnapshots: config.erasure.missingSnapshots,
       },
       { gatherMs: config.erasure.gatherMs, retryMs: 30_000, heldMs: 2_000 },

@@ -150,6 +150,7 @@ const schema = z.strictObject({
       ca: filePath.optional(),
       readers: z.int().min(1).max(100).default(8),
       contact_seconds: z.int().min(0).max(86_400).default(300),
+      replica_lag_seconds: z.int().min(0).max(604_800).default(60),
     })
     .refine(({ type, host }) => type === 'sqlite' || host !== undefined, 'postgresql needs its host')
     .prefault({}),
@@ -456,6 +457,8 @@ export interface Config {
         readonly readers: number;
         /** How long this node goes on using keys without hearing of changes; 0: as long as it takes. */
         readonly contactMs: number;
+        /** How far a copy of the database that the database does not know may lag behind it. */
+        readonly replicaLagMs: number;
       }
     | undefined;
   /** What people call this server among others. */
@@ -540,7 +543,18 @@ export interface Config {
 }
 
 const toPostgresql = (
-  { type, host, port, user, database, password_file, ca, readers, contact_seconds }: Parsed['store'],
+  {
+    type,
+    host,
+    port,
+    user,
+    database,
+    password_file,
+    ca,
+    readers,
+    contact_seconds,
+    replica_lag_seconds,
+  }: Parsed['store'],
   folder: string,
 ): Config['postgresql'] => {
   if (type === 'sqlite' || host === undefined) return undefined;
@@ -555,6 +569,7 @@ const toPostgresql = (
     ca: place(ca),
     readers,
     contactMs: contact_seconds * 1000,
+    replicaLagMs: replica_lag_seconds * 1000,
   };
 };
 

@@ -143,11 +143,11 @@ export const auditKinds = {
   'root.provider-removed': { severity: 'high', activity: 'delete', fields: ['name', 'type'] },
   'root.provider-rewrapped': { severity: 'high', activity: 'update', fields: ['name', 'type'] },
   'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
-  /** The turn waits: `records` do not open, and would never again after it. */
+  /** The run waits: `records` do not open, and never would after it; or for nodes, copies of the database, or missing snapshots. */
   'erasure.held': {
     severity: 'critical',
     activity: 'other',
-    fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'snapshots'],
+    fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'standbys', 'snapshots'],
   },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },

@@ -229,9 +229,9 @@ export const notificationKinds = {
     severities: ['high'],
   },
   'erasure.held': {
-    text: 'a damaged record holds back the erasure of destroyed keys',
-    cure: 'dke status names it: put back a backup made since the last turn, or give the key up',
-    action: 'See which records',
+    text: 'the erasure of destroyed keys is held back: by damaged records, nodes, standbys of the database, or missing snapshots',
+    cure: 'dke status names them: put back a backup made since the last run or give the key up; start or remove the node; bring the standby up to date or drop its slot',
+    action: 'See what it waits for',
     page: '/settings',
     leadDays: [],
     severities: ['critical'],

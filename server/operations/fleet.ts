@@ -5,25 +5,25 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../base/errors.ts';
-import { type Changes, mergeChanges } from '../domain/changes.ts';
+import { within } from '../base/within.ts';
+import type { Changes } from '../domain/changes.ts';
 import { type Duty, duties, type FleetNode, runOf } from '../domain/node.ts';
 import type { Directory } from '../ports/directory.ts';
 import type { Fleet, Unconfirmed } from '../ports/fleet.ts';
-import type { ChangeMark, NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
+import type { NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { FleetMember } from '../ports/xks-directory.ts';
+import { actsForMs, confirmed, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
 import { createHeardNodes } from './heard-nodes.ts';
-import { allDuties, createNodeDuties, type NodeDuties } from './node-duties.ts';
+import { createLoneFleet } from './lone-fleet.ts';
+import { createNodeDuties, type NodeDuties } from './node-duties.ts';
+import { createShownChanges } from './shown-changes.ts';
 
 const beatMs = 1_000;
-/** Who has not been heard of for so long is not waited for. */
-const silentAfterMs = 3_000;
 /** Without a whole beat for so long, this node does not hear of changes: health says so. */
 const deafAfterMs = 5_000;
-/** A removed node without a bound (`contact_seconds = 0`) is named for so long after it was last heard of. */
-const removedNamedMs = 300_000;
-/** How long a change waits for the others. */
-const acknowledgeMs = 2_000;
+/** How long a beat waits until the changes that it has found are shown. The next one goes on with them: a node that reads slowly is behind, not silent. */
+const showMs = 1_000;
 /** Changes that are kept for nodes that are behind; who is further behind reads everything again. */
 const keepChangesMs = 600_000;
 const pruneEveryMs = 60_000;
@@ -34,6 +34,8 @@ export interface FleetSelf {
   readonly version: string;
   /** See NodeRow. */
   readonly contactMs: number;
+  /** See OwnNodeRow. */
+  readonly directory: string;
 }
 
 /** What this server shows to others of its root key. */
@@ -66,6 +68,8 @@ export interface RunningFleet extends Fleet {
 export interface FleetHooks {
   /** An operator has removed this node. */
   removed(): void;
+  /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
+  copied(): void;
   /** Changes that this node has heard of are not in the database any more. Until `resume` it uses no keys and has no duties. */
   lost(): void;
   /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
@@ -80,111 +84,14 @@ export interface FleetHooks {
   took(duty: Duty): void;
 }
 
-const confirmed: Unconfirmed = { pendingNodes: [], pendingUntil: null };
-
-type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
-
-/** Reads again what was changed, and shows it. */
-const take = async (
-  store: FleetPorts['store'],
-  ring: FleetPorts['ring'],
-  directory: Directory,
-  changes: Changes,
-): Promise<void> => {
-  directory.forget(changes);
-  if (changes.keks === true || changes.everything === true) await ring.refresh(store.read);
-  if (changes.everything === true) await directory.reload();
-  else await directory.renew(changes);
-};
-
-/** A server with a store of its own. */
-const createLoneFleet = (
-  { store, ring, clock }: FleetPorts,
-  self: FleetSelf,
-  hooks: Pick<FleetHooks, 'destroyed'>,
-): RunningFleet => {
-  let draining = false;
-  let root: RootFace | undefined;
-  let inner: Directory | undefined;
-  const startedAt = clock.now();
-  return {
-    id: self.id,
-    name: self.name,
-    holds: () => true,
-    perform: allDuties.perform,
-    duties: allDuties,
-    size: () => 1,
-    nodes: async () => [
-      {
-        id: self.id,
-        name: self.name,
-        version: self.version,
-        state: draining ? 'draining' : 'active',
-        startedAt,
-        heartbeatAt: clock.now(),
-        behind: 0,
-        rootEpoch: root?.rootEpoch ?? 1,
-        holdsOldRoot: false,
-        usesKeysUntil: null,
-        duties,
-        self: true,
-      },
-    ],
-    draining: () => draining,
-    inContact: () => true,
-    look: async () => {
-      draining = (await store.read.nodes.get(self.id))?.state === 'draining';
-    },
-    run: () => runOf({ id: self.id, startedAt }),
-    hears: () => true,
-    settle: () => undefined,
-    observe: async (work) => ({ value: await work(), pendingNodes: [], pendingUntil: null }),
-    confirm: () => undefined,
-    others: () => Promise.resolve([]),
-    over: (directory) => {
-      inner = directory;
-      return directory;
-    },
-    join: async (face) => {
-      await inner?.load();
-      root = face;
-      const row = {
-        ...self,
-        ...face,
-        epoch: 0,
-        clockAheadMs: 0,
-        startedAt,
-        heartbeatAt: startedAt,
-        state: 'active',
-      } as const;
-      await store.write((tx) => tx.nodes.put(row));
-    },
-    resume: async () => {
-      await ring.refresh(store.read);
-      await inner?.reload();
-    },
-    show: async (changes) => {
-      if (inner === undefined) return;
-      await take(store, ring, inner, changes);
-      if (changes.destroyed === true) hooks.destroyed();
-    },
-    stop: async () => undefined,
-  };
-};
+export type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
 
 export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHooks): RunningFleet => {
-  const { store, ring, clock, log } = ports;
+  const { store, clock, log } = ports;
   if (store.link === undefined) return createLoneFleet(ports, self, hooks);
   const link: NodeLink = store.link;
 
   let inner: Directory | undefined;
-  /** The last change that is shown here. */
-  let applied: ChangeMark = { epoch: 0, history: '' };
-  /** It is not in the database any more. */
-  let lost = false;
-  /** What others said that they show. */
-  const shown = new Map<string, number>();
-  const waiters = new Set<() => void>();
   let seen: readonly SeenNode[] = [];
   let draining = false;
   let stopped = false;
@@ -198,20 +105,33 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   let settling: Promise<void> | undefined;
   /** When the last beat began that brought everything up to date. Both clocks: one may have stood still. */
   let contact = { monotonic: clock.monotonic(), wall: clock.now() };
-  /** What a request under `observe` has to wait for. `unheard`: this node could not ask for it. */
+  /** What a request under `observe` has to wait for. `unheard`: this node could not ask for it. `doubt`: its change may be lost. */
   interface Watch {
     epoch: number | undefined;
     unheard: boolean;
+    doubt: ServiceError | undefined;
   }
   const watching = new AsyncLocalStorage<Watch>();
   const heardNodes = createHeardNodes(link, clock);
   const ownDuties = createNodeDuties(link, { clock, log }, self.id);
+  const acknowledgement = createAcknowledgement(heardNodes, { clock, log }, self.id);
+  const changes = createShownChanges(ports, link, {
+    head: async () => (await link.beat({ id: self.id, epoch: 0 }, clock.now())).last,
+    shown: async (epoch) => {
+      if (joined) await link.tellApplied(self.id, epoch);
+    },
+    destroyed: () => hooks.destroyed(),
+    lost: async () => {
+      hooks.lost();
+      await ownDuties.giveUpAll();
+    },
+  });
 
   const silence = (): number => Math.max(clock.monotonic() - contact.monotonic, clock.now() - contact.wall);
-  const inContact = (): boolean => !lost && (self.contactMs === 0 || silence() < self.contactMs);
+  const inContact = (): boolean => !changes.isLost() && (self.contactMs === 0 || silence() < self.contactMs);
   const requireContact = (): void => {
     if (inContact()) return;
-    if (lost)
+    if (changes.isLost())
       throw new ServiceError(
         'unavailable',
         'changes that were confirmed are missing in the database: this node uses no keys',
@@ -224,72 +144,12 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     });
   };
 
-  /** The database has gone back, as after a failover to a standby that lagged behind. */
-  const loseTrack = async (): Promise<void> => {
-    if (lost) return;
-    lost = true;
-    log.error('changes that this node has heard of are missing in the database', { ...applied });
-    hooks.lost();
-    await ownDuties.giveUpAll();
-  };
-
-  let catching: Promise<void> | undefined;
-  const readChanges = async (): Promise<void> => {
-    // Not before the first load: what is heard until then is part of it.
-    if (inner === undefined || applied.epoch === 0 || lost) return;
-    for (;;) {
-      const found = await link.changesSince(applied);
-      if (found === 'lost') {
-        await loseTrack();
-        return;
-      }
-      if (found === 'pruned') {
-        log.warn('changes were pruned before this node had read them: everything is read again');
-        const { last } = await link.beat({ id: self.id, epoch: applied.epoch }, clock.now());
-        await ring.refresh(store.read);
-        await inner.reload();
-        applied = last;
-      } else {
-        if (found.changes.length === 0) return;
-        const changes = mergeChanges(found.changes);
-        await take(store, ring, inner, changes);
-        applied = found.last;
-        if (changes.destroyed === true) hooks.destroyed();
-      }
-      if (joined) await link.tellApplied(self.id, applied.epoch);
-    }
-  };
-  /** Shows everything that is committed when it is called. */
-  const catchUp = async (): Promise<void> => {
-    // One that is under way may have read before the commit: it is waited for, then looked once more.
-    await catching?.catch(() => undefined);
-    catching ??= readChanges().finally(() => {
-      catching = undefined;
-    });
-    await catching;
-  };
-  /**
-   * Shows everything that is committed when it is called; answers the number of the last change. Also one that seems to be shown is looked up: after a
-   * failover another one may have had its number.
-   */
-  const reach = async (): Promise<number> => {
-    const epoch = store.epoch();
-    do await catchUp();
-    while (!lost && applied.epoch < epoch);
-    if (lost)
-      throw new ServiceError(
-        'unavailable',
-        'changes that were confirmed are missing in the database: this one may be made',
-        {
-          hint: 'dke quarantine show tells what to do',
-          reason: 'unconfirmed',
-        },
-      );
-    return applied.epoch;
-  };
+  const isDoubt = (error: unknown): error is ServiceError =>
+    error instanceof ServiceError && error.reason === 'unconfirmed';
   /** The change is made; this node cannot ask who shows it. */
-  const unconfirmed = (cause: unknown): ServiceError =>
-    new ServiceError(
+  const unconfirmed = (cause: unknown): ServiceError => {
+    if (isDoubt(cause)) return cause;
+    return new ServiceError(
       'unavailable',
       'the change is made, but not confirmed: this node does not reach the other nodes, which may act on the old state',
       {
@@ -298,49 +158,16 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
         cause,
       },
     );
+  };
+  const reach = (): Promise<number> =>
+    changes.reach().catch((error: unknown) => {
+      throw unconfirmed(error);
+    });
   const askOthers = (epoch: number): Promise<Unconfirmed> =>
-    waitForOthers(epoch).catch((error: unknown) => {
+    acknowledgement.wait(epoch).catch((error: unknown) => {
       throw unconfirmed(error);
     });
 
-  /** How long the node may still act on what it has in memory, from now on; undefined: not any more, or it hears of changes; null: no limit. */
-  const actsForMs = ({ state, contactMs, silentMs }: SeenNode): number | null | undefined => {
-    if (state === 'stopped') return undefined;
-    const bound = contactMs === 0 && state === 'removed' ? removedNamedMs : contactMs;
-    if (bound === 0) return null;
-    return silentMs < bound ? bound - silentMs : undefined;
-  };
-  /** Who may act on what was before this change. */
-  const waitForOthers = async (epoch: number): Promise<Unconfirmed> => {
-    const until = clock.monotonic() + acknowledgeMs;
-    const isBehind = (node: SeenNode): boolean => Math.max(node.epoch, shown.get(node.id) ?? 0) < epoch;
-    const mayAct = async (): Promise<readonly SeenNode[]> =>
-      (await heardNodes()).filter((node) => node.id !== self.id && actsForMs(node) !== undefined && isBehind(node));
-    const behind = await mayAct();
-    const hearing = behind.filter(({ silentMs }) => silentMs < silentAfterMs);
-    while (hearing.some(isBehind)) {
-      const left = until - clock.monotonic();
-      if (left <= 0) break;
-      await new Promise<void>((resolve) => {
-        const end = (): void => {
-          clearTimeout(late);
-          waiters.delete(end);
-          resolve();
-        };
-        const late = setTimeout(end, left);
-        waiters.add(end);
-      });
-    }
-    if (!behind.some(isBehind)) return confirmed;
-    // Once more: one that has ended meanwhile is behind nothing.
-    const pending = await mayAct();
-    if (pending.length === 0) return confirmed;
-    const pendingNodes = pending.map(({ name }) => name).sort();
-    const moments = pending.map(actsForMs).filter((ms) => ms !== undefined);
-    const pendingUntil = moments.includes(null) ? null : clock.now() + Math.max(...moments.map(Number));
-    log.warn('a change is not yet shown by every node', { epoch, pending: pendingNodes, until: pendingUntil });
-    return { pendingNodes, pendingUntil };
-  };
   const tend = async (turn: RootTurn | undefined): Promise<void> => {
     const tendsSnapshots = await hooks.mayTendSnapshots();
     const leads = tendsSnapshots && (await hooks.mayLead(turn));
@@ -354,14 +181,19 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   const beat = async (): Promise<void> => {
     const began = { monotonic: clock.monotonic(), wall: clock.now() };
     // Others wait for a node that has lost track, until it has read everything again.
-    const { state, last, turn } = await link.beat({ id: self.id, epoch: lost ? 0 : applied.epoch }, clock.now());
+    const { state, last, turn } = await link.beat(
+      { id: self.id, epoch: changes.isLost() ? 0 : changes.last().epoch },
+      clock.now(),
+    );
     if (state === undefined || state === 'removed') {
       hooks.removed();
       return;
     }
     draining = state === 'draining';
-    if (last.epoch !== applied.epoch || last.history !== applied.history) await catchUp();
-    if (lost) return;
+    const isShown = last.epoch === changes.last().epoch && last.history === changes.last().history;
+    // Under a steady stream of changes reading does not end; that everything up to this beat is shown is enough.
+    if (!isShown && !(await within(showMs, changes.catchUp())) && changes.last().epoch < last.epoch) return;
+    if (changes.isLost()) return;
     contact = began;
     if (away) log.info('this node hears of changes again');
     away = false;
@@ -393,23 +225,20 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
 
   link.listen({
     changed: () => {
-      catchUp().catch(() => undefined);
+      changes.catchUp().catch(() => undefined);
     },
-    applied: (id, epoch) => {
-      shown.set(id, Math.max(epoch, shown.get(id) ?? 0));
-      for (const wake of [...waiters]) wake();
-    },
+    applied: acknowledgement.heard,
     turned: () => {
       if (!stopped && joined) void beatNow();
     },
     lost: () => {
-      // The next database may be another one, in which these numbers are of other changes.
-      shown.clear();
+      acknowledgement.forget();
       if (stopped || !joined) return;
       // Health says so at once; the beat makes the link again, or tells why not.
       linked = false;
       void beatNow();
     },
+    copied: () => hooks.copied(),
   });
 
   const size = (): number =>
@@ -426,7 +255,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       state: isSilent ? 'silent' : node.state,
       startedAt: node.startedAt,
       heartbeatAt: node.heartbeatAt,
-      behind: Math.max(0, applied.epoch - Math.max(node.epoch, shown.get(node.id) ?? 0)),
+      behind: Math.max(0, changes.last().epoch - acknowledgement.shownBy(node)),
       rootEpoch: node.rootEpoch,
       holdsOldRoot: node.oldestRootEpoch < node.rootEpoch,
       usesKeysUntil: (isSilent || removedRuns) && actsFor != null ? clock.now() + actsFor : null,
@@ -458,7 +287,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     },
     hears: () => linked && !away && clock.monotonic() - contact.monotonic < deafAfterMs,
     settle: () => {
-      if (self.contactMs === 0 || lost || away || !joined || silence() < self.contactMs) return undefined;
+      if (self.contactMs === 0 || changes.isLost() || away || !joined || silence() < self.contactMs) return undefined;
       if (clock.monotonic() - contact.monotonic >= self.contactMs) return undefined;
       settling ??= beatNow().finally(() => {
         settling = undefined;
@@ -466,7 +295,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       return settling;
     },
     observe: async (work) => {
-      const watch: Watch = { epoch: undefined, unheard: false };
+      const watch: Watch = { epoch: undefined, unheard: false, doubt: undefined };
       const outcome = await watching.run(watch, work).then(
         (value) => ({ value }),
         (refusal: unknown) => {
@@ -476,10 +305,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
           return { refusal };
         },
       );
-      if (watch.unheard)
-        watch.epoch = await reach().catch((error: unknown) => {
-          throw lost ? error : unconfirmed(error);
-        });
+      if (watch.doubt !== undefined) throw watch.doubt;
+      if (watch.unheard) watch.epoch = await reach();
       return { ...outcome, ...(watch.epoch === undefined ? confirmed : await askOthers(watch.epoch)) };
     },
     confirm: () => {
@@ -489,10 +316,11 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     others: async () => (await heardNodes()).filter(({ id, state }) => id !== self.id && state !== 'removed'),
     over: (directory) => {
       inner = directory;
+      changes.show(directory);
       return {
         ...directory,
-        renew: async (changes) => {
-          directory.forget(changes);
+        renew: async (changed) => {
+          directory.forget(changed);
           const watch = watching.getStore();
           if (watch === undefined) {
             await askOthers(await reach());
@@ -500,15 +328,16 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
           }
           try {
             // A change that changed nothing waits, too: the one before it may not be shown yet.
-            watch.epoch = await reach();
+            watch.epoch = await changes.reach();
           } catch (error) {
-            if (lost) throw error;
+            if (changes.isLost()) throw error;
             // It is committed: it is shown here as far as the store can be read, its answer is kept, and its caller is told at the end.
+            if (isDoubt(error)) watch.doubt = error;
             watch.unheard = true;
-            await directory.renew(changes).catch(() => undefined);
+            await directory.renew(changed).catch(() => undefined);
           }
         },
-        epoch: () => applied.epoch,
+        epoch: () => changes.last().epoch,
         fleetSize: size,
         otherNodes: () =>
           seen.flatMap(({ id, name, version, state, silentMs, contactMs }): FleetMember[] => {
@@ -530,11 +359,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     },
     join: async (face) => {
       const { last } = await link.beat({ id: self.id, epoch: 0 }, clock.now());
-      applied = last;
+      changes.begin(last);
       await inner?.load();
       const { epoch } = last;
-      const row = { id: self.id, name: self.name, version: self.version, contactMs: self.contactMs, epoch, ...face };
-      if (!(await link.join(row))) {
+      if (!(await link.join({ ...self, ...face, epoch }))) {
         hooks.removed();
         return;
       }
@@ -543,13 +371,9 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       next();
     },
     // What was announced is read like any other's.
-    show: () => catchUp(),
+    show: () => changes.catchUp(),
     resume: async () => {
-      const { last } = await link.beat({ id: self.id, epoch: 0 }, clock.now());
-      await ring.refresh(store.read);
-      await inner?.reload();
-      applied = last;
-      lost = false;
+      await changes.resume();
       await beatNow();
     },
     stop: async () => {

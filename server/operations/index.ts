@@ -905,6 +905,8 @@ export interface RootView {
   readonly rotating: boolean;
   /** The newest that `dke root backup` made; null: none. */
   readonly backup: RootBackup | null;
+  /** What keeps the old root key from being overwritten, where this node runs the erasure run. */
+  readonly waitsFor: readonly string[];
   readonly providers: readonly RootWay[];
   readonly fileSystem: string;
   readonly overwritesInPlace: boolean;

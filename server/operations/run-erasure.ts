@@ -16,6 +16,7 @@ import type { ErasureHold, ErasureRuns, ErasureState } from '../ports/erasure.ts
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { RecordPosition, Repositories } from '../ports/store.ts';
+import type { AwaitCopies } from './await-copies.ts';
 import { ever, startedSetting } from './destruction-time.ts';
 import { DutyLost } from './node-duties.ts';
 import { listUnerased, markErased } from './purge-tenant.ts';
@@ -27,7 +28,8 @@ import type { RootSpread } from './spread-root.ts';
 
 type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
   /** Of several nodes, how each gets the new root key and ends the old one. */
-  readonly spread: Pick<RootSpread, 'isEnding' | 'begin' | 'offer' | 'erase' | 'finish'>;
+  readonly spread: Pick<RootSpread, 'isEnding' | 'begin' | 'offer' | 'erase' | 'tell' | 'finish'>;
+  readonly awaitCopies: AwaitCopies;
   /** Whether a destroyed key becomes unrecoverable while the file of a snapshot that may hold it is missing. */
   readonly missingSnapshots: 'wait' | 'name';
 };
@@ -68,14 +70,22 @@ const hold = async (
       });
     });
   }
-  return { since, records, nodes: [], snapshots: [] };
+  return { since, records, nodes: [], standbys: [], snapshots: [] };
 };
 
-/** The same for what an operator must bring back or give up: nodes with the old root key, or missing files of snapshots. */
+const waitsFor = {
+  nodes: 'the erasure run waits for nodes: start them, or remove them',
+  standbys:
+    'the erasure run waits for copies of the database that have not stored the new records: bring them up to date, or drop their replication slots',
+  snapshots:
+    'the erasure run waits for missing snapshot files: mount their disk or restore them, or delete the snapshots',
+} as const;
+
+/** The same for what an operator must bring back or give up. */
 const holdFor = async (
   { store, root, clock, log }: RunPorts,
   actor: Actor,
-  what: 'nodes' | 'snapshots',
+  what: keyof typeof waitsFor,
   names: readonly string[],
 ): Promise<ErasureHold> => {
   const told = `${what} ${canonicalJson([...names].sort())}`;
@@ -83,12 +93,7 @@ const holdFor = async (
   const known = before?.startsWith(`${told} `) === true ? Number(before.slice(told.length + 1)) : null;
   const since = known ?? clock.now();
   if (known === null) {
-    log.error(
-      what === 'nodes'
-        ? 'the erasure run waits for nodes: start them, or remove them'
-        : 'the erasure run waits for missing snapshot files: mount their disk or restore them, or delete the snapshots',
-      { [what]: names },
-    );
+    log.error(waitsFor[what], { [what]: names });
     await store.write(async (tx) => {
       await tx.settings.set(heldSetting, `${told} ${since}`);
       await tx.audit.append({
@@ -100,7 +105,7 @@ const holdFor = async (
       });
     });
   }
-  return { since, records: [], nodes: [], snapshots: [], [what]: names };
+  return { since, records: [], nodes: [], standbys: [], snapshots: [], [what]: names };
 };
 
 /**
@@ -173,14 +178,20 @@ const resealAll = async (
   return { done, damaged };
 };
 
-/** Runs once, as far as possible. Answers what holds the run back; null when it is finished, or there was nothing to do. */
+/** Nothing is amiss: the run goes on after this time. */
+interface Pause {
+  readonly forMs: number;
+}
+type Outcome = ErasureHold | Pause | null;
+
+/** Runs once, as far as possible. Answers what holds the run back, or how long it pauses; null when it is finished, or there was nothing to do. */
 export const runErasure =
   (ports: RunPorts, isStopping: () => boolean = () => false) =>
-  (): Promise<ErasureHold | null> =>
+  (): Promise<Outcome> =>
     // Not while a snapshot is made: it would read records whose key is removed here, and keep what was destroyed.
     ports.exclusion.run(() => runOnce(ports, isStopping));
 
-const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<ErasureHold | null> => {
+const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outcome> => {
   const { store, ring, root, clock, log, spread } = ports;
   const actor = serviceActor(newId(clock.now()));
   const service = { kind: 'service', id: 'service' } as const;
@@ -244,6 +255,13 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
     // Once more as it is committed.
     await store.write((tx) => ring.prove(tx), { ...background, durable: false });
     await store.checkpoint();
+    if (erasing) {
+      // What follows cannot be undone: no copy of the database may come to be the database without what was done so far.
+      const { behind, forMs } = await ports.awaitCopies(isStopping);
+      if (isStopping()) throw new Interrupted('the service is stopping');
+      if (behind.length > 0) return holdFor(ports, actor, 'standbys', behind);
+      if (forMs > 0) return { forMs };
+    }
     await eraseFromSnapshots(ports, actor);
     const unreached = await missingFor(ports);
     missing = unreached.map(({ id }) => id);
@@ -253,6 +271,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
   const holding = await spread.erase();
   if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);
   root.erasePrevious();
+  await spread.tell();
 
   const started = await store.read.settings.get(startedSetting);
   const before = started === undefined ? 0 : Number(started);
@@ -344,7 +363,7 @@ export const createErasureScheduler = (
   let failure: string | null = null;
   const runOnceMore = runErasure(ports, () => stopped);
   /** While files of snapshots are missing, a run only checks whether they still are. */
-  const run = async (): Promise<ErasureHold | null> => {
+  const run = async (): Promise<Outcome> => {
     if (held === null || held.snapshots.length === 0) return runOnceMore();
     await recoverSnapshots();
     return (await missingFor(ports)).length > 0 ? held : runOnceMore();
@@ -374,14 +393,17 @@ export const createErasureScheduler = (
     running = fleet
       .perform('erasure', run)
       .then(
-        async (holding) => {
+        async (outcome) => {
           // Another node has the duty now.
-          if (holding === undefined) return;
+          if (outcome === undefined) return;
+          const pauseMs = outcome !== null && 'forMs' in outcome ? outcome.forMs : 0;
+          const holding = outcome === null || 'forMs' in outcome ? null : outcome;
           held = holding;
           failure = null;
           lastMs = clock.monotonic() - began;
           // The next check, which costs next to nothing, finds what the operator did about the damaged records.
           if (holding !== null) later(delays.heldMs);
+          else if (pauseMs > 0) later(pauseMs);
           // Destructions during the run need another one.
           else if (await isDue()) soon();
         },

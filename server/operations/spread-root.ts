@@ -36,6 +36,8 @@ export interface RootSpread {
   offer(): Promise<readonly string[]>;
   /** Has the old one overwritten elsewhere; answers the names of those that have not done so. */
   erase(): Promise<readonly string[]>;
+  /** Shows the others which root keys this node has now. */
+  tell(): Promise<void>;
   /** The turn is over. */
   finish(): Promise<void>;
 }
@@ -68,6 +70,7 @@ const lone: Omit<RootSpread, 'face'> = {
   begin: () => Promise.resolve(),
   offer: () => Promise.resolve([]),
   erase: () => Promise.resolve([]),
+  tell: () => Promise.resolve(),
   finish: () => Promise.resolve(),
 };
 
@@ -207,10 +210,13 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       await setTurn(undefined, next);
     },
     offer: async () => {
-      const turn = await link.turn();
       const { previous } = root;
-      if (previous === undefined || turn === undefined) return [];
-      if (turn.nodeId !== fleet.id) await setTurn(turn, { ...turn, nodeId: fleet.id });
+      if (previous === undefined) return [];
+      const known = await link.turn();
+      const turn = known ?? { epoch: root.current.epoch, nodeId: fleet.id, phase: 'offered' as const };
+      // A failover may have lost that the turn has begun. The others may have the new root key or not: they are asked as ever.
+      if (known === undefined) await setTurn(undefined, turn);
+      else if (turn.nodeId !== fleet.id) await setTurn(turn, { ...turn, nodeId: fleet.id });
       const given = new Map<string, string>();
       return waitFor(async (node) => {
         if (node.rootEpoch >= turn.epoch && isProved(node)) return true;
@@ -229,8 +235,8 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
         await setTurn(turn, { epoch: turn.epoch, nodeId: fleet.id, phase: 'erase' });
       return waitFor((node) => node.oldestRootEpoch >= turn.epoch && isProved(node));
     },
+    tell: () => link.tellRoot({ id: fleet.id, ...face() }),
     finish: async () => {
-      await link.tellRoot({ id: fleet.id, ...face() });
       await setTurn(await link.turn(), undefined);
     },
   };

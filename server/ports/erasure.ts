@@ -4,7 +4,8 @@ import type { RecordClass } from './key-ring.ts';
 
 /**
  * Why the run does not end: records that do not open, while the old root key is the only hope that they ever do; nodes that have not taken the
- * new root key or not given up the old one; or missing files of snapshots that may hold destroyed keys.
+ * new root key or not given up the old one; copies of the database that have not stored what is sealed anew; or missing files of snapshots that may
+ * contain destroyed keys.
  */
 export interface ErasureHold {
   readonly since: number;
@@ -17,6 +18,8 @@ export interface ErasureHold {
   }[];
   /** Their names. */
   readonly nodes: readonly string[];
+  /** Standbys, replication slots and the archive of the database's log that are behind, by name. */
+  readonly standbys: readonly string[];
   /** Ids of snapshots whose files are missing. */
   readonly snapshots: readonly string[];
 }

@@ -25,6 +25,11 @@ export interface NodeRow {
   readonly proof: Buffer;
 }
 
+/** What tells a data directory from a copy of it, for the row that a node enters; empty: nothing does. */
+export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | 'clockAheadMs'> & {
+  readonly directory: string;
+};
+
 /**
  * Since the last heartbeat, in milliseconds: by the store's wall clock as the link reads it, which may jump; by the observer's monotonic clock
  * as the fleet passes it on (operations/heard-nodes.ts).
@@ -76,12 +81,33 @@ export interface Beat {
   readonly turn: RootTurn | undefined;
 }
 
+/** How far the database is with its own log, on which timeline of which cluster. */
+export interface LogPosition {
+  readonly system: string;
+  readonly timeline: number;
+  readonly position: string;
+}
+
+export interface DatabaseCopy {
+  readonly name: string;
+  /** It has not stored everything up to the position. */
+  readonly isBehind: boolean;
+  /** It usually takes minutes. */
+  readonly isSlow: boolean;
+}
+
 /** All fail while the store is away; the next call tries to connect again. */
 export interface NodeLink {
-  /** Whether no other process bears this id, now and as long as the connection lasts. */
-  claim(id: string): Promise<boolean>;
+  /**
+   * Keeps every other process from bearing this id, as long as the connection lasts. 'copy': one with another data directory may still use keys
+   * under it, for so long, without being connected.
+   */
+  claim(
+    id: string,
+    directory: string,
+  ): Promise<{ readonly state: 'claimed' | 'taken' } | { readonly state: 'copy'; readonly forMs: number }>;
   /** Enters the node, or brings its row up to date. False: it was removed. */
-  join(row: Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | 'clockAheadMs'>): Promise<boolean>;
+  join(row: OwnNodeRow): Promise<boolean>;
   /** `now`: this host's clock. */
   beat(row: Pick<NodeRow, 'id' | 'epoch'>, now: number): Promise<Beat>;
   /** What the clocks of the store and of the other running nodes say. */
@@ -99,7 +125,11 @@ export interface NodeLink {
    */
   changesSince(
     mark: ChangeMark,
-  ): Promise<{ readonly last: ChangeMark; readonly changes: readonly Changes[] } | 'pruned' | 'lost'>;
+  ): Promise<
+    | { readonly last: ChangeMark; readonly changes: readonly Changes[]; readonly marks: readonly ChangeMark[] }
+    | 'pruned'
+    | 'lost'
+  >;
   /** Forgets changes older than this. */
   pruneChanges(olderThanMs: number): Promise<void>;
   /** Tells all nodes that this one shows everything up to `epoch`. */
@@ -120,7 +150,24 @@ export interface NodeLink {
   /** Overwrites and deletes it. */
   wipeParcel(nodeId: string): Promise<void>;
 
-  /** From now on: something was committed (by whomever), a node shows more, the connection is lost. */
-  listen(heard: { changed(): void; applied(nodeId: string, epoch: number): void; turned(): void; lost(): void }): void;
+  // --- copies of the database -----------------------------------------------------------------------------------------
+  /** Everything that is committed durably lies before it. */
+  logPosition(): Promise<LogPosition>;
+  /** Copies that the database knows of: standbys, replication slots, the archive of its log. 'other': it is no longer the database of this position. */
+  copies(position: LogPosition): Promise<readonly DatabaseCopy[] | 'other'>;
+  /** Standbys that may lag behind what was confirmed, by name. */
+  asynchronousStandbys(): Promise<readonly string[]>;
+
+  /**
+   * From now on: something was committed (by whomever), a node shows more, the connection is lost, another process has come to bear this node's id
+   * meanwhile.
+   */
+  listen(heard: {
+    changed(): void;
+    applied(nodeId: string, epoch: number): void;
+    turned(): void;
+    lost(): void;
+    copied(): void;
+  }): void;
   close(): Promise<void>;
 }

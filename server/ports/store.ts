@@ -27,7 +27,7 @@ import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { RecordPlace } from './key-ring.ts';
-import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
+import type { ChangeMark, DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
 import type { SearchRepository } from './search.ts';
 import type {
@@ -600,6 +600,8 @@ export interface Store {
   readonly link: NodeLink | undefined;
   /** The number of this process's last change that others hear of; 0 when there is no other. */
   epoch(): number;
+  /** The same change with its id. */
+  mark(): ChangeMark;
   /** The first of several starts is over: the next one may begin. */
   started(): Promise<void>;
   /**

@@ -3,16 +3,16 @@
 import type { CompiledQuery, Dialect } from 'kysely';
 import type { RequestHash } from '../base/request-minutes.ts';
 import type { Changes } from '../domain/changes.ts';
-import type { NodeLink } from '../ports/node-link.ts';
+import type { ChangeMark, NodeLink } from '../ports/node-link.ts';
 import type { ColumnKinds } from './migrations.ts';
 import type { CommittedMark } from './sqlite/committed-mark.ts';
 import type { OwnFile } from './sqlite/own-file.ts';
 
 /**
  * What an error says about the store as a whole. `fatal`: nothing that was written since the last commit is certain. `away`: the
- * database was not reached, and nothing was changed. `busy`: another process keeps it locked.
+ * database was not reached, and nothing was changed. `unknown`: the answer to a commit did not come. `busy`: another process keeps it locked.
  */
-export type ErrorKind = 'fatal' | 'full' | 'constraint' | 'away' | 'busy' | undefined;
+export type ErrorKind = 'fatal' | 'full' | 'constraint' | 'away' | 'unknown' | 'busy' | undefined;
 
 /** Runs a statement on the writer's connection. */
 type Run = (statement: string) => Promise<void>;
@@ -65,7 +65,7 @@ export interface Engine {
     | {
         readonly link: NodeLink;
         /** Within the transaction: what the others must read again. They hear of it when it is committed. */
-        announce(changes: Changes): Promise<{ readonly epoch: number; readonly keks: number }>;
+        announce(changes: Changes): Promise<ChangeMark & { readonly keks: number }>;
         /** What the first of several starts makes, the next ones find. */
         started(): Promise<void>;
       }

@@ -21,6 +21,7 @@ import { changeHistory } from './migrations/2025-11-change-history.ts';
 import { callers } from './migrations/2025-12-callers.ts';
 import { keyCopies } from './migrations/2025-12-key-copies.ts';
 import { nodeClocks } from './migrations/2025-12-node-clocks.ts';
+import { nodeDirectory } from './migrations/2025-12-node-directory.ts';
 import { nodeDuties } from './migrations/2025-12-node-duties.ts';
 import { requestSpaces } from './migrations/2025-12-request-spaces.ts';
 import { nodes } from './migrations/nodes.ts';
@@ -534,6 +535,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-12-node-clocks': nodeClocks(kinds),
     '2025-12-request-spaces': requestSpaces(kinds),
     '2025-12-node-duties': nodeDuties(kinds),
+    '2025-12-node-directory': nodeDirectory(),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -1,12 +1,12 @@
 // The nodes' rows, for people and for records in the audit log. What nodes say to one another goes by their link (node-link.ts).
 
-import type { Kysely } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { NodeState } from '../domain/node.ts';
 import type { NodeRow } from '../ports/node-link.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 
-const toNode = (row: Schema['nodes']): NodeRow => ({
+const toNode = (row: Selectable<Schema['nodes']>): NodeRow => ({
   id: row.id,
   name: row.name,
   version: row.version,

@@ -398,6 +398,8 @@ export interface Schema {
     oldest_root_epoch: number;
     public_key: Uint8Array;
     proof: Uint8Array;
+    /** Of the data directory; empty: not known. */
+    directory: Generated<string>;
   };
   /** See operations/idempotency.ts. */
   idempotency_keys: {

@@ -7,6 +7,7 @@ import { Migrator } from 'kysely/migration';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
+import type { ChangeMark } from '../ports/node-link.ts';
 import type { Repositories, Store } from '../ports/store.ts';
 import { noteChanges } from './changes.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
@@ -124,6 +125,12 @@ const openOver = async (
       });
     if (kind === 'away')
       return new ServiceError('unavailable', 'the database does not answer: nothing was changed', away(error));
+    if (kind === 'unknown')
+      return new ServiceError('unavailable', `${engine.place} has not confirmed the change: it may be made yet`, {
+        hint: `check whether it is there before you repeat it; ${engine.whenStalled}`,
+        reason: 'unconfirmed',
+        cause: error,
+      });
     if (kind === 'constraint') return new ServiceError('conflict', 'the change meets another one', { cause: error });
     return error;
   };
@@ -160,13 +167,13 @@ const openOver = async (
   let done: Changes[] = [];
   /** Whether the transaction under way is a durable one. */
   let lasting = true;
-  let epoch = 0;
+  let mark: ChangeMark = { epoch: 0, history: '' };
   let keks: number | undefined;
   const set = createRowSet(authenticateRow, shared !== undefined);
   const { transaction } = set;
   const plain = createRepositories(writerDb, set, 'transaction', clock);
   const tx = noteChanges(plain, (changes) => unit.push(changes));
-  let told: { readonly epoch: number; readonly keks: number } | undefined;
+  let told: (ChangeMark & { readonly keks: number }) | undefined;
   let records: number | undefined;
   const writer = createWriter(
     {
@@ -191,7 +198,10 @@ const openOver = async (
         await engine.commit(run);
         transaction.committed();
         if (records !== undefined) engine.mark?.write(records);
-        if (told !== undefined) ({ epoch, keks } = told);
+        if (told !== undefined) {
+          mark = { epoch: told.epoch, history: told.history };
+          ({ keks } = told);
+        }
         engine.committed();
       },
       rollback: () => {
@@ -253,7 +263,8 @@ const openOver = async (
     path: engine.path,
     link: shared?.link,
     committed: engine.mark && { records: engine.mark.found, accept: engine.mark.accept },
-    epoch: () => epoch,
+    epoch: () => mark.epoch,
+    mark: () => mark,
     started: async () => shared?.started(),
     read,
     write: async (work, { durable = true, background = false } = {}) => {

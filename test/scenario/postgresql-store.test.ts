@@ -18,7 +18,7 @@ let postgres: PostgresServer;
 let place: PostgresPlace;
 let site: Site;
 const tomlOf = ({ host, database }: PostgresPlace): string =>
-  `[erasure]\ngather_ms = 20\n[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\n`;
+  `[erasure]\ngather_ms = 20\n[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreplica_lag_seconds = 0\n`;
 beforeAll(async () => {
   postgres = await startPostgres();
   place = postgres.createDatabase('dke');

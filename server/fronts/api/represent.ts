@@ -443,6 +443,7 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
             since: moment(service.erasure.hold.since),
             records: service.erasure.hold.records,
             nodes: service.erasure.hold.nodes,
+            standbys: service.erasure.hold.standbys,
             snapshots: service.erasure.hold.snapshots,
           },
   },

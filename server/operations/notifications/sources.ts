@@ -378,7 +378,12 @@ export const createSources = (
         tenantId: serviceTenantId,
         subject: service,
         harmAt: hold.since,
-        details: { records: hold.records.length, nodes: hold.nodes, snapshots: hold.snapshots },
+        details: {
+          records: hold.records.length,
+          nodes: hold.nodes,
+          standbys: hold.standbys,
+          snapshots: hold.snapshots,
+        },
       });
     return found;
   };

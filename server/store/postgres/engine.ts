@@ -1,17 +1,22 @@
 // PostgreSQL as the store's engine. One connection of each process writes; an advisory lock keeps the writers of all processes apart,
 // as the embedded database does, so that what a unit of work has read stays true until it is committed. What it has changed is told
 // to the other processes in the same transaction (node-link.ts). A connection that is lost before its commit has changed nothing and
-// is made anew; one that is lost during it leaves open what happened, which stops the process.
+// is opened again. One that is lost during it leaves open what happened: the caller is told so, and when the change was made, it is among those that this
+// process reads like any other's.
+//
+// Every statement has a time limit on both sides: on the server, which may have much to do, and here, where a host that vanished sends nothing.
 // Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure turn is for.
 
-import { PostgresDialect, sql } from 'kysely';
+import { randomBytes } from 'node:crypto';
+import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
 import type { Engine, ErrorKind } from '../engine.ts';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
+import { createLineage, NotPrimary } from './lineage.ts';
 import { openNodeLink } from './node-link.ts';
 import { openOneConnection, TransactionLost } from './one-connection.ts';
-import { OrderlyClient } from './orderly-client.ts';
+import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 
 export interface PostgresOptions {
   /** A name or an address, or the folder of a socket. */
@@ -25,6 +30,8 @@ export interface PostgresOptions {
   readonly ca: string | undefined;
   /** Connections that read. */
   readonly readers: number;
+  /** How long this side waits for an answer; the usual time when absent. */
+  readonly answerMs?: number | undefined;
 }
 
 const columns: ColumnKinds = {
@@ -40,10 +47,17 @@ const columns: ColumnKinds = {
 /** 'DKE' and what it is for: one of a kind among the advisory locks of the database. */
 const writerLock = 0x444b_4501;
 const connectTimeoutMs = 5_000;
+/** The server ends a statement that takes longer, except a commit. */
 const statementTimeoutMs = 30_000;
-/** A node that stands still, or is gone without a word, holds up the others no longer than this. */
+/** This side does not wait longer for any answer, a commit's included. */
+const answerTimeoutMs = 32_000;
+/** A transaction in which nothing is asked for so long is undone. Reading, and copying a whole database, may pause. */
 const idleInTransactionMs = 15_000;
-const sessionOptions = '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
+/** The writer's may not: a node that stands still, or is gone without a word, keeps the others from writing no longer than this. */
+const idleWriterMs = 3_000;
+/** For the server's side of a connection. */
+const sessionOptions =
+  '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000';
 
 const codeOf = (error: unknown): string => {
   const code = (error as { readonly code?: unknown } | null)?.code;
@@ -53,7 +67,9 @@ const codeOf = (error: unknown): string => {
 const isConnectionError = (error: unknown): boolean =>
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENOENT|08|57P)/.test(codeOf(error)) ||
   (error instanceof Error &&
-    /^(Connection terminated|timeout e|Client (has encountered a connection error|was closed))/.test(error.message));
+    /^(Connection terminated|timeout e|Query read timeout|Client (has encountered a connection error|was closed))/.test(
+      error.message,
+    ));
 
 const isRefused = (error: unknown): boolean => codeOf(error).startsWith('28');
 const isDropped = (error: unknown): boolean => codeOf(error) === '3D000';
@@ -64,8 +80,8 @@ class CommitUnknown extends Error {
 }
 
 const kindOf = (error: unknown): ErrorKind => {
-  if (error instanceof CommitUnknown) return 'fatal';
-  if (error instanceof TransactionLost) return 'away';
+  if (error instanceof CommitUnknown) return 'unknown';
+  if (error instanceof TransactionLost || error instanceof NotPrimary) return 'away';
   const code = codeOf(error);
   if (code === '53100') return 'full';
   // Integrity constraints (class 23), and a transaction that met another one.
@@ -99,29 +115,50 @@ const types = {
 
 /** Opens the connections and looks whether the database keeps what it confirms. Throws `StoreError`. */
 export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
-  const { host, port, user, database, password, ca, readers } = options;
+  const { host, port, user, database, password, ca, readers, answerMs = answerTimeoutMs } = options;
   const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
-  const shared: pg.ClientConfig = {
+  const lineage = createLineage();
+  // Tells the connections of one process from those of another one under the same id.
+  const instance = randomBytes(4).toString('hex');
+  const shared: OrderlyConfig = {
+    lineage,
     host,
     port,
     user,
     database,
     ...(password === undefined ? {} : { password }),
     ...(ca === undefined ? {} : { ssl: { ca, minVersion: 'TLSv1.2' as const } }),
-    application_name: 'dke',
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
+    query_timeout: answerMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
     options: sessionOptions,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
     types,
   };
-  const writer = openOneConnection(shared);
-  const reader = new pg.Pool({ ...shared, max: readers, Client: OrderlyClient });
-  // A connection that breaks while nobody uses it: the next one that is needed is made anew.
-  reader.on('error', () => undefined);
-  const link = openNodeLink(shared);
+  const named = (purpose: string): OrderlyConfig => ({ ...shared, application_name: `dke ${purpose} ${instance}` });
+  const writer = openOneConnection(named('writer'));
+  const pool = new pg.Pool({
+    ...named('reader'),
+    max: readers,
+    Client: OrderlyClient,
+    onConnect: (client) => (client as OrderlyClient).identify(),
+  });
+  // A connection that breaks while it is not used: the next one that is needed is opened again.
+  pool.on('error', () => undefined);
+  const reader: PostgresPool = {
+    options: pool.options,
+    connect: async () => {
+      for (;;) {
+        const client = await pool.connect();
+        if ((client as unknown as OrderlyClient).isCurrent) return client;
+        client.release(true);
+      }
+    },
+    end: () => pool.end(),
+  };
+  const link = openNodeLink(named('link'));
   const fail = async (error: StoreError): Promise<never> => {
     await Promise.allSettled([link.close(), writer.end(), reader.end()]);
     throw error;
@@ -192,6 +229,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
       const row = await writer.begin(
         [
           'begin',
+          `set local idle_in_transaction_session_timeout = ${idleWriterMs}`,
           ...(durable ? [] : ['set local synchronous_commit = off']),
           `select pg_advisory_xact_lock(${writerLock})`,
           'select keks from node_head',
@@ -226,10 +264,10 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
              insert into node_changes (epoch, previous, history, previous_history, at, changes)
              select head.epoch, head.epoch - 1, head.history, last.history,
                     (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head, last)
-           select epoch, keks, pg_notify('dke', 'changed') from head`,
+           select epoch, keks, history, pg_notify('dke', 'changed') from head`,
           [changes.keks === true ? 1 : 0, JSON.stringify(changes)],
         );
-        return { epoch: Number(row?.epoch), keks: Number(row?.keks) };
+        return { epoch: Number(row?.epoch), keks: Number(row?.keks), history: String(row?.history) };
       },
       started: () => link.started(),
     },

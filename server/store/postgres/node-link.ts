@@ -6,7 +6,8 @@ import type pg from 'pg';
 import type { Changes } from '../../domain/changes.ts';
 import { duties } from '../../domain/node.ts';
 import type { DutyHold, NodeLink, RootTurn, SeenNode } from '../../ports/node-link.ts';
-import { OrderlyClient } from './orderly-client.ts';
+import { isReadTimeout, OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
+import { createReplicas } from './replicas.ts';
 
 const channel = 'dke';
 /** Classes of advisory locks: 'DKE' and what they are for. */
@@ -14,6 +15,8 @@ export const nodeLocks = 0x444b_4502;
 const startLock = 0x444b_4504;
 /** A query that takes longer has lost its server. */
 const answerMs = 5_000;
+/** How long a lost connection of this process may take to give its locks back, once it is ended. */
+const endedMs = 2_000;
 /** How often a start looks whether the one before it has ended. */
 const startTurnMs = 100;
 const mostChanges = 1_000;
@@ -28,9 +31,9 @@ export interface PostgresLink extends NodeLink {
   started(): Promise<void>;
 }
 
-export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
-  let client: pg.Client | undefined;
-  let connecting: Promise<pg.Client> | undefined;
+export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
+  let client: OrderlyClient | undefined;
+  let connecting: Promise<OrderlyClient> | undefined;
   let closed = false;
   let ownId: string | undefined;
   let heard: Parameters<NodeLink['listen']>[0] | undefined;
@@ -46,28 +49,49 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
     else if (what === 'turned') heard?.turned();
     else if (what === 'applied') heard?.applied(id, Number(epoch));
   };
-  const connect = async (): Promise<pg.Client> => {
+  const connect = async (): Promise<OrderlyClient> => {
     const made = new OrderlyClient({ ...config, query_timeout: answerMs });
     made.on('error', () => lose(made));
     made.on('end', () => lose(made));
     made.on('notification', onNotification);
     try {
       await made.connect();
+      await made.identify();
       await made.query(`listen ${channel}`);
+      if (closed) throw new Error('the link to the other nodes is closed');
+      if (ownId !== undefined) await claimAgain(made, ownId);
     } catch (error) {
-      await made.end().catch(() => undefined);
+      made.drop();
       throw error;
     }
-    if (closed) {
-      await made.end().catch(() => undefined);
-      throw new Error('the link to the other nodes is closed');
-    }
-    // Made anew: the server may not have seen yet that the old connection is gone, so the answer is no reason to stop.
-    if (ownId !== undefined) await made.query(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1))`, [ownId]);
     client = made;
     return made;
   };
-  const current = (): Promise<pg.Client> => {
+  /**
+   * The lock of the node's id went with the connection before. The server may not have seen yet that it is gone: then it is ended. When another process
+   * has the lock, it is one with a copy of the data directory, which was started meanwhile.
+   */
+  const claimAgain = async (made: OrderlyClient, id: string): Promise<void> => {
+    const until = performance.now() + endedMs;
+    for (;;) {
+      const { rows } = await made.query(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
+      if (rows[0]?.held === true) return;
+      const { rows: others } = await made.query(
+        `select case when application_name = current_setting('application_name') then pg_terminate_backend(pid) end as ended
+           from pg_locks join pg_stat_activity using (pid)
+          where locktype = 'advisory' and granted and classid = ${nodeLocks} and objsubid = 2
+            and objid::bigint = (hashtext($1)::bigint & 4294967295) and pg_locks.database = datid`,
+        [id],
+      );
+      if (others.some(({ ended }) => ended === null)) {
+        heard?.copied();
+        throw new Error('another server runs as this node');
+      }
+      if (performance.now() > until) throw new Error('the lock of the node that an earlier connection had is not free');
+      await setTimeout(startTurnMs);
+    }
+  };
+  const current = (): Promise<OrderlyClient> => {
     if (client !== undefined) return Promise.resolve(client);
     connecting ??= connect().finally(() => {
       connecting = undefined;
@@ -83,11 +107,8 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
     try {
       return (await used.query(text, [...values])).rows;
     } catch (error) {
-      // A server that is gone without a word: the connection is not used again.
-      if (error instanceof Error && error.message === 'Query read timeout') {
-        lose(used);
-        void used.end().catch(() => undefined);
-      }
+      // A server that is gone without a word: the connection has ended itself.
+      if (isReadTimeout(error)) lose(used);
       throw error;
     }
   };
@@ -140,18 +161,25 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
     started: async () => {
       await query(`select pg_advisory_unlock(${startLock})`);
     },
-    claim: async (id) => {
-      ownId = id;
+    claim: async (id, directory) => {
       const { held: taken } = await one(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
-      return taken === true;
+      if (taken !== true) return { state: 'taken' };
+      ownId = id;
+      // Whoever runs under this id may have lost its connection, and with it the lock, and go on using keys.
+      const { ms } = await one(
+        `select case when contact_ms = 0 then 'infinity'::float8 else (contact_ms - (${nowSql} - heartbeat_at))::float8 end as ms
+           from nodes where id = $1 and state in ('active', 'draining') and directory not in ('', $2)`,
+        [id, directory],
+      );
+      return Number(ms ?? 0) > 0 ? { state: 'copy', forMs: Number(ms) } : { state: 'claimed' };
     },
     join: async (row) => {
       const { state } = await one(
         `insert into nodes (id, name, version, state, started_at, heartbeat_at, contact_ms, epoch, root_epoch, oldest_root_epoch,
-                            public_key, proof)
-         values ($1, $2, $3, 'active', ${nowSql}, ${nowSql}, $4, $5, $6, $7, $8, $9)
+                            public_key, proof, directory)
+         values ($1, $2, $3, 'active', ${nowSql}, ${nowSql}, $4, $5, $6, $7, $8, $9, $10)
          on conflict (id) do update set name = $2, version = $3, started_at = ${nowSql}, heartbeat_at = ${nowSql}, contact_ms = $4,
-           epoch = $5, root_epoch = $6, oldest_root_epoch = $7, public_key = $8, proof = $9,
+           epoch = $5, root_epoch = $6, oldest_root_epoch = $7, public_key = $8, proof = $9, directory = $10,
            state = case nodes.state when 'removed' then 'removed' else 'active' end
          returning state`,
         [
@@ -164,6 +192,7 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
           row.oldestRootEpoch,
           row.publicKey,
           row.proof,
+          row.directory,
         ],
       );
       return state === 'active';
@@ -237,7 +266,8 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       const [first] = rows;
       const head = { epoch: Number(first?.head_epoch), history: String(first?.head_history) };
       if (head.epoch < mark.epoch) return 'lost';
-      if (head.epoch === mark.epoch) return head.history === mark.history ? { last: mark, changes: [] } : 'lost';
+      if (head.epoch === mark.epoch)
+        return head.history === mark.history ? { last: mark, changes: [], marks: [] } : 'lost';
       // The head is ahead, and no change continues from the mark.
       if (first === undefined || first.epoch === null || Number(first.previous) > mark.epoch) return 'pruned';
       if (String(first.previous_history) !== mark.history) return 'lost';
@@ -245,6 +275,7 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       return {
         last: { epoch: Number(newest?.epoch), history: String(newest?.history) },
         changes: rows.map((row) => JSON.parse(String(row.changes)) as Changes),
+        marks: rows.map((row) => ({ epoch: Number(row.epoch), history: String(row.history) })),
       };
     },
     pruneChanges: async (olderThanMs) => {
@@ -338,6 +369,8 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       await query("update root_parcels set sealed = ''::bytea where node_id = $1", [nodeId]);
       await query('delete from root_parcels where node_id = $1', [nodeId]);
     },
+
+    ...createReplicas(query, () => client?.primary),
 
     listen: (told) => {
       heard = told;

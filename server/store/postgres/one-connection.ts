@@ -1,9 +1,14 @@
 // A pool of one connection, for the writer. What makes it more than that: a transaction stays on the connection that it was begun
 // on. When that is lost, everything up to the transaction's end fails, instead of going on by itself on a fresh one.
+//
+// The database ends a transaction in which nothing is asked for three seconds, so that a node that stands still gives the writer's lock back. A node that
+// is busy between two statements asks for nothing once a second, which one that stands still cannot.
 
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type pg from 'pg';
-import { OrderlyClient } from './orderly-client.ts';
+import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
+
+const aliveEveryMs = 1_000;
 
 /** The connection that a transaction ran on is gone; the transaction was not committed. */
 export class TransactionLost extends Error {
@@ -20,38 +25,66 @@ export interface OneConnection extends PostgresPool {
   rollback(): Promise<void>;
 }
 
-export const openOneConnection = (options: pg.ClientConfig): OneConnection => {
-  let client: pg.Client | undefined;
+export const openOneConnection = (options: OrderlyConfig): OneConnection => {
+  let client: OrderlyClient | undefined;
   /** The one that the transaction runs on. */
-  let pinned: pg.Client | undefined;
+  let pinned: OrderlyClient | undefined;
+  let alive: NodeJS.Timeout | undefined;
 
-  const open = async (): Promise<pg.Client> => {
-    if (client !== undefined) return client;
+  const open = async (): Promise<OrderlyClient> => {
+    if (client?.isCurrent === true) return client;
+    client?.drop();
+    client = undefined;
     const made = new OrderlyClient(options);
     const gone = (): void => {
       if (client === made) client = undefined;
     };
     made.on('error', gone);
     made.on('end', gone);
-    await made.connect();
+    try {
+      await made.connect();
+      await made.identify();
+    } catch (error) {
+      made.drop();
+      throw error;
+    }
     client = made;
     return made;
   };
-  const current = async (): Promise<pg.Client> => {
+  const current = async (): Promise<OrderlyClient> => {
     if (pinned === undefined) return open();
     if (pinned !== client) throw new TransactionLost('the connection was lost during a transaction');
     return pinned;
+  };
+  const unpin = (): void => {
+    pinned = undefined;
+    clearInterval(alive);
+  };
+  const pin = (used: OrderlyClient): void => {
+    pinned = used;
+    let asked = false;
+    alive = setInterval(() => {
+      if (asked) return;
+      asked = true;
+      used
+        .query('select')
+        .catch(() => undefined)
+        .finally(() => {
+          asked = false;
+        });
+    }, aliveEveryMs);
+    alive.unref();
   };
   /** Statements that end a transaction end the pinning, whatever comes of them. */
   const end = async (statement: string): Promise<pg.QueryResult> => {
     try {
       return await (await current()).query(statement);
     } finally {
-      pinned = undefined;
+      unpin();
     }
   };
   /** Kysely keeps what it knows of a connection by this object. */
-  const faces = new WeakMap<pg.Client, PostgresPoolClient>();
+  const faces = new WeakMap<OrderlyClient, PostgresPoolClient>();
 
   return {
     options,
@@ -66,22 +99,30 @@ export const openOneConnection = (options: pg.ClientConfig): OneConnection => {
     },
     begin: async (statements) => {
       const used = await open();
-      pinned = used;
+      pin(used);
       try {
         const answered = (await used.query(statements)) as pg.QueryResult | pg.QueryResult[];
         return (Array.isArray(answered) ? answered.at(-1) : answered)?.rows[0];
       } catch (error) {
-        pinned = undefined;
+        unpin();
         // Half begun: it is not used again.
         client = undefined;
-        await used.end().catch(() => undefined);
+        used.drop();
         throw error;
       }
     },
     query: async (text, values) => (await (await current()).query(text, [...values])).rows,
-    commit: async () => (await end('commit')).command === 'COMMIT',
+    commit: async () => {
+      if (pinned?.leadsToPrimary === false) {
+        pinned.drop();
+        unpin();
+        throw new TransactionLost('another server is the primary now');
+      }
+      return (await end('commit')).command === 'COMMIT';
+    },
     rollback: async () => {
-      await end('rollback');
+      // What the connection took with it needs no end.
+      if (pinned !== undefined) await end('rollback');
     },
     end: async () => {
       const last = client;

@@ -11,6 +11,10 @@ export const rootSchema = z
     backup: z.strictObject({ epoch: z.int(), at: moment }).nullable().openapi({
       description: 'The newest that `dke root backup` made. Of an older epoch: it can no longer open anything.',
     }),
+    waitsFor: z.array(z.string()).readonly().openapi({
+      description:
+        'Nodes, and standbys, replication slots or the WAL archive of the database, that keep the old root key from being overwritten. On the node that runs the erasure run.',
+    }),
     providers: z
       .array(
         z.strictObject({

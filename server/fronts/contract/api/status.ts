@@ -32,7 +32,7 @@ export const statusSchema = z
       pendingKeys: z.int(),
       state: z.enum(['idle', 'waiting', 'running', 'held', 'failed']).openapi({
         description:
-          'held: stored records do not open, and never would after the run; or nodes do not take part; or files of snapshots are missing. failed: the run is tried again.',
+          'held: stored records do not open, and never would after the run; or nodes do not take part; or copies of the database are behind; or files of snapshots are missing. failed: the run is tried again.',
       }),
       failure: z.string().nullable(),
       hold: z
@@ -53,6 +53,10 @@ export const statusSchema = z
             .array(z.string())
             .readonly()
             .openapi({ description: 'Nodes that it waits for: start or remove them.' }),
+          standbys: z.array(z.string()).readonly().openapi({
+            description:
+              'Standbys, replication slots or the WAL archive of the database that have not stored the records under the new root key: bring them up to date, or drop their slots.',
+          }),
           snapshots: z.array(identifier).readonly().openapi({
             description:
               'Snapshots whose files are missing: restore the files and verify the snapshots, or delete the snapshots.',

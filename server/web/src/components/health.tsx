@@ -30,6 +30,19 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
         {status.erasure.fileSystem} may keep copies of overwritten blocks. Move the root key file to ext4 or xfs.
       </Notice>
     )}
+    {status.erasure.hold !== null && status.erasure.hold.standbys.length > 0 && (
+      <Notice tone="warn" title="Destroyed keys wait for copies of the database">
+        These standbys, replication slots or archives have not stored the records under the new root key. Bring them up
+        to date, or drop the slots of standbys that do not come back. The erasure run then continues.
+        <ul className="mt-2 list-disc space-y-1 pl-5">
+          {status.erasure.hold.standbys.map((name) => (
+            <li key={name} className="break-words">
+              {name}
+            </li>
+          ))}
+        </ul>
+      </Notice>
+    )}
     {status.erasure.hold !== null && status.erasure.hold.snapshots.length > 0 && (
       <Notice tone="warn" title="Destroyed keys wait for missing snapshots">
         The files of these snapshots are missing, and may hold destroyed keys. Restore the files and verify the

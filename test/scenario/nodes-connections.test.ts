@@ -1,0 +1,277 @@
+// A store's connections to PostgreSQL when the network loses what is sent, and after a failover that left the old primary running.
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { systemClock } from '../../server/base/clock.ts';
+import { createAwaitCopies } from '../../server/operations/await-copies.ts';
+import type { Ports } from '../../server/ports/ports.ts';
+import type { Store } from '../../server/ports/store.ts';
+import { openPostgresStore } from '../../server/store/store.ts';
+import { type DatabaseRelay, openDatabaseRelay } from '../support/database-relay.ts';
+import { until } from '../support/host.ts';
+import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+}, 120_000);
+
+const start = async (settings: readonly string[] = []): Promise<PostgresServer> => {
+  const postgres = await startPostgres({ settings });
+  undo.push(() => postgres.remove());
+  return postgres;
+};
+const relayTo = async (postgres: PostgresServer): Promise<DatabaseRelay> => {
+  const relay = await openDatabaseRelay(postgres.socket);
+  undo.push(() => relay.close());
+  return relay;
+};
+/** `answerMs`: how long an answer is waited for, which is 32 s otherwise. */
+const open = async (relay: DatabaseRelay, answerMs?: number, user = 'dke'): Promise<Store> => {
+  const store = await openPostgresStore({
+    clock: systemClock,
+    authenticateRow: () => '',
+    onFatal: (error) => {
+      throw error;
+    },
+    postgres: {
+      ...{ host: relay.host, port: relay.port, user, database: 'dke', readers: 2 },
+      ...{ password: undefined, ca: undefined, answerMs },
+    },
+  });
+  undo.push(() => store.close());
+  await store.started();
+  return store;
+};
+const set = (store: Store, name: string) => store.write((tx) => tx.settings.set(name, 'yes'));
+const has = (postgres: PostgresServer, name: string): boolean =>
+  postgres.run('dke', `select count(*) from settings where name = '${name}'`) === '1';
+const linkOf = ({ link }: Store) => {
+  if (link === undefined) throw new Error('the store has no link');
+  return link;
+};
+
+test('a host that vanished without a word stops changes for a bounded time, and a commit that it took along is not confirmed', async () => {
+  const postgres = await start();
+  postgres.createDatabase('dke');
+  const relay = await relayTo(postgres);
+  const store = await open(relay, 3_000);
+  await set(store, 'before');
+  await store.read.settings.get('before');
+
+  // While a statement is under way, and while none is.
+  for (const round of ['in a unit of work', 'between two']) {
+    const vanish = (): void => relay.swallow();
+    if (round === 'between two') vanish();
+    const lost = store.write(async (tx) => {
+      if (round !== 'between two') vanish();
+      await tx.settings.set(round, 'yes');
+    });
+    await expect(lost).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('nothing was changed'),
+    });
+    relay.moveTo(postgres.socket);
+    await until('a change', () =>
+      set(store, `after ${round}`).then(
+        () => true,
+        () => undefined,
+      ),
+    );
+    expect(await store.read.settings.get(`after ${round}`)).toBe('yes');
+    expect([has(postgres, round), has(postgres, `after ${round}`)]).toEqual([false, true]);
+  }
+
+  // In a commit: the database makes it wait, and the network then loses its answer.
+  postgres.run(
+    'dke',
+    `create function wait_here() returns trigger language plpgsql as $$
+       begin if new.name = 'in a commit' then perform pg_advisory_xact_lock(4711); end if; return new; end $$;
+     create constraint trigger wait_here after insert on settings deferrable initially deferred
+       for each row execute function wait_here()`,
+  );
+  const held = postgres.hold('dke', 'select pg_advisory_lock(4711)');
+  undo.push(() => held.end());
+  await held.ready;
+  const unknown = set(store, 'in a commit').catch((error: unknown) => error);
+  await until('the commit to wait', async () =>
+    postgres.run(
+      'dke',
+      "select count(*) from pg_locks where locktype = 'advisory' and objid = 4711 and not granted",
+    ) === '1'
+      ? true
+      : undefined,
+  );
+  relay.swallow('writer');
+  expect(await unknown).toMatchObject({ code: 'unavailable', reason: 'unconfirmed' });
+  await held.end();
+  await until('the commit', async () => (has(postgres, 'in a commit') ? true : undefined));
+  await until('a change', () =>
+    set(store, 'after a commit').then(
+      () => true,
+      () => undefined,
+    ),
+  );
+});
+
+test('a primary that was not fenced is neither read nor written once the newer one is known', async () => {
+  const old = await start();
+  old.createDatabase('dke');
+  const relay = await relayTo(old);
+  const store = await open(relay);
+  await set(store, 'before');
+  await store.read.settings.get('before');
+  const standby = await old.standby();
+  undo.push(() => standby.remove());
+  standby.promote();
+  await until('the promotion', async () =>
+    standby.run('postgres', 'select pg_is_in_recovery()') === 'f' ? true : undefined,
+  );
+  relay.moveTo(standby.socket);
+  // The link breaks and follows the name of the host; the others stay where they are.
+  const follow = async (): Promise<void> => {
+    relay.cut('dke link');
+    await until('the link', () =>
+      linkOf(store)
+        .nodes()
+        .then(
+          () => true,
+          () => undefined,
+        ),
+    );
+  };
+  const half = store.write(async (tx) => {
+    await tx.settings.set('half', 'yes');
+    await follow();
+  });
+  await expect(half).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('nothing was changed'),
+  });
+  await set(store, 'after');
+  expect(['half', 'after'].map((name) => has(old, name))).toEqual([false, false]);
+  expect(['half', 'after'].map((name) => has(standby, name))).toEqual([false, true]);
+  expect(await store.read.settings.get('after')).toBe('yes');
+
+  // When the name leads back to the old one, nothing goes there.
+  relay.moveTo(old.socket);
+  relay.cut('dke writer');
+  await until('the loss', () =>
+    set(store, 'back').then(
+      () => undefined,
+      () => true,
+    ),
+  );
+  await expect(set(store, 'back')).rejects.toMatchObject({
+    code: 'unavailable',
+    cause: expect.objectContaining({ message: expect.stringContaining('was the primary before the last failover') }),
+  });
+  expect(has(old, 'back')).toBe(false);
+});
+
+test('the link knows which copies of the database have stored what: standbys, slots of standbys that are away, and the archive', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-archive-'));
+  undo.push(() => rmSync(folder, { recursive: true, force: true }));
+  const postgres = await start(['archive_mode=on', `archive_command=test ! -e ${folder}/broken`]);
+  postgres.createDatabase('dke');
+  const store = await open(await relayTo(postgres));
+  const link = linkOf(store);
+  const standby = await postgres.standby({ name: 'second', slot: 'second_slot' });
+  undo.push(() => standby.remove());
+  /** Names of those that are behind a change that is made now. */
+  const behind = async (): Promise<readonly string[]> => {
+    await set(store, 'now');
+    const position = await link.logPosition();
+    let copies = await link.copies(position);
+    if (copies === 'other') throw new Error('another database');
+    // What is there in time, is.
+    for (let round = 0; round < 100 && copies.some(({ isBehind }) => isBehind); round += 1) {
+      copies = await link.copies(position);
+      if (copies === 'other') throw new Error('another database');
+    }
+    return copies.filter(({ isBehind }) => isBehind).map(({ name }) => name);
+  };
+  await until('all to be up to date', async () => ((await behind()).length === 0 ? true : undefined));
+  expect(await link.asynchronousStandbys()).toEqual(['standby second']);
+  const position = await link.logPosition();
+  expect(await link.copies({ ...position, timeline: position.timeline + 1 })).toBe('other');
+
+  await standby.stop();
+  expect(await behind()).toContain('slot second_slot');
+  postgres.run('postgres', "select pg_drop_replication_slot('second_slot')");
+  await until('the archive', async () => ((await behind()).length === 0 ? true : undefined));
+
+  chmodSync(folder, 0o755);
+  writeFileSync(join(folder, 'broken'), '');
+  await until('the archive to fail', async () => {
+    await set(store, 'now');
+    const copies = await link.copies(await link.logPosition());
+    return copies !== 'other' &&
+      copies.some(({ name, isBehind, isSlow }) => name === 'WAL archive' && isBehind && !isSlow)
+      ? true
+      : undefined;
+  });
+});
+
+test('a role that may not see how far a standby is waits for it, and says how it could see', async () => {
+  const postgres = await start();
+  postgres.run('postgres', 'create role plain login');
+  postgres.createDatabase('dke');
+  postgres.run('postgres', 'alter database dke owner to plain');
+  const store = await open(await relayTo(postgres), undefined, 'plain');
+  const standby = await postgres.standby({ name: 'second' });
+  undo.push(() => standby.remove());
+  const link = linkOf(store);
+  const copies = async () => link.copies(await link.logPosition());
+  expect(await copies()).toMatchObject([
+    { name: expect.stringMatching(/^standby second.*: GRANT pg_monitor TO plain$/), isBehind: true },
+  ]);
+  postgres.run('postgres', 'grant pg_monitor to plain');
+  await until('it to be seen', async () => {
+    const seen = await copies();
+    return seen !== 'other' && seen.every(({ isBehind }) => !isBehind) ? true : undefined;
+  });
+});
+
+test('the old root key is kept for copies that the database does not show, and for one that has lost its connection', async () => {
+  const postgres = await start();
+  postgres.createDatabase('dke');
+  const store = await open(await relayTo(postgres));
+  const line = await relayTo(postgres);
+  const standby = await postgres.standby({ name: 'second', from: line });
+  undo.push(() => standby.remove());
+  let now = 0;
+  let epoch = 2;
+  const clock = { ...systemClock, monotonic: () => now };
+  const root = {
+    get current() {
+      return { epoch };
+    },
+  } as Ports['root'];
+  const awaitCopies = createAwaitCopies({ store, root, clock }, 60_000);
+  expect(await awaitCopies(() => false)).toEqual({ behind: [], forMs: 60_000 });
+  now = 59_000;
+  expect((await awaitCopies(() => false)).forMs).toBe(1_000);
+  now = 60_000;
+  expect((await awaitCopies(() => false)).forMs).toBe(0);
+
+  epoch = 3;
+  line.swallow();
+  await set(store, 'now');
+  // One that is stopping does not wait.
+  expect((await awaitCopies(() => true)).behind).toEqual(['standby second']);
+  line.cut('');
+  await until('the end of its connection', async () =>
+    postgres.run('postgres', 'select count(*) from pg_stat_replication') === '0' ? true : undefined,
+  );
+  expect((await awaitCopies(() => true)).behind).toEqual(['standby second, disconnected']);
+  line.moveTo(postgres.socket);
+  // It may have asked again meanwhile, and would wait for that answer.
+  line.cut('');
+  await until('it to be up to date', async () =>
+    (await awaitCopies(() => true)).behind.length === 0 ? true : undefined,
+  );
+});

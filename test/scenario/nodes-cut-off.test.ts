@@ -1,0 +1,120 @@
+// Nodes that are cut off from the database, or stand still: they hold up no other node, and no other process takes their place unseen.
+import { randomBytes } from 'node:crypto';
+import { chmodSync, cpSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { until } from '../support/host.ts';
+import { ServerEnded, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { createXksEndpoint } from '../support/xks-call.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+let fleet: TestFleet;
+let one: FleetMember;
+let two: FleetMember;
+let copy: ServerProcess | undefined;
+beforeAll(async () => {
+  fleet = await startFleet(['one', 'two'], { relay: true });
+  one = fleet.member('one');
+  two = fleet.member('two');
+  await untilActive(fleet, one, ['one', 'two']);
+}, 300_000);
+afterAll(async () => {
+  await copy?.remove();
+  await fleet?.end();
+}, 120_000);
+
+const plain = randomBytes(32);
+const ask = (sql: string): string => fleet.postgres.run('dke', sql);
+/** How the database calls a process's connections: `dke link`, and what tells it from other processes. */
+const instanceOf = (name: string): string =>
+  ask(
+    `select right(application_name, 8) from pg_stat_activity join pg_locks using (pid) join nodes
+        on objid::bigint = (hashtext(nodes.id)::bigint & 4294967295) where locktype = 'advisory' and nodes.name = '${name}'`,
+  );
+
+test('a node whose readers stall is behind, and neither silent nor confirming', async () => {
+  const endpoint = await createXksEndpoint({ api: one.api, server: one.server }, 'stalled');
+  const there = endpoint.at(two.server);
+  expect((await there.encrypt(plain)).status).toBe(200);
+  const instance = instanceOf('two');
+  // It has connections that are open and stay where they are.
+  await Promise.all(Array.from({ length: 8 }, () => two.api.call('GET', '/api/vaults')));
+  fleet.relay.swallow(`dke reader ${instance}`);
+  expect(fleet.relay.swallowed()).toBeGreaterThan(0);
+  const { headers } = await one.api.send('POST', `/api/endpoints/${endpoint.endpoint.id}/disable`);
+  expect(headers['x-dke-pending-nodes']).toBe('two');
+  const before = Number(ask("select heartbeat_at from nodes where name = 'two'"));
+  await until('more heartbeats', async () =>
+    Number(ask("select heartbeat_at from nodes where name = 'two'")) > before + 4_000 ? true : undefined,
+  );
+  expect((await fleet.nodes(one)).find(({ name }) => name === 'two')).toMatchObject({ state: 'active', behind: 1 });
+  fleet.relay.cut(`dke reader ${instance}`);
+  await until('the other node to show it', async () =>
+    (await there.encrypt(plain)).status === 400 ? true : undefined,
+  );
+});
+
+test('a node that stands still in a unit of work keeps no change waiting until it is refused', async () => {
+  ask(`create function wait_here() returns trigger language plpgsql as $$
+       begin if new.name = 'stands still' then perform pg_advisory_xact_lock(4711); end if; return new; end $$;
+     create trigger wait_here before insert on vaults for each row execute function wait_here()`);
+  const held = fleet.postgres.hold('dke', 'select pg_advisory_lock(4711)');
+  try {
+    await held.ready;
+    const stopped = two.api.send('POST', '/api/vaults', { name: 'stands still' });
+    await until('it to be in its unit of work', async () =>
+      ask(
+        "select count(*) from pg_locks where locktype = 'advisory' and objid = 4711 and objsubid = 1 and not granted",
+      ) === '1'
+        ? true
+        : undefined,
+    );
+    two.server.child.kill('SIGSTOP');
+    await held.end();
+    // The other node asks once, and is not refused after the five seconds that a change may wait.
+    expect((await one.api.send('POST', '/api/vaults', { name: 'goes on' })).status).toBe(201);
+    two.server.child.kill('SIGCONT');
+    const { status, text } = await stopped;
+    expect([status, text]).toEqual([503, expect.stringContaining('nothing was changed')]);
+    expect(ask("select count(*) from vaults where name = 'stands still'")).toBe('0');
+  } finally {
+    two.server.child.kill('SIGCONT');
+    await held.end();
+    ask('drop function wait_here cascade');
+  }
+  await untilActive(fleet, one, ['one', 'two']);
+});
+
+test('a copy of a data directory is refused while the node itself is cut off, and ends it when it was taken for it', async () => {
+  const { host, database } = fleet.place;
+  const folder = join(fleet.folder, 'copy');
+  mkdirSync(folder);
+  cpSync(join(two.folder, 'dke-data'), join(folder, 'dke-data'), { recursive: true });
+  chmodSync(join(folder, 'dke-data'), 0o700);
+  const toml = `[node]\nname = "two"\n[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\n`;
+  const startCopy = () => startServerProcess({ folder, toml });
+  await expect(startCopy()).rejects.toThrow('another server runs as this node');
+
+  // No connection of either node any more, and none to be had.
+  fleet.relay.moveTo('/nowhere/.s.PGSQL.5432');
+  fleet.relay.cut('');
+  await until('the locks to be free', async () => (instanceOf('two') === '' ? true : undefined));
+  await expect(startCopy()).rejects.toThrow('this data directory is not the one that this node ran in last');
+
+  // A copy that nothing tells from the original, as of a disk.
+  ask("update nodes set directory = ''");
+  copy = await until('the copy', () =>
+    startCopy().catch((error: unknown) => {
+      if (error instanceof ServerEnded) return undefined;
+      throw error;
+    }),
+  );
+  fleet.relay.moveTo(fleet.postgres.socket);
+  await until('the end of the original', async () => two.server.child.exitCode ?? undefined);
+  expect(two.server.log()).toContain('another server runs as this node');
+  expect(copy.child.exitCode).toBeNull();
+  // The next start is refused like any other one.
+  await expect(two.start()).rejects.toThrow('another server runs as this node');
+});

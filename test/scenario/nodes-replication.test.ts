@@ -1,0 +1,77 @@
+// The end of an old root key and copies of the database: while one of them could take over without the records that are sealed anew, the old root
+// key stays, and the service says which copy it waits for.
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Status } from '../../server/fronts/contract/api/status.ts';
+import { openDatabaseRelay } from '../support/database-relay.ts';
+import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { until } from '../support/host.ts';
+import type { PostgresServer } from '../support/postgresql.ts';
+import { createXksEndpoint } from '../support/xks-call.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+let fleet: TestFleet;
+let standby: PostgresServer | undefined;
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await fleet?.end();
+  await standby?.remove();
+  standby = undefined;
+  for (const close of closing.splice(0)) await close();
+}, 120_000);
+
+const holdOf = async (member: FleetMember) => (await member.api.call<Status>('GET', '/api/status')).erasure.hold;
+const rootEpochs = async (from: FleetMember) =>
+  (await fleet.nodes(from)).map(({ rootEpoch, holdsOldRoot }) => ({ rootEpoch, holdsOldRoot }));
+
+test('a failover to a standby that lags behind a rotation of the root key leaves every key readable', async () => {
+  fleet = await startFleet(['one', 'two'], { relay: true });
+  const [one, two] = [fleet.member('one'), fleet.member('two')];
+  const line = await openDatabaseRelay(fleet.postgres.socket);
+  closing.push(() => line.close());
+  standby = await fleet.postgres.standby({ name: 'second', from: line });
+  await untilActive(fleet, one, ['one', 'two']);
+  const endpoint = await createXksEndpoint({ api: one.api, server: one.server }, 'cloud');
+  const plain = Buffer.alloc(32, 7);
+  const sealed = (await endpoint.encrypt(plain)).body;
+  await until('the standby to have it', async () => {
+    const behind = fleet.postgres.run(
+      'postgres',
+      'select flush_lsn < pg_current_wal_flush_lsn() from pg_stat_replication',
+    );
+    return behind === 'f' ? true : undefined;
+  });
+
+  line.swallow();
+  await one.api.call('POST', '/api/root/rotate', {});
+  await until('the wait for the standby', async () => {
+    for (const member of [one, two])
+      if ((await holdOf(member))?.standbys.includes('standby second') === true) return true;
+    return undefined;
+  });
+  for (const { api } of [one, two])
+    expect(await api.call('GET', '/api/root')).toMatchObject({ epoch: 2, previousEpoch: 1 });
+
+  await fleet.postgres.stop('SIGQUIT');
+  standby.promote();
+  fleet.relay.moveTo(standby.socket);
+  for (const member of [one, two]) {
+    await member.stop('SIGKILL');
+    await member.start();
+  }
+  for (const { server, api } of [one, two]) {
+    const { finding } = await api.call<{ finding: string | null }>('GET', '/api/quarantine');
+    if (finding !== null) {
+      const code = [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1] ?? '';
+      await api.call('POST', '/api/quarantine/confirm', { code });
+    }
+  }
+  for (const { server } of [one, two])
+    expect((await endpoint.at(server).decrypt(sealed)).body.plaintext).toBe(plain.toString('base64'));
+  // Nothing lags any more: what was begun comes to its end.
+  await one.api.call('POST', '/api/root/rotate', {});
+  await until('the rotation', async () =>
+    (await rootEpochs(one)).every(({ holdsOldRoot }) => !holdsOldRoot) ? true : undefined,
+  );
+  for (const { server } of [one, two]) expect((await endpoint.at(server).decrypt(sealed)).status).toBe(200);
+});
