@@ -172,6 +172,33 @@ test('a primary that was not fenced is neither read nor written once the newer o
   expect(has(old, 'back')).toBe(false);
 });
 
+test('the link follows to the newer primary that another connection has met, while the older one still answers', async () => {
+  const old = await start();
+  old.createDatabase('dke');
+  const relay = await relayTo(old);
+  const store = await open(relay);
+  await set(store, 'before');
+  const link = linkOf(store);
+  const { system, timeline } = await link.logPosition();
+  const standby = await old.standby();
+  undo.push(() => standby.remove());
+  standby.promote();
+  await until('the promotion', async () =>
+    standby.run('postgres', 'select pg_is_in_recovery()') === 'f' ? true : undefined,
+  );
+  relay.moveTo(standby.socket);
+  expect(await link.logPosition()).toMatchObject({ system, timeline });
+  relay.cut('dke writer');
+  await until('a change', () =>
+    set(store, 'after').then(
+      () => true,
+      () => undefined,
+    ),
+  );
+  expect([has(old, 'after'), has(standby, 'after')]).toEqual([false, true]);
+  expect(await link.logPosition()).toMatchObject({ system, timeline: timeline + 1 });
+});
+
 test('the link knows which copies of the database have stored what: standbys, slots of standbys that are away, and the archive', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-archive-'));
   undo.push(() => rmSync(folder, { recursive: true, force: true }));

@@ -65,7 +65,7 @@ test('a node that was away while changes were pruned reads everything again befo
   expect((await there.encrypt(plain)).status).toBe(200);
   two.server.child.kill('SIGSTOP');
   try {
-    // The node may have been stopped while it held the writer's lock, which the database takes away after 15 s.
+    // The node may have been stopped while it held the writer's lock, which the database takes away after 3 s.
     await expect
       .poll(async () => (await one.api.send('POST', `/api/endpoints/${endpoint.endpoint.id}/disable`)).status)
       .toBe(200);

@@ -31,6 +31,11 @@ test('a failover to a standby that lags behind a rotation of the root key leaves
   closing.push(() => line.close());
   standby = await fleet.postgres.standby({ name: 'second', from: line });
   await untilActive(fleet, one, ['one', 'two']);
+  // What it means is said when a node starts.
+  await two.stop();
+  await two.start();
+  expect(two.server.log()).toMatch(/a standby of the database is asynchronous.*"standby":"standby second"/);
+  await untilActive(fleet, one, ['one', 'two']);
   const endpoint = await createXksEndpoint({ api: one.api, server: one.server }, 'cloud');
   const plain = Buffer.alloc(32, 7);
   const sealed = (await endpoint.encrypt(plain)).body;

@@ -92,7 +92,13 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     }
   };
   const current = (): Promise<OrderlyClient> => {
-    if (client !== undefined) return Promise.resolve(client);
+    if (client?.leadsToPrimary === true) return Promise.resolve(client);
+    // Another connection has met the next primary: what this one says is not true any more.
+    if (client !== undefined) {
+      const old = client;
+      lose(old);
+      old.drop();
+    }
     connecting ??= connect().finally(() => {
       connecting = undefined;
     });
