@@ -2,6 +2,7 @@
 // what is sent without ending a connection, as a host that vanished does, and lead new connections to another server.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 
 export interface DatabaseRelay {
   readonly host: string;
@@ -15,6 +16,8 @@ export interface DatabaseRelay {
   swallow(which?: string): void;
   /** Ends open connections whose first words contain this. */
   cut(which: string): void;
+  /** What the database sends on open connections whose first words contain this is late by so long, until it is 0 again. */
+  delay(which: string, ms: number): void;
   /** Connections whose bytes are lost. */
   swallowed(): number;
   close(): Promise<void>;
@@ -25,6 +28,9 @@ interface Pair {
   readonly back: Socket | undefined;
   words: string;
   lost: boolean;
+  delayMs: number;
+  /** What the database has sent, in order. */
+  sent: Promise<void>;
 }
 
 export const openDatabaseRelay = async (first: string): Promise<DatabaseRelay> => {
@@ -32,7 +38,7 @@ export const openDatabaseRelay = async (first: string): Promise<DatabaseRelay> =
   const pairs = new Set<Pair>();
   const server = createServer((front) => {
     const back = target === undefined ? undefined : connect(target);
-    const pair: Pair = { front, back, words: '', lost: back === undefined };
+    const pair: Pair = { front, back, words: '', lost: back === undefined, delayMs: 0, sent: Promise.resolve() };
     pairs.add(pair);
     front
       .on('error', () => undefined)
@@ -43,14 +49,21 @@ export const openDatabaseRelay = async (first: string): Promise<DatabaseRelay> =
     back
       ?.on('error', () => undefined)
       .on('data', (bytes) => {
-        if (!pair.lost) front.write(bytes);
+        if (pair.lost) return;
+        const { delayMs } = pair;
+        pair.sent = pair.sent.then(async () => {
+          if (delayMs > 0) await setTimeout(delayMs);
+          if (!pair.lost) front.write(bytes);
+        });
       });
     front.on('close', () => {
       pairs.delete(pair);
       back?.destroy();
     });
     back?.on('close', () => {
-      if (!pair.lost) front.destroy();
+      void pair.sent.then(() => {
+        if (!pair.lost) front.destroy();
+      });
     });
   });
   server.listen(0, '127.0.0.1');
@@ -65,6 +78,9 @@ export const openDatabaseRelay = async (first: string): Promise<DatabaseRelay> =
     swallow: (which) => {
       if (which === undefined) target = undefined;
       for (const pair of pairs) if (pair.words.includes(which ?? '')) pair.lost = true;
+    },
+    delay: (which, ms) => {
+      for (const pair of pairs) if (pair.words.includes(which)) pair.delayMs = ms;
     },
     cut: (which) => {
       for (const { front, back, words } of pairs) {

@@ -87,7 +87,7 @@ export interface Workload {
 }
 
 /** mulberry32: small, and the same everywhere. */
-const chance = (seed: number): (() => number) => {
+export const chance = (seed: number): (() => number) => {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -1,0 +1,25 @@
+// Random histories of nodes behind a relay, with faults and failovers, against a model of what was acknowledged (test/support/fleet-history.ts). A few
+// here; 100 with SLOW=1, of three nodes. DKE_TEST_SEED repeats one.
+import { expect, test, vi } from 'vitest';
+import { type Failover, runHistory } from '../support/fleet-history.ts';
+
+vi.setConfig({ testTimeout: 600_000 });
+
+const slow = process.env.SLOW === '1';
+const failovers: readonly Failover[] = ['asynchronous', 'none', 'synchronous', 'unfenced'];
+const seedsOf = (): readonly number[] => {
+  if (process.env.DKE_TEST_SEED !== undefined) return [Number(process.env.DKE_TEST_SEED)];
+  return Array.from({ length: slow ? 100 : 2 }, (_, at) => at);
+};
+
+test.each(seedsOf())('history %i: nothing that was acknowledged is undone, and no use follows it', async (seed) => {
+  const { violations, uses, acknowledged, events } = await runHistory({
+    seed,
+    nodes: slow ? 3 : 2,
+    steps: slow ? 60 : 16,
+    failover: failovers[seed % failovers.length] ?? 'none',
+  });
+  expect(violations, events.join('\n')).toEqual([]);
+  expect(uses).toBeGreaterThan(0);
+  expect(acknowledged).toBeGreaterThan(0);
+});

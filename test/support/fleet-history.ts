@@ -1,0 +1,363 @@
+// A random history of a fleet: changes through any node, keys used at every node all the time, and meanwhile nodes that stop or die, connections to
+// the database that are cut, late or lost, and a failover. A model of what was acknowledged says what must not happen: a use after an acknowledgement, a
+// change that is lost or made twice, two audit logs, a key that no longer opens.
+import { readdirSync, readFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
+import { openDatabaseRelay } from './database-relay.ts';
+import { chance } from './fault-workload.ts';
+import { type FleetMember, startFleet, untilActive } from './fleet.ts';
+import { until } from './host.ts';
+import type { PostgresServer } from './postgresql.ts';
+import { createXksEndpoint, type XksEndpoint } from './xks-call.ts';
+import { callXks, requestMetadata } from './xks-client.ts';
+
+export type Failover = 'none' | 'synchronous' | 'asynchronous' | 'unfenced';
+
+export interface HistoryOptions {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly steps: number;
+  readonly failover: Failover;
+}
+
+export interface History {
+  readonly violations: readonly string[];
+  /** Uses that were answered. */
+  readonly uses: number;
+  readonly acknowledged: number;
+  /** What was done, for a person who reads of a violation. */
+  readonly events: readonly string[];
+}
+
+/** A change that takes a key away, and was acknowledged: who may still use it, and until when. */
+interface Acknowledged {
+  readonly at: number;
+  readonly pending: readonly string[];
+  readonly until: number | null;
+}
+
+interface Watched {
+  readonly name: string;
+  readonly call: XksEndpoint;
+  readonly sealed: object;
+  readonly plaintext: string;
+  known: 'enabled' | 'disabled' | undefined;
+  disabled: Acknowledged[];
+  /** How often it was asked to be enabled, or may have come to be. */
+  enables: number;
+}
+
+const toml = '[erasure]\ngather_ms = 20\n[audit]\nsinks = [{ name = "file", type = "file", path = "audit.ndjson" }]\n';
+
+export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOptions): Promise<History> => {
+  const random = chance(seed);
+  const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
+  const between = (from: number, to: number): number => Math.round(from + random() * (to - from));
+  const began = performance.now();
+  const events: string[] = [];
+  const violations: string[] = [];
+  const log = (what: string): void => {
+    events.push(`${Math.round(performance.now() - began)} ms: ${what}`);
+  };
+  const violate = (what: string): void => {
+    log(`VIOLATION: ${what}`);
+    violations.push(what);
+  };
+
+  const names = ['one', 'two', 'three'].slice(0, nodes);
+  const fleet = await startFleet(names, { relay: true, toml, store: 'contact_seconds = 5\n' });
+  const members = names.map((name) => fleet.member(name));
+  const agent = new Agent({ keepAlive: true });
+  const line = await openDatabaseRelay(fleet.postgres.socket);
+  let standby: PostgresServer | undefined;
+  let database = fleet.postgres;
+  const ask = (sql: string): string => database.run('dke', sql);
+  const healing = new Set<Promise<void>>();
+  const busy = new Set<FleetMember>();
+  let probing = true;
+  let uses = 0;
+  let acknowledged = 0;
+  const watched: Watched[] = [];
+  const created = new Map<string, 'made' | 'unknown'>();
+
+  // --- uses -----------------------------------------------------------------------------------------------------------
+  const use = (of: Watched, { server }: FleetMember) => {
+    const { keyId } = of.call.endpoint;
+    return callXks(
+      { server, configuration: of.call.configuration },
+      {
+        target: `/keys/${keyId}/decrypt`,
+        body: { requestMetadata: requestMetadata(), encryptionAlgorithm: 'AES_GCM', ...of.sealed },
+        agent,
+      },
+    );
+  };
+  const probe = async (member: FleetMember): Promise<void> => {
+    for (let at = 0; probing; at += 1) {
+      const of = watched[at % watched.length];
+      if (of === undefined) return;
+      const { enables } = of;
+      const taken = [...of.disabled];
+      const wall = Date.now();
+      const answer = await use(of, member).catch(() => undefined);
+      if (answer !== undefined) uses += 1;
+      if (answer?.status === 200) {
+        if (answer.body.plaintext !== of.plaintext) violate(`${member.name} answered another plaintext of ${of.name}`);
+        const broken = taken.find(
+          ({ pending, until: end }) => !(pending.includes(member.name) && (end === null || wall < end)),
+        );
+        if (of.enables === enables && broken !== undefined)
+          violate(`${member.name} used ${of.name} after it was disabled (acknowledged ${JSON.stringify(broken)})`);
+      }
+      await setTimeout(15);
+    }
+  };
+
+  // --- changes --------------------------------------------------------------------------------------------------------
+  const change = async (of: Watched, member: FleetMember, action: 'enable' | 'disable'): Promise<void> => {
+    const before = of.known;
+    of.known = undefined;
+    if (action === 'enable') {
+      of.enables += 1;
+      of.disabled = [];
+    }
+    const answer = await member.api
+      .send('POST', `/api/endpoints/${of.call.endpoint.id}/${action}`)
+      .catch(() => undefined);
+    log(`${action} ${of.name} at ${member.name}: ${answer?.status} ${answer?.status === 200 ? '' : answer?.text}`);
+    if (answer?.status === 200) {
+      acknowledged += 1;
+      const { pendingNodes = [], pendingUntil = null } = JSON.parse(answer.text) as Endpoint & {
+        readonly pendingNodes?: readonly string[];
+        readonly pendingUntil?: string | null;
+      };
+      of.known = `${action}d`;
+      if (action === 'disable')
+        of.disabled.push({
+          at: Math.round(performance.now() - began),
+          pending: pendingNodes,
+          until: pendingUntil === null ? null : Date.parse(pendingUntil),
+        });
+    } else if (answer?.text.includes('nothing was changed') === true) of.known = before;
+    else if (answer !== undefined && answer.status !== 503) violate(`${action} was answered with ${answer.status}`);
+  };
+  const create = async (): Promise<void> => {
+    const name = `made ${created.size}`;
+    created.set(name, 'unknown');
+    for (let attempt = 0; attempt < 8; attempt += 1) {
+      const member = pick(members);
+      const answer = await member.api
+        .send('POST', '/api/vaults', { name }, { 'idempotency-key': name.replace(' ', '-') })
+        .catch(() => undefined);
+      log(`create ${name} at ${member.name}: ${answer?.status} ${answer?.status === 201 ? '' : answer?.text}`);
+      if (answer?.status === 201) {
+        acknowledged += 1;
+        created.set(name, 'made');
+        return;
+      }
+      if (answer !== undefined && ![409, 503].includes(answer.status))
+        violate(`a create was answered with ${answer.status}`);
+      await setTimeout(50);
+    }
+  };
+  const anyChange = (): Promise<void> => {
+    const of = pick(watched);
+    return change(of, pick(members), of.known === 'enabled' || random() < 0.3 ? 'disable' : 'enable');
+  };
+
+  // --- faults ---------------------------------------------------------------------------------------------------------
+  const heal = (what: string, ms: number, work: () => Promise<void> | void): void => {
+    const healed = setTimeout(ms)
+      .then(work)
+      .then(() => log(`healed: ${what}`))
+      .catch((error: unknown) => violate(`${what} was not healed: ${String(error)}`))
+      .finally(() => healing.delete(healed));
+    healing.add(healed);
+  };
+  const startAgain = (member: FleetMember): Promise<void> =>
+    until(`${member.name} to start`, () =>
+      member.start().then(
+        () => true as const,
+        () => undefined,
+      ),
+    ).then(() => undefined);
+  const fault = (): void => {
+    const kind = pick(['stop', 'kill', 'cut', 'delay', 'swallow'] as const);
+    if (kind === 'stop' || kind === 'kill') {
+      const member = pick(members);
+      if (busy.has(member)) return;
+      busy.add(member);
+      const ms = kind === 'stop' ? between(200, 7_000) : between(0, 500);
+      log(`${kind} ${member.name} for ${ms} ms`);
+      const { child } = member.server;
+      if (kind === 'stop') child.kill('SIGSTOP');
+      const ended = kind === 'kill' ? member.stop('SIGKILL') : undefined;
+      heal(`${kind} ${member.name}`, ms, async () => {
+        if (kind === 'stop') child.kill('SIGCONT');
+        await ended;
+        if (kind === 'kill') await startAgain(member);
+        busy.delete(member);
+      });
+      return;
+    }
+    const which = pick(['dke link', 'dke reader', 'dke writer', 'dke']);
+    const ms = between(100, 3_000);
+    log(`${kind} ${which} for ${ms} ms`);
+    if (kind === 'cut') fleet.relay.cut(which);
+    if (kind === 'delay') {
+      fleet.relay.delay(which, between(20, 400));
+      heal(`${kind} ${which}`, ms, () => fleet.relay.delay(which, 0));
+    }
+    if (kind === 'swallow') {
+      fleet.relay.swallow(which);
+      heal(`${kind} ${which}`, ms, () => fleet.relay.cut(which));
+    }
+  };
+  const healAll = async (): Promise<void> => {
+    while (healing.size > 0) await Promise.all(healing);
+  };
+
+  // --- a failover -----------------------------------------------------------------------------------------------------
+  const isCaughtUp = async (): Promise<true | undefined> =>
+    database.run('postgres', 'select flush_lsn >= pg_current_wal_flush_lsn() from pg_stat_replication') === 't'
+      ? true
+      : undefined;
+  const failOver = async (): Promise<void> => {
+    if (standby === undefined) return;
+    await healAll();
+    await until('the standby to catch up', isCaughtUp);
+    const acknowledgedBefore = acknowledged;
+    if (failover === 'asynchronous') {
+      line.swallow();
+      log('the standby lags');
+      for (let at = 0; at < 3; at += 1) await anyChange();
+    }
+    if (failover !== 'unfenced') await database.stop('SIGQUIT');
+    standby.promote();
+    const promoted = standby;
+    await until('the promotion', async () =>
+      promoted.run('postgres', 'select pg_is_in_recovery()') === 'f' ? true : undefined,
+    );
+    database = promoted;
+    fleet.relay.moveTo(promoted.socket);
+    fleet.relay.cut(failover === 'unfenced' ? 'dke link' : '');
+    log(`the standby is the primary (${failover})`);
+    if (failover === 'asynchronous' && acknowledged > acknowledgedBefore) await confirmAll();
+  };
+  /** Every node knows of changes that are lost, so every node must stop. */
+  const confirmAll = async (): Promise<void> => {
+    const findingOf = async ({ api }: FleetMember) =>
+      (await api.call<{ finding: string | null }>('GET', '/api/quarantine').catch(() => undefined))?.finding;
+    for (const member of members)
+      await until(`the quarantine of ${member.name}`, async () =>
+        (await findingOf(member)) == null ? undefined : true,
+      );
+    log('every node is in quarantine');
+    for (const of of watched) {
+      of.enables += 1;
+      of.disabled = [];
+      of.known = undefined;
+    }
+    for (const name of created.keys()) created.set(name, 'unknown');
+    for (const { server, api } of members) {
+      const code = [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1] ?? '';
+      await api.call('POST', '/api/quarantine/confirm', { code });
+    }
+  };
+
+  // --- what must be true at the end -----------------------------------------------------------------------------------
+  const sinkRecords = (): ReadonlyMap<string, ReadonlySet<string>> => {
+    const found = new Map<string, Set<string>>();
+    for (const { folder } of members)
+      for (const file of readdirSync(folder).filter((name) => name.startsWith('audit.ndjson')))
+        for (const text of readFileSync(join(folder, file), 'utf8').split('\n')) {
+          const sequence = /"sequence":(\d+)/.exec(text)?.[1];
+          if (sequence !== undefined) found.set(sequence, (found.get(sequence) ?? new Set()).add(text));
+        }
+    return found;
+  };
+  const settle = async (): Promise<void> => {
+    await healAll();
+    for (const { name, api } of members)
+      await until(
+        `${name} to be healthy`,
+        async () => ((await api.send('GET', '/health')).text === '{"status":"healthy"}' ? true : undefined),
+        120,
+      );
+    for (const of of watched)
+      for (const { name, api } of of.known === undefined ? [] : members) {
+        const { state } = await api.call<Endpoint>('GET', `/api/endpoints/${of.call.endpoint.id}`);
+        if (state !== of.known) violate(`${of.name} is ${state} at ${name}, and was acknowledged as ${of.known}`);
+      }
+    for (const [name, what] of created) {
+      const count = Number(ask(`select count(*) from vaults where name = '${name}'`));
+      if (count > 1 || (count === 0 && what === 'made')) violate(`${name} (${what}) is there ${count} times`);
+    }
+    if (ask('select count(*) = max(sequence) - min(sequence) + 1 from audit_events') !== 't')
+      violate('the audit log has gaps');
+    if (failover !== 'asynchronous')
+      for (const [sequence, texts] of sinkRecords())
+        if (texts.size > 1) violate(`the record ${sequence} of the audit log was forwarded with two contents`);
+    for (const of of watched)
+      await until(`${of.name} to be enabled`, async () => {
+        await change(of, members[0] as FleetMember, 'enable');
+        return of.known;
+      });
+    for (const of of watched)
+      for (const member of members) {
+        const { status, body } = await use(of, member);
+        if (status !== 200 || body.plaintext !== of.plaintext)
+          violate(`${of.name} does not open at ${member.name}: ${status} ${JSON.stringify(body)}`);
+      }
+  };
+
+  try {
+    const [first] = members;
+    if (first === undefined) throw new Error('a fleet has a node');
+    await untilActive(fleet, first, names);
+    for (const name of ['a', 'b', 'c']) {
+      const call = await createXksEndpoint({ api: first.api, server: first.server }, name);
+      const plaintext = Buffer.from(`the plaintext of ${name}`).toString('base64');
+      const { body: sealed } = await call.encrypt(Buffer.from(plaintext, 'base64'));
+      watched.push({ name, call, sealed, plaintext, known: 'enabled', disabled: [], enables: 0 });
+    }
+    if (failover !== 'none') {
+      standby = await fleet.postgres.standby({ name: 'second', from: line });
+      if (failover === 'synchronous') {
+        fleet.postgres.run('postgres', "alter system set synchronous_standby_names = 'second'");
+        fleet.postgres.run('postgres', 'select pg_reload_conf()');
+      }
+    }
+    const probes = members.map(probe);
+    for (let step = 0; step < steps; step += 1) {
+      if (step === Math.floor(steps / 2)) await failOver();
+      const kind = random();
+      if (kind < 0.5) await anyChange();
+      else if (kind < 0.65) await create();
+      else if (kind < 0.7) {
+        const answer = await pick(members)
+          .api.send('POST', '/api/root/rotate', {})
+          .catch(() => undefined);
+        log(`rotate the root key: ${answer?.status}`);
+      } else fault();
+      await setTimeout(between(0, 100));
+    }
+    await settle();
+    probing = false;
+    await Promise.all(probes);
+  } catch (error) {
+    violate(String(error));
+  } finally {
+    probing = false;
+    for (const { server } of members) server.child.kill('SIGCONT');
+    await Promise.allSettled(healing);
+    agent.destroy();
+    await fleet.end();
+    await standby?.remove();
+    await line.close();
+  }
+  return { violations, uses, acknowledged, events };
+};
