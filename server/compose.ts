@@ -16,6 +16,7 @@ import { createProbeMarks } from './base/probe-mark.ts';
 import { StartError } from './base/start-error.ts';
 import { openAwsReader } from './clouds/aws.ts';
 import { type AuditSinkConfig, type Config, checkFile, type NotificationTargetConfig } from './config.ts';
+import { readRunbooks } from './content/runbooks.ts';
 import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { type Role, roleNames, rowOf } from './domain/access.ts';
@@ -292,7 +293,7 @@ export const createOperations = (
     addCredential: addEndpointCredential(ports),
     removeCredential: removeEndpointCredential(ports),
   },
-  runbooks: followRunbook(ports),
+  runbooks: followRunbook(ports, readRunbooks()),
   ...ofProcess,
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   requests: readRequests(ports),

@@ -30,6 +30,7 @@ import {
   programRoot,
   readPackage,
 } from '../install/payload.ts';
+import { writeChecksums } from './checksums.ts';
 import { type PackageSpec, packages } from './packages.ts';
 
 const entries = [
@@ -308,4 +309,5 @@ if (import.meta.main) {
     const file = makePackage(build, spec);
     process.stdout.write(`${basename(file)}  ${(statSync(file).size / 2 ** 20).toFixed(1)} MiB  ${file}\n`);
   }
+  writeChecksums(build.out);
 }

@@ -38,7 +38,7 @@ export const packages: readonly PackageSpec[] = [
     ],
     depends: ['systemd | systemd-standalone-sysusers', 'ca-certificates'],
     scripts: 'server/packaging',
-    folders: ['web'],
+    folders: ['web', 'server/content/runbooks'],
     library: false,
     texts: (_, read) => ({
       '/etc/dke/dke.toml': read('server/packaging/dke.toml'),
@@ -57,7 +57,7 @@ export const packages: readonly PackageSpec[] = [
     ],
     depends: ['systemd | systemd-standalone-sysusers', 'ca-certificates'],
     scripts: 'provider/packaging',
-    folders: [],
+    folders: ['server/content/runbooks'],
     library: true,
     texts: (_, read) => ({
       [`/usr/lib/systemd/system/${agentSocketUnit}`]: agentSocket(),

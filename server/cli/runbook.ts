@@ -40,6 +40,7 @@ const format = (
         ...(step.text === undefined ? [] : [indent(step.text)]),
         ...(step.sql === undefined ? [] : [indent(step.sql)]),
         ...(step.shell === undefined ? [] : [indent(step.shell)]),
+        ...(step.setting === undefined ? [] : [indent(step.setting)]),
         ...(step.command === undefined || step.command === step.shell ? [] : [indent(step.command)]),
         ...(step.expect === undefined ? [] : [indent(`expect: ${step.expect}`)]),
         ...(tick === undefined

@@ -9,6 +9,7 @@ import {
   faultOfRunbook,
   fillRunbook,
   type RunbookName,
+  type Runbooks,
   type RunbookValues,
   runbookNames,
   summarizeRunbook,
@@ -52,16 +53,18 @@ const valuesOf = async (from: Repositories, tenantId: string, applicationId: str
   };
 };
 
-const check = ({ runbook, release, containers }: RunbookVariant): RunbookName => {
+const check = (runbooks: Runbooks, { runbook, release, containers }: RunbookVariant): RunbookName => {
   const name = runbookNames.find((each) => each === runbook);
-  if (name === undefined)
-    throw new ServiceError('not-found', 'no such runbook', { hint: 'dke runbook list shows those that there are' });
-  const fault = faultOfRunbook(name, release, containers);
+  if (name === undefined) throw new ServiceError('not-found', 'no such runbook', { hint: 'run dke runbook list' });
+  const fault = faultOfRunbook(runbooks, name, release, containers);
   if (fault !== undefined) throw new ServiceError('conflict', fault);
   return name;
 };
 
-export const followRunbook = ({ store, clock }: Pick<Ports, 'store' | 'clock'>): RunbookOperations => {
+export const followRunbook = (
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  runbooks: Runbooks,
+): RunbookOperations => {
   const find = async (
     from: Reads,
     { tenantId }: TenantActor,
@@ -86,10 +89,11 @@ export const followRunbook = ({ store, clock }: Pick<Ports, 'store' | 'clock'>):
   };
 
   return {
-    all: async () => runbookNames.map(summarizeRunbook),
+    all: async () => runbookNames.map((name) => summarizeRunbook(runbooks, name)),
     fill: async ({ tenantId }, applicationId, variant) =>
       fillRunbook(
-        check(variant),
+        runbooks,
+        check(runbooks, variant),
         variant.release,
         variant.containers,
         await valuesOf(store.read, tenantId, applicationId),
@@ -101,11 +105,17 @@ export const followRunbook = ({ store, clock }: Pick<Ports, 'store' | 'clock'>):
     get: async (actor, applicationId, id) => find(store.read, actor, applicationId, id),
     start: async (actor, applicationId, variant) => {
       const { release, containers } = variant;
-      const runbook = check(variant);
+      const runbook = check(runbooks, variant);
       const { tenantId } = actor;
       return store.write(async (tx) => {
         const { name } = await findApplication(tx, tenantId, applicationId);
-        const filled = fillRunbook(runbook, release, containers, await valuesOf(tx, tenantId, applicationId));
+        const filled = fillRunbook(
+          runbooks,
+          runbook,
+          release,
+          containers,
+          await valuesOf(tx, tenantId, applicationId),
+        );
         const at = clock.now();
         const run: RunbookRun = {
           id: newId(at),

@@ -2,14 +2,19 @@
 import { cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Without its alert log, and with or without the wallet. */
+/** Without its alert log, with or without the wallet, and without the files that are named. */
 export const copyDatabase = (
   from: string,
   to: string,
   parts: readonly ('wallet' | 'data')[] = ['wallet', 'data'],
+  without: readonly string[] = [],
 ): void => {
   mkdirSync(to, { recursive: true });
   for (const name of readdirSync(from))
-    if (parts.includes(name === 'wallet' ? 'wallet' : 'data') && !/^(alert_|profile)/.test(name))
+    if (
+      parts.includes(name === 'wallet' ? 'wallet' : 'data') &&
+      !without.includes(name) &&
+      !/^(alert_|profile)/.test(name)
+    )
       cpSync(join(from, name), join(to, name), { recursive: true });
 };

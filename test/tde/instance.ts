@@ -23,7 +23,7 @@ import type { Answer, DatabaseProcess, Given, StepName } from './process.ts';
 import { type DatabaseHost, type OpenKeystores, ProcessTable } from './process-table.ts';
 import { type MasterKeyRole, mechanismNumber, newestRelease, type Profile, writeDriverProfile } from './profile.ts';
 import { type Backup, parseStatement, type Reach, type Statement } from './statements.ts';
-import { keyRows, type Row, walletRow } from './views.ts';
+import { encryptedColumns, keyRows, type Row, walletRow } from './views.ts';
 
 export interface InstanceOptions {
   readonly name: string;
@@ -47,6 +47,8 @@ export interface Connection {
 }
 
 const secretName = 'HSM_PASSWORD';
+/** Behind the content of a local cwallet.sso: the host that made it. */
+const localMark = ({ base }: DatabaseHost): string => `\nLOCAL ${base}\n`;
 const now = (): string => new Date().toISOString();
 const containerReach = (statement: { readonly container: Reach }, all: readonly Container[], one: Container) =>
   statement.container === 'all' ? all : [one];
@@ -236,7 +238,10 @@ export class Instance {
           'wallet-automatic',
           { path: this.#wallet, password: statement.password, target: this.#automatic },
           null,
-        );
+        ).then((rows) => {
+          if (statement.local) appendFileSync(this.#automatic, localMark(this.host));
+          return rows;
+        });
       case 'alter-password':
         return await this.#wallets(
           session,
@@ -263,7 +268,9 @@ export class Instance {
         await this.insert(statement.table, statement.text, { session });
         return [];
       case 'select':
-        return await this.#select(statement.from, session);
+        return await this.#select(statement.from, statement.count, session);
+      case 'rman':
+        return await this.#rman(statement.command);
       case 'switch-logfile':
         return await this.#switchLog();
       case 'set-parameter':
@@ -314,6 +321,9 @@ export class Instance {
   }
 
   async #openAutomatically(): Promise<void> {
+    const [, madeOn] = /\nLOCAL (.*)\n$/.exec(readFileSync(this.#automatic, 'latin1')) ?? [];
+    if (madeOn !== undefined && madeOn !== this.host.base)
+      return this.#alert(`${new OraError('ORA-28353', 'the local auto-login keystore is of another host').message}`);
     const all = this.control.containers.map(({ id }) => id);
     this.#open = { F: { automatic: true }, ...(this.#order.includes('H') ? { H: { secret: secretName } } : {}) };
     try {
@@ -689,16 +699,17 @@ export class Instance {
     this.#lazy ||= lazy;
   }
 
-  async #select(from: string, session: Session): Promise<readonly Row[]> {
+  async #select(from: string, count: boolean, session: Session): Promise<readonly Row[]> {
     if (from === 'V$ENCRYPTION_WALLET') return await this.#encryptionWallet(session);
     // The view came with ADMINISTER KEY MANAGEMENT.
     if (from === 'V$ENCRYPTION_KEYS' && this.profile.statements.value === 'administer')
       return keyRows(this.control.keys);
     if (this.#state !== 'open') throw new OraError('ORA-01109');
+    if (from === 'DBA_ENCRYPTED_COLUMNS') return encryptedColumns(this.control, session.container);
     const file = this.#fileOf(from, session);
     if (file.encrypted) await this.#attach(session.process);
     const { rows } = await this.#do(session.process, 'select', { path: this.#path(file.file) });
-    return rows.map((row) => ({ C: row }));
+    return count ? [{ 'COUNT(*)': rows.length }] : rows.map((row) => ({ C: row }));
   }
 
   /** Unwraps the key of a table's file as a process does that has nothing cached: the load of a scenario. */
@@ -867,6 +878,27 @@ export class Instance {
   }
 
   // ---- beside SQL: Data Guard and RMAN -------------------------------------------------------------------------------------
+
+  /** What RMAN's catalog has: the folder of the one backup. */
+  backup: string | null = null;
+
+  async #rman(command: 'restore' | 'recover' | 'list'): Promise<readonly Row[]> {
+    if (command === 'list') return this.backup === null ? [] : [{ KEY: 1, TY: 'B', S: 'A' }];
+    if (this.#state !== 'mounted') throw new OraError('ORA-01034', 'not mounted');
+    if (command === 'recover') {
+      await this.#replay(this.#process('fg0'));
+      return [];
+    }
+    const saved = this.backup === null ? undefined : readControlFile(join(this.backup, 'control'));
+    if (this.backup === null || saved === undefined) throw new OraError('RMAN-06023');
+    copyDatabase(this.backup, this.directory, ['data'], ['control', 'sqlnet.ora']);
+    for (const part of ['containers', 'files', 'tables', 'keys', 'redo'] as const)
+      this.control[part] = structuredClone(saved[part]) as never;
+    this.control.nextNumber = saved.nextNumber;
+    this.control.clean = saved.clean;
+    this.#save();
+    return [];
+  }
 
   /** RMAN BACKUP and RESTORE in one: everything that a restored database needs, as it lies on the disk. */
   copyTo(directory: string, parts: readonly ('wallet' | 'data')[] = ['wallet', 'data']): void {

@@ -29,6 +29,7 @@ export const oraTexts = {
   'ORA-46631': 'keystore needs to be backed up',
   'ORA-46697': 'Keystore password required',
   'ORA-46707': 'PKCS#11 library location was invalid',
+  'RMAN-06023': 'no backup or copy found to restore',
   'ORA-65011': 'Pluggable database does not exist',
   'ORA-65040': 'operation not allowed from within a pluggable database',
   'ORA-65090': 'operation only allowed in a container database',

@@ -20,7 +20,7 @@ export type Statement =
       readonly old: boolean;
     }
   | { readonly kind: 'create-keystore'; readonly password: string }
-  | { readonly kind: 'create-auto-login'; readonly password: string }
+  | { readonly kind: 'create-auto-login'; readonly password: string; readonly local: boolean }
   | { readonly kind: 'alter-password'; readonly password: string; readonly next: string; readonly backup: Backup }
   | {
       readonly kind: 'add-secret';
@@ -37,11 +37,13 @@ export type Statement =
     }
   | { readonly kind: 'create-table'; readonly name: string; readonly tablespace: string; readonly encrypted: boolean }
   | { readonly kind: 'insert'; readonly table: string; readonly text: string }
-  | { readonly kind: 'select'; readonly from: string }
+  | { readonly kind: 'select'; readonly from: string; readonly count: boolean }
   | { readonly kind: 'switch-logfile' }
   | { readonly kind: 'set-parameter'; readonly name: string; readonly value: string; readonly scope: string }
   | { readonly kind: 'startup'; readonly mount: boolean }
   | { readonly kind: 'open-database' }
+  /** What RMAN is told. */
+  | { readonly kind: 'rman'; readonly command: 'restore' | 'recover' | 'list' }
   | { readonly kind: 'shutdown'; readonly mode: 'IMMEDIATE' | 'ABORT' }
   | { readonly kind: 'set-container'; readonly name: string }
   | {
@@ -155,10 +157,11 @@ const keyManagement = (sql: Reader): Statement => {
     sql.text();
     return { kind: 'create-keystore', password: identifiedBy(sql) };
   }
-  if (sql.takes('CREATE', 'AUTO_LOGIN', 'KEYSTORE') || sql.takes('CREATE', 'LOCAL', 'AUTO_LOGIN', 'KEYSTORE')) {
+  const local = sql.takes('CREATE', 'LOCAL', 'AUTO_LOGIN', 'KEYSTORE');
+  if (local || sql.takes('CREATE', 'AUTO_LOGIN', 'KEYSTORE')) {
     sql.needs('FROM', 'KEYSTORE');
     sql.text();
-    return { kind: 'create-auto-login', password: identifiedBy(sql) };
+    return { kind: 'create-auto-login', password: identifiedBy(sql), local };
   }
   if (sql.takes('ALTER', 'KEYSTORE', 'PASSWORD')) {
     sql.takes('FORCE', 'KEYSTORE');
@@ -282,9 +285,10 @@ const insert = (sql: Reader): Statement => {
 
 /** Columns and conditions are the caller's affair: a view answers all its rows. */
 const select = (sql: string): Statement => {
-  const [, from = ''] = /\bFROM\s+([\w$]+)/i.exec(sql) ?? [];
+  // Every table here is of one owner.
+  const [, from = ''] = /\bFROM\s+(?:[\w$]+\.)?([\w$]+)/i.exec(sql) ?? [];
   if (from === '') throw new OraError('ORA-00900');
-  return { kind: 'select', from: from.toUpperCase() };
+  return { kind: 'select', from: from.toUpperCase(), count: /^\s*SELECT\s+COUNT\(\*\)/i.test(sql) };
 };
 
 const verbs: readonly (readonly [readonly string[], (sql: Reader) => Statement])[] = [
@@ -297,7 +301,16 @@ const verbs: readonly (readonly [readonly string[], (sql: Reader) => Statement])
   [['CREATE', 'PLUGGABLE', 'DATABASE'], createPdb],
   [['ALTER', 'PLUGGABLE', 'DATABASE'], alterPdb],
   [['ALTER', 'SESSION', 'SET', 'CONTAINER', '='], (sql) => ({ kind: 'set-container', name: sql.name() })],
-  [['ALTER', 'DATABASE', 'OPEN'], () => ({ kind: 'open-database' })],
+  [
+    ['ALTER', 'DATABASE', 'OPEN'],
+    (sql) => {
+      sql.takes('RESETLOGS');
+      return { kind: 'open-database' };
+    },
+  ],
+  [['RESTORE', 'DATABASE'], () => ({ kind: 'rman', command: 'restore' })],
+  [['RECOVER', 'DATABASE'], () => ({ kind: 'rman', command: 'recover' })],
+  [['LIST', 'BACKUP', 'SUMMARY'], () => ({ kind: 'rman', command: 'list' })],
   [['STARTUP'], (sql) => ({ kind: 'startup', mount: sql.takes('MOUNT') })],
   [['SHUTDOWN', 'IMMEDIATE'], () => ({ kind: 'shutdown', mode: 'IMMEDIATE' })],
   [['SHUTDOWN', 'ABORT'], () => ({ kind: 'shutdown', mode: 'ABORT' })],

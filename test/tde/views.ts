@@ -1,6 +1,6 @@
 // The views by which an administrator looks at keystores and keys, V$ENCRYPTION_WALLET and V$ENCRYPTION_KEYS, with the columns that
 // docs/databases/oracle.md names.
-import type { KeystoreKind, MasterKey } from './control-file.ts';
+import type { ControlFile, KeystoreKind, MasterKey } from './control-file.ts';
 import type { OpenKeystores } from './process-table.ts';
 
 export type Row = Readonly<Record<string, string | number | null>>;
@@ -47,3 +47,10 @@ export const keyRows = (keys: readonly MasterKey[]): readonly Row[] =>
       CON_ID: container,
     }))
     .reverse();
+
+/** DBA_ENCRYPTED_COLUMNS of one container: a table has one column here. */
+export const encryptedColumns = ({ tables, files }: ControlFile, container: number): readonly Row[] =>
+  tables
+    .filter((table) => table.container === container)
+    .filter((table) => files.some(({ number, kind }) => number === table.file && kind === 'column'))
+    .map(({ name }) => ({ OWNER: 'SH', TABLE_NAME: name, COLUMN_NAME: 'C', ENCRYPTION_ALG: 'AES 192 bits key' }));

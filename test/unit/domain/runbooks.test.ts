@@ -1,5 +1,10 @@
-// The content of the runbooks: what the specification asks for by release, and that nothing in it stays unfilled.
+// The content of the runbooks: what the specification asks for by release, that nothing in it stays unfilled, and that a file which is
+// missing or wrong is refused by its name. What their statements do is in test/tde/runbooks.test.ts.
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readRunbooks, runbookFolder } from '../../../server/content/runbooks.ts';
 import {
   containerNames,
   faultOfRunbook,
@@ -9,27 +14,28 @@ import {
   type RunbookValues,
   releaseNames,
   runbookNames,
-  runbookRow,
   runbookValues,
 } from '../../../server/domain/runbooks.ts';
 
+const runbooks = readRunbooks();
+const warningsOf = (name: RunbookName): string => runbooks[name].warnings.map(({ text }) => text).join(' ');
 const values = Object.fromEntries(Object.keys(runbookValues).map((name) => [name, `(${name})`])) as RunbookValues;
 const fill = (name: RunbookName, release: Release, containers: 'cdb' | 'non-cdb' = 'cdb') =>
-  fillRunbook(name, release, release === '11g' ? 'non-cdb' : containers, values);
+  fillRunbook(runbooks, name, release, release === '11g' ? 'non-cdb' : containers, values);
 const textOf = (name: RunbookName, release: Release, containers?: 'cdb' | 'non-cdb'): string =>
   JSON.stringify(fill(name, release, containers)).replaceAll('\\"', '"');
 
 const variants = runbookNames.flatMap((name) =>
   releaseNames.flatMap((release) =>
     containerNames.flatMap((containers) =>
-      faultOfRunbook(name, release, containers) === undefined ? [{ name, release, containers }] : [],
+      faultOfRunbook(runbooks, name, release, containers) === undefined ? [{ name, release, containers }] : [],
     ),
   ),
 );
 
 describe('a runbook', () => {
   test.each(variants)('$name on $release ($containers) has steps, and no place stays unfilled', (variant) => {
-    const { steps, title, summary } = fillRunbook(variant.name, variant.release, variant.containers, values);
+    const { steps, title, summary } = fillRunbook(runbooks, variant.name, variant.release, variant.containers, values);
     expect(steps.length).toBeGreaterThan(2);
     expect(JSON.stringify(steps)).not.toMatch(/\{[a-z]\w*\}/i);
     expect(`${title}${summary}`).not.toContain('{');
@@ -39,18 +45,18 @@ describe('a runbook', () => {
   });
 
   test.each(variants)('$name on $release ($containers) has a literal password in each statement', (variant) => {
-    const text = JSON.stringify(fillRunbook(variant.name, variant.release, variant.containers, values).steps);
+    const text = JSON.stringify(fillRunbook(runbooks, variant.name, variant.release, variant.containers, values).steps);
     expect(text).not.toContain('EXTERNAL STORE');
     for (const [, what = ''] of text.matchAll(/IDENTIFIED BY (\S+)/g)) expect(what).toMatch(/^\\+"<\w+>\\+"/);
   });
 
   test('reverse migration is refused on 11g R2, with the release that it needs', () => {
-    expect(faultOfRunbook('reverse-migrate', '11g', 'non-cdb')).toContain('12c to 18c or higher');
-    expect(runbookRow('reverse-migrate').warnings.join()).toContain('11g R2 has no reverse migration');
+    expect(faultOfRunbook(runbooks, 'reverse-migrate', '11g', 'non-cdb')).toContain('12c to 18c or higher');
+    expect(warningsOf('reverse-migrate')).toContain('11g R2 has no reverse migration');
   });
 
   test('11g R2 has no containers', () => {
-    expect(faultOfRunbook('rotate', '11g', 'cdb')).toContain('no container databases');
+    expect(faultOfRunbook(runbooks, 'rotate', '11g', 'cdb')).toContain('no container databases');
   });
 
   test('a rotation names every container of a CDB, and is followed by a restart', () => {
@@ -71,13 +77,80 @@ describe('a runbook', () => {
 
   test('what protects backups and exports is said where keys move', () => {
     for (const name of ['migrate', 'reverse-migrate', 'restore', 'destroy'] as const)
-      expect(runbookRow(name).warnings.join(' ')).toContain('ENCRYPTION_MODE=TRANSPARENT');
+      expect(warningsOf(name)).toContain('ENCRYPTION_MODE=TRANSPARENT');
     for (const name of ['rotate', 'migrate', 'reverse-migrate', 'clone-pdb'] as const)
-      expect(runbookRow(name).warnings.join(' ')).toContain('ORA-00988');
+      expect(warningsOf(name)).toContain('ORA-00988');
   });
 
   test('a destruction begins with a look at who shares the access_guid', () => {
     expect(fill('destroy', '19c').steps[0]?.id).toBe('access-guid');
     expect(textOf('destroy', '19c')).toContain('--distinct');
+  });
+
+  test('differs with containers where it says so, and nowhere else', () => {
+    const differs = runbookNames.filter(
+      (name) =>
+        textOf(name, '19c', 'cdb').replace('"containers":"cdb"', '') !==
+        textOf(name, '19c', 'non-cdb').replace('"containers":"non-cdb"', ''),
+    );
+    expect(differs).toEqual(runbookNames.filter((name) => runbooks[name].byContainers));
+  });
+
+  test('asks 11g R2 for no column or view that came later', () => {
+    for (const name of runbookNames.filter((each) => runbooks[each].releases.includes('11g')))
+      expect(textOf(name, '11g')).not.toMatch(/WALLET_TYPE|WALLET_ORDER|V\$ENCRYPTION_KEYS|ADMINISTER KEY MANAGEMENT/);
+  });
+
+  test('says where a fact comes from that is not from the specification', () => {
+    expect(fill('migrate', '19c').warnings.join(' ')).toContain(
+      'it failed with ORA-00600. Back up the service instead. (Source: one public report, not confirmed.)',
+    );
+  });
+});
+
+describe('the files of the runbooks', () => {
+  const refused = (change: (folder: string) => void): string => {
+    const folder = mkdtempSync(join(tmpdir(), 'dke-runbooks-'));
+    try {
+      cpSync(runbookFolder, folder, { recursive: true });
+      change(folder);
+      readRunbooks(folder);
+      return 'read';
+    } catch (error) {
+      return (error as Error).message.replaceAll(folder, '');
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+  const edit = (name: string, from: string, to: string) => (folder: string) => {
+    const path = join(folder, `${name}.toml`);
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain(from);
+    writeFileSync(path, text.replace(from, to));
+  };
+
+  test('are read as they lie', () => expect(refused(() => undefined)).toBe('read'));
+  test.each([
+    ['is missing', (folder: string) => rmSync(join(folder, 'migrate.toml')), /\/migrate\.toml cannot be read/],
+    ['is not TOML', edit('rotate', 'title =', 'title'), /\/rotate\.toml cannot be read/],
+    [
+      'has an unknown place',
+      edit('rotate', '{masterKey}', '{masterkey}'),
+      /\/rotate\.toml is not valid.*unknown place/s,
+    ],
+    ['has an unknown member', edit('check', 'downtime', 'downtimes'), /\/check\.toml is not valid/],
+    ['has an unknown grade', edit('shared', '"report"', '"rumour"'), /\/shared\.toml is not valid/],
+    [
+      'takes a step that is not there',
+      edit('check', 'use = "keystore-open"', 'use = "keystore"'),
+      /"check" takes "keystore"/,
+    ],
+  ])('are refused when one %s', (_, change, message) => {
+    expect(refused(change)).toMatch(message);
+  });
+
+  test('lie beside the compiled code, for the packages', () => {
+    const built = join(runbookFolder, '../../../dist/server/content/runbooks');
+    expect(readRunbooks(built)).toEqual(runbooks);
   });
 });

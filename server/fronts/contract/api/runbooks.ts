@@ -34,7 +34,8 @@ const stepSchema = z
     warning: z.string().optional(),
     sql: z.string().optional(),
     shell: z.string().optional(),
-    expect: z.string().optional().openapi({ description: 'How it is seen that the step has worked.' }),
+    setting: z.string().optional().openapi({ description: 'A line of the configuration file that the title names.' }),
+    expect: z.string().optional().openapi({ description: 'How you see that the step has worked.' }),
     command: z.string().optional().openapi({ description: 'The dke command that does or shows the same.' }),
   })
   .openapi('RunbookStep');

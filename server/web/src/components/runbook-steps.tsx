@@ -74,6 +74,7 @@ export const RunbookSteps = ({
           {step.text !== undefined && <p className="max-w-prose wrap-anywhere">{step.text}</p>}
           {step.sql !== undefined && <Block label="statement" value={step.sql} />}
           {step.shell !== undefined && <Block label="shell command" value={step.shell} />}
+          {step.setting !== undefined && <Block label="configuration line" value={step.setting} />}
           {step.command !== undefined && step.command !== step.shell && (
             <Block label="dke command" value={step.command} />
           )}
