@@ -197,6 +197,7 @@ export const playRunbook = async (runbook: FilledRunbook, play: Play): Promise<v
 /** What is left out, with its reason. */
 const notPlayed: Readonly<Record<string, string>> = {
   'apt install ./dke-provider_*.deb': 'it changes this machine: packages.test.ts installs the package into a folder',
+  'dke provider rollback --owner oracle:oinstall': 'no second build is here: provider-install.test.ts goes back to one',
 };
 
 const playShell = async (

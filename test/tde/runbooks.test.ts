@@ -335,3 +335,23 @@ const expectPrinted = async (
     stderr,
   ).toEqual([]);
 };
+
+test('a LOCAL auto-login keystore that is copied to a standby does not open there, and the runbook shows it', async () => {
+  const { site } = world;
+  if (site === undefined) throw new Error('ours has a service');
+  const stage = await setStage(world, readProfile('12c-19c'), '19c');
+  try {
+    const { play } = await scenes.standby(stage, false, false);
+    await play.database.execute(
+      `${administer} CREATE LOCAL AUTO_LOGIN KEYSTORE FROM KEYSTORE 'wallet' IDENTIFIED BY "${passwords.wallet}"`,
+    );
+    const application = stage.group.applicationOf(stage.host);
+    const runbook = await site.api.call<FilledRunbook>('GET', `/api/tde/applications/${application}/runbooks/standby`);
+    await expect(playRunbook(runbook, { ...play, stage, commands: false })).rejects.toThrow(
+      'standby/check (19c) promises',
+    );
+    expect(play.target?.alertLog()).toContain('the local auto-login keystore is of another host');
+  } finally {
+    await stage.end();
+  }
+});
