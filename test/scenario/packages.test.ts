@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readRunbooks } from '../../server/content/runbooks.ts';
 import { endProcess, processesWith, until } from '../support/host.ts';
 
 const builder = resolve(import.meta.dirname, '../../provider/packaging/main.ts');
@@ -125,8 +126,12 @@ afterAll(async () => {
 });
 
 test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one dke command of two', () => {
-  const files = readdirSync(join(folder, 'packages')).map((name) => join(folder, 'packages', name));
+  const all = readdirSync(join(folder, 'packages'));
+  const files = all.filter((name) => name.endsWith('.deb')).map((name) => join(folder, 'packages', name));
   expect(files).toHaveLength(2);
+  expect(all.filter((name) => !name.endsWith('.deb'))).toEqual(['SHA256SUMS']);
+  const sums = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'packages'), encoding: 'utf8' });
+  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(2);
   const said = dpkg('--install', ...files);
   for (const name of names) expect(stateOf(name)).toBe('install ok installed');
   expect(said).toContain('dke provider install --owner');
@@ -142,6 +147,8 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   // So is the provider for Java.
   const jar = join(resolve(import.meta.dirname, '../../build/provider'), 'java/dke-jce.jar');
   expect(existsSync(join(system, 'usr/share/java/dke-jce.jar'))).toBe(existsSync(jar));
+  for (const name of names)
+    expect(readRunbooks(packaged(name, 'dist/server/content/runbooks'))).toEqual(readRunbooks());
   // What only a build needs stays at home, and licences come along.
   expect(existsSync(packaged('dke-server', 'node_modules/cmake-js'))).toBe(false);
   expect(existsSync(packaged('dke-server', 'node_modules/vitest'))).toBe(false);
