@@ -9,7 +9,8 @@ const slow = process.env.SLOW === '1';
 const failovers: readonly Failover[] = ['asynchronous', 'none', 'synchronous', 'unfenced'];
 const seedsOf = (): readonly number[] => {
   if (process.env.DKE_TEST_SEED !== undefined) return [Number(process.env.DKE_TEST_SEED)];
-  return Array.from({ length: slow ? 100 : 2 }, (_, at) => at);
+  // The second one finds acknowledgements that do not wait for a node whose link is down.
+  return slow ? Array.from({ length: 100 }, (_, at) => at) : [0, 5];
 };
 
 test.each(seedsOf())('history %i: nothing that was acknowledged is undone, and no use follows it', async (seed) => {

@@ -144,11 +144,16 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     } else if (answer?.text.includes('nothing was changed') === true) of.known = before;
     else if (answer !== undefined && answer.status !== 503) violate(`${action} was answered with ${answer.status}`);
   };
+  /** A node that does not stand still, mostly: one that does keeps the next change waiting, too. */
+  const anyMember = (): FleetMember => {
+    const awake = members.filter((member) => !busy.has(member));
+    return awake.length > 0 && random() < 0.9 ? pick(awake) : pick(members);
+  };
   const create = async (): Promise<void> => {
     const name = `made ${created.size}`;
     created.set(name, 'unknown');
     for (let attempt = 0; attempt < 8; attempt += 1) {
-      const member = pick(members);
+      const member = anyMember();
       const answer = await member.api
         .send('POST', '/api/vaults', { name }, { 'idempotency-key': name.replace(' ', '-') })
         .catch(() => undefined);
@@ -163,9 +168,12 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       await setTimeout(50);
     }
   };
+  /** Mostly takes away what can be used: that is what another node may not have heard of. */
   const anyChange = (): Promise<void> => {
+    const enabled = watched.filter(({ known }) => known === 'enabled');
+    if (enabled.length > 0 && random() < 0.7) return change(pick(enabled), anyMember(), 'disable');
     const of = pick(watched);
-    return change(of, pick(members), of.known === 'enabled' || random() < 0.3 ? 'disable' : 'enable');
+    return change(of, anyMember(), of.known !== 'disabled' || random() < 0.2 ? 'disable' : 'enable');
   };
 
   // --- faults ---------------------------------------------------------------------------------------------------------
@@ -184,11 +192,24 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         () => undefined,
       ),
     ).then(() => undefined);
+  /** What tells the connections of one kind, of all nodes or of one. */
+  const wordsOf = (kind: string, member: FleetMember | undefined): string => {
+    const instance =
+      member === undefined
+        ? ''
+        : ask(
+            `select right(application_name, 8) from pg_stat_activity join pg_locks using (pid) join nodes
+               on objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
+             where locktype = 'advisory' and nodes.name = '${member.name}' limit 1`,
+          );
+    return `dke ${kind} ${instance}`;
+  };
   const fault = (): void => {
-    const kind = pick(['stop', 'kill', 'cut', 'delay', 'swallow'] as const);
+    const kind = pick(['stop', 'stop', 'kill', 'cut', 'cut', 'delay', 'swallow', 'swallow', 'swallow'] as const);
     if (kind === 'stop' || kind === 'kill') {
+      // One at a time: what a fleet does without any node is known.
+      if (busy.size > 0) return;
       const member = pick(members);
-      if (busy.has(member)) return;
       busy.add(member);
       const ms = kind === 'stop' ? between(200, 7_000) : between(0, 500);
       log(`${kind} ${member.name} for ${ms} ms`);
@@ -203,7 +224,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       });
       return;
     }
-    const which = pick(['dke link', 'dke reader', 'dke writer', 'dke']);
+    const which = wordsOf(pick(['link', 'link', 'reader', 'writer']), random() < 0.8 ? pick(members) : undefined);
     const ms = between(100, 3_000);
     log(`${kind} ${which} for ${ms} ms`);
     if (kind === 'cut') fleet.relay.cut(which);
@@ -334,15 +355,16 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     const probes = members.map(probe);
     for (let step = 0; step < steps; step += 1) {
       if (step === Math.floor(steps / 2)) await failOver();
+      if (random() < 0.5) fault();
       const kind = random();
-      if (kind < 0.5) await anyChange();
-      else if (kind < 0.65) await create();
-      else if (kind < 0.7) {
-        const answer = await pick(members)
+      if (kind < 0.75) await anyChange();
+      else if (kind < 0.95) await create();
+      else {
+        const answer = await anyMember()
           .api.send('POST', '/api/root/rotate', {})
           .catch(() => undefined);
         log(`rotate the root key: ${answer?.status}`);
-      } else fault();
+      }
       await setTimeout(between(0, 100));
     }
     await settle();
