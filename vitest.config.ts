@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config';
+import { LongestFirst } from './test/support/sequencer.ts';
 import { alsoOnPostgresql, isLong, longFiles, sqliteOnly } from './test/support/tiers.ts';
 
 /** Which database the services of a run are on: `sqlite` where nothing is said, `postgresql`, or `both`: SQLite, and some on PostgreSQL, too. */
@@ -37,8 +38,9 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...Object.keys(left)],
     projects: [...(store === 'postgresql' ? [] : [onSqlite]), ...(store === 'sqlite' ? [] : [onPostgresql])],
     pool: 'forks',
-    // Two cores: a third file runs while another one waits for a process, a disk or a browser.
-    maxWorkers: 3,
+    // Two cores: two more files run while others wait for a process, a disk or a browser.
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     // Limits end what hangs, and judge no speed: a machine that is ten times slower passes.
     testTimeout: 600_000,
     hookTimeout: 600_000,

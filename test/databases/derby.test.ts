@@ -13,7 +13,7 @@ import type { Outcome } from '../support/tools.ts';
 const secret = 'card 4929 1234 5678 9012';
 const oldSecret = 'card 5500 0000 0000 0004';
 
-const killed = inLongTier('databases/derby, hsqldb: an agent that is killed');
+const killed = inLongTier('databases/derby: an agent that is killed');
 
 describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
   let page: PageRun;

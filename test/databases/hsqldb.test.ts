@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hsqldbPresent, jars, shortLived, startJava } from '../support/java.ts';
 import { openPage, type PageRun } from '../support/page.ts';
 import { filesHolding } from '../support/search.ts';
-import { inLongTier } from '../support/tiers.ts';
 import type { Outcome } from '../support/tools.ts';
 
 const card = 'card 4929 1234 5678 9012';
@@ -15,8 +14,6 @@ const names = ['Ada Lovelace of London', 'Grace Hopper of New York'];
 const letter = 'Dear Charles, the engine weaves';
 const everything = [card, ...names, letter];
 const outOfUse = 'Take the database out of use, and destroy it';
-
-const killed = inLongTier('databases/derby, hsqldb: an agent that is killed');
 
 describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
   let page: PageRun;
@@ -82,7 +79,7 @@ END`,
     expect(read.out, read.complaints).toBe(`${card}\n`);
   });
 
-  test.runIf(killed)('hundreds of rows are written while the agent is killed, and none is lost', async () => {
+  test('hundreds of rows are written while the agent is killed, and none is lost', async () => {
     const rows = 1500;
     const inserts = Array.from({ length: rows }, (_, i) => `INSERT INTO rows VALUES (${i}, '${card} of row ${i}')`);
     const input = [

@@ -62,15 +62,22 @@ export const killServer = async (options: {
   try {
     const workload = await openWorkload(place, token, { rotations, seed });
     let state = seed >>> 0;
+    const acknowledged = (): number => Object.values(workload.acknowledged()).reduce((sum, count) => sum + count, 0);
     for (let kill = 1; kill <= kills && findings.length === 0; kill += 1) {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
       const working = workload.run(() => false);
       const { child } = place.server;
-      const timer = setTimeout(() => child.kill('SIGKILL'), 30 + (state % 900));
+      // Counted by what was acknowledged, so that a slow machine gets as far; a few milliseconds more, so that any moment is struck.
+      const enough = acknowledged() + 1 + (state % 8);
+      const timer = setInterval(() => {
+        if (acknowledged() < enough) return;
+        clearInterval(timer);
+        setTimeout(() => child.kill('SIGKILL'), (state >>> 8) % 50);
+      }, 5);
       const exited = once(child, 'exit');
       // A fault that the workload finds itself ends the server, too.
       await working.catch((error: unknown) => findings.push(String(error)));
-      clearTimeout(timer);
+      clearInterval(timer);
       child.kill('SIGKILL');
       await exited;
       const { findings: stored, ...counts } = await verifyCopy(folder);

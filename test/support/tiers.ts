@@ -22,6 +22,9 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
+  'test/conformance/reference-p11-kit-client.test.ts':
+    'the reference cases over p11-kit: conformance/reference-p11-kit-server',
+  'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
   'test/scenario/concurrency.test.ts':
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
   'test/scenario/nodes-under-fire.test.ts':
@@ -57,6 +60,9 @@ export const alsoOnPostgresql: readonly string[] = [
 export const longFiles: Readonly<Record<string, string>> = {
   'test/scenario/fuzz.test.ts':
     'builds everything again with sanitizers; the same inputs: test/unit/addon/frame-fuzz, scenario/agent-frames, unit/agent/any-template',
+  'test/conformance/reference-p11-kit-client.test.ts':
+    'the reference cases over p11-kit: conformance/reference-p11-kit-server',
+  'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
   'test/scenario/concurrency.test.ts':
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
   'test/scenario/nodes-under-fire.test.ts':
@@ -73,16 +79,19 @@ export const longFiles: Readonly<Record<string, string>> = {
 const longTests = {
   'conformance/large-data: each length':
     'three of seven lengths are in the short tier: below, at and above what one message carries',
+  'clients, tde, databases/jce, conformance/reference: SoftHSM2':
+    'the same programs on the reference token, which no change of ours changes: it shows that the expected values are those of others',
   'contract/insider-matrix: each reach with and without dual control':
     'the short tier has every role, in the whole platform without dual control and in a tenant with it',
   'databases/mariadb-instances: versions of data keys':
     'many restarts of MariaDB; versions of a key file: test/native/mariadb/key-file-test, rotations: databases/mariadb',
-  'databases/derby, hsqldb: an agent that is killed':
-    'the same provider under load while the agent is killed: databases/jce',
+  'databases/derby: an agent that is killed': 'the same provider under load while the agent is killed: databases/jce',
   'scenario/hung-disk: PostgreSQL':
     'a PostgreSQL that does not answer: scenario/postgresql-store and nodes-unconfirmed; the embedded database is in the short tier',
   'scenario/keys-in-memory: core dumps':
     'writes and searches dumps of some hundred MiB; the same memory, read from the living process, is searched in the short tier',
+  'scenario/root-providers: a library that hangs':
+    'a library that crashes is in the short tier; what does not answer is ended in the same place',
   'scenario/wire-model: full bounds':
     'two minutes of CPU for a model that no change of code changes: smaller bounds and the defects that show within them are in the short tier',
 } as const satisfies Readonly<Record<string, string>>;

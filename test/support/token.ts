@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createGroup, registerApplication } from './console-api.ts';
 import { library } from './pkcs11-host.ts';
 import { startSite } from './site.ts';
+import { inLongTier } from './tiers.ts';
 import { installed } from './tools.ts';
 
 export interface Token {
@@ -83,5 +84,10 @@ export const startOwnToken = async (label = 'tool'): Promise<Token> => {
 
 export const startTokens = { DKE: startOwnToken, SoftHSM2: startReferenceToken } as const;
 export const tokenNames = ['DKE', 'SoftHSM2'] as const;
-/** Those that can be started here. */
-export const presentTokens = tokenNames.filter((name) => name === 'DKE' || installed('softhsm2', 'softhsm2-util'));
+/** Those that can be started here, in this tier. */
+export const presentTokens = tokenNames.filter(
+  (name) =>
+    name === 'DKE' ||
+    (inLongTier('clients, tde, databases/jce, conformance/reference: SoftHSM2') &&
+      installed('softhsm2', 'softhsm2-util')),
+);
