@@ -19,7 +19,7 @@ import { tourPictures } from './tour-pictures.ts';
 export const outputFolder = resolve(import.meta.dirname, '../output/console');
 
 /** `DKE_PICTURES=all` takes a picture of every state; otherwise only those of docs/tour.md are taken. */
-export const allPictures = process.env.DKE_PICTURES === 'all';
+const allPictures = process.env.DKE_PICTURES === 'all';
 
 /** Null: there is none. */
 export const chromiumPath: string | null = (() => {
