@@ -5,10 +5,10 @@
 import { type Grant, isAllowed, type Permission } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { Identity } from '../domain/approval.ts';
-import { largestPageSize } from '../domain/page.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { StoredUser } from '../ports/people.ts';
-import type { Repositories, StoredToken, Window } from '../ports/store.ts';
+import type { Repositories, StoredToken } from '../ports/store.ts';
+import { byId, each } from './paging.ts';
 
 export interface ActingIdentity extends Identity {
   readonly kind: Actor['kind'];
@@ -38,17 +38,6 @@ export const findIdentity = async (from: From, id: string, now: number): Promise
   return user === undefined ? undefined : ofUser(user)[0];
 };
 
-const readAll = async <T extends { readonly id: string }>(
-  list: (window: Window) => Promise<readonly T[]>,
-): Promise<readonly T[]> => {
-  const found: T[] = [];
-  for (;;) {
-    const page = await list({ after: found.at(-1)?.id, limit: largestPageSize });
-    found.push(...page);
-    if (page.length < largestPageSize) return found;
-  }
-};
-
 /** Whoever has a permission in a tenant: tokens, then users, by id. */
 export const listIdentities = async (
   from: From,
@@ -56,9 +45,9 @@ export const listIdentities = async (
   tenantId: string,
   now: number,
 ): Promise<readonly ActingIdentity[]> => {
-  const tokens = await readAll((window) => from.tokens.list(everyTenant, window));
-  const users = await readAll((window) => from.users.list(everyTenant, window));
-  return [...tokens.flatMap((token) => ofToken(token, now)), ...users.flatMap(ofUser)].filter(({ grants }) =>
-    isAllowed(grants, permission, tenantId, null),
-  );
+  const found: ActingIdentity[] = [];
+  for await (const token of each((window) => from.tokens.list(everyTenant, window), byId))
+    found.push(...ofToken(token, now));
+  for await (const user of each((window) => from.users.list(everyTenant, window), byId)) found.push(...ofUser(user));
+  return found.filter(({ grants }) => isAllowed(grants, permission, tenantId, null));
 };

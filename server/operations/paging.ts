@@ -1,4 +1,5 @@
-// Cursors: one row more than asked tells whether there is a next page.
+// Cursors: reading one row more than the limit shows whether there is a next page. Rows are read in steps; other requests are answered between
+// them.
 
 import { ServiceError } from '../base/errors.ts';
 import { defaultPageSize, largestPageSize, type Page, type PageRequest } from '../domain/page.ts';
@@ -11,6 +12,9 @@ export const limitOf = ({ limit }: PageRequest): number => {
   return value;
 };
 
+/** Takes a few milliseconds. */
+const mostAtOnce = 250;
+
 /** Asks `list` for a page; `cursor` is what the next page begins after. */
 export const pageOf = async <T>(
   query: PageRequest,
@@ -18,24 +22,34 @@ export const pageOf = async <T>(
   cursor: (item: T) => string,
 ): Promise<Page<T>> => {
   const limit = limitOf(query);
-  const items = await list({ after: query.after, limit: limit + 1 });
+  const items: T[] = [];
+  for (let after = query.after; ; ) {
+    const asked = Math.min(limit + 1 - items.length, mostAtOnce);
+    const read = await list({ after, limit: asked });
+    items.push(...read);
+    const newest = read.at(-1);
+    if (newest === undefined || read.length < asked || items.length > limit) break;
+    after = cursor(newest);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
   const page = items.slice(0, limit);
   const last = page.at(-1);
   return { items: page, next: items.length > limit && last !== undefined ? cursor(last) : null };
 };
 
-/** Every item of a list, page by page. */
+/** Every item of a list. Other requests are answered between its steps. */
 export async function* each<T>(
   list: (window: Window) => Promise<readonly T[]>,
   cursor: (item: T) => string,
 ): AsyncGenerator<T> {
   let after: string | undefined;
   for (;;) {
-    const page = await list({ after, limit: largestPageSize });
+    const page = await list({ after, limit: mostAtOnce });
     yield* page;
     const last = page.at(-1);
-    if (last === undefined || page.length < largestPageSize) return;
+    if (last === undefined || page.length < mostAtOnce) return;
     after = cursor(last);
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 /** A cursor over a sequence is its number. */

@@ -7,13 +7,19 @@ import { checkRuleNames } from './endpoint-settings.ts';
 import { findEndpoint } from './find.ts';
 import type { EndpointOperations } from './index.ts';
 
+type RuleDecision = Awaited<ReturnType<EndpointOperations['simulateRules']>>[number];
+
 export const simulateRules =
   ({ store }: Pick<Ports, 'store'>): EndpointOperations['simulateRules'] =>
   async ({ tenantId }, id, { rules, requests }) => {
     const { settings } = await findEndpoint(store.read, tenantId, id);
     if (rules !== undefined) checkRuleNames(rules);
-    return requests.map((request) => {
+    const decisions: RuleDecision[] = [];
+    for (const request of requests) {
       const { effect, rule } = decideByRules(settings.rules, request);
-      return { ...decideByRules(rules ?? settings.rules, request), current: { effect, rule } };
-    });
+      decisions.push({ ...decideByRules(rules ?? settings.rules, request), current: { effect, rule } });
+      // The longest patterns against the longest texts take milliseconds a request.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return decisions;
   };

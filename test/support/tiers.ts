@@ -18,6 +18,8 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/corrupt-bytes.test.ts': 'damaged files of the embedded database',
   'test/scenario/deleted-database.test.ts': 'the file of the embedded database',
   'test/scenario/demo.test.ts': 'the demonstration runs as it is shipped, on the embedded database',
+  'test/scenario/event-loop.test.ts':
+    'long tables of the embedded database, whose statements run in the thread that answers requests',
   'test/scenario/fuzz.test.ts': noService,
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
@@ -25,10 +27,6 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/conformance/reference-p11-kit-client.test.ts':
     'the reference cases over p11-kit: conformance/reference-p11-kit-server',
   'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
-  'test/scenario/concurrency.test.ts':
-    'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
-  'test/scenario/nodes-under-fire.test.ts':
-    'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
   'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',

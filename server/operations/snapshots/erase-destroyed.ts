@@ -3,10 +3,10 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Actor } from '../../domain/actor.ts';
-import { largestPageSize } from '../../domain/page.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { byId, each } from '../paging.ts';
 
 type ErasePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'clock' | 'log'>;
 
@@ -21,12 +21,8 @@ export const listSnapshots = async (
 ): Promise<readonly Snapshot[]> => {
   const all: Snapshot[] = [];
   for (const state of states)
-    for (let after: string | undefined; ; ) {
-      const page = await from.snapshots.list({ state, tenantId }, { after, limit: largestPageSize });
-      all.push(...page);
-      after = page.at(-1)?.id;
-      if (page.length < largestPageSize) break;
-    }
+    for await (const snapshot of each((window) => from.snapshots.list({ state, tenantId }, window), byId))
+      all.push(snapshot);
   return all;
 };
 

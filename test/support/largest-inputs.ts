@@ -1,0 +1,275 @@
+// The largest permitted input of each operation of the console's API, for the test of the event loop (test/scenario/event-loop.test.ts).
+import { mostCallers } from '../../server/base/networks.ts';
+import { mostTags } from '../../server/base/tags.ts';
+import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
+
+/** The ids that the inputs name, once made. */
+export const ids: Record<string, string> = {};
+export const world: { bigTenant: string; certificate: string; answerOpening: () => Promise<object> } = {
+  bigTenant: '',
+  certificate: '',
+  answerOpening: () => Promise.reject(new Error('no snapshot is open')),
+};
+
+/** The largest input of one operation. */
+export interface Largest {
+  /** The parameters of the path; `id` by the group when absent. */
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly body?: () => object | Promise<object>;
+  /** It is refused: what it names does not exist, or it needs a session. */
+  readonly refused?: true;
+}
+const plain: Largest = {};
+/** Needs a session, or is not possible now. */
+const denied: Largest = { refused: true };
+const absent: Largest = { path: { id: 'none' }, refused: true };
+const listed: Largest = { query: '?limit=1000' };
+export const long = (length: number, text = 'a'): string =>
+  text.repeat(Math.ceil(length / text.length)).slice(0, length);
+const name = long(128);
+export const many = <T>(count: number, make: (at: number) => T): readonly T[] =>
+  Array.from({ length: count }, (_, at) => make(at));
+export const grants = many(20, () => ({ role: 'auditor', scope: null }));
+/** A pattern that matches nothing after every way has been tried. */
+const hardPattern = long(2040, '*a');
+export const hardSubject = long(2040);
+const hardRules = (count: number) =>
+  many(count, (at) => ({ name: `rule ${at}`, effect: 'deny', when: { key: [`${hardPattern}b`] } }));
+
+type Table = { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: Largest } };
+export const rows: Table = {
+  tenants: {
+    create: { body: () => ({ name: `t-${name.length}${Math.random()}` }) },
+    list: plain,
+    get: plain,
+    rename: { body: () => ({ name: 'renamed' }) },
+    suspend: { query: '?dryRun=true' },
+    resume: plain,
+    delete: { query: '?dryRun=true' },
+    restore: denied,
+    purge: { refused: true, query: '?dryRun=true', body: () => ({ confirm: 'other' }) },
+  },
+  vaults: {
+    create: { body: () => ({ name }) },
+    list: listed,
+    get: plain,
+    enable: plain,
+    disable: { path: { id: 'spareVault' } },
+    delete: absent,
+    dualControl: plain,
+    setDualControl: {
+      refused: true,
+      query: '?dryRun=true',
+      body: () => ({
+        required: 10,
+        approvers: many(100, (at) => `id-${at}`),
+        actions: ['destroy', 'export', 'restore'],
+      }),
+    },
+    removeDualControl: { query: '?dryRun=true' },
+    setProfile: { body: () => ({ profile: 'standard' }) },
+  },
+  keys: {
+    create: { body: () => ({ name, vaultId: ids.vault, tags: many(mostTags, (at) => `t${at}=${long(40)}`) }) },
+    list: { query: '?limit=1000&tag=env%3Dprod' },
+    get: plain,
+    change: { body: () => ({ name, tags: many(mostTags, (at) => `t${at}=${long(40)}`) }) },
+    versions: plain,
+    use: plain,
+    enable: plain,
+    disable: { path: { id: 'spareKey' } },
+    rotate: plain,
+    delete: { query: '?dryRun=true' },
+  },
+  tdeGroups: { create: { body: () => ({ name }) }, list: listed, get: plain },
+  applications: {
+    register: { body: () => ({ name, groupId: ids.group }) },
+    list: listed,
+    get: plain,
+    enable: plain,
+    disable: { path: { id: 'spareApplication' } },
+    setCompatibility: { body: () => ({ switches: ['sha1-signatures'] }) },
+    setCallers: {
+      body: () => ({
+        networks: many(mostCallers, (at) => `2001:db8:${at}::/48`),
+        certificates: many(mostCallers, () => world.certificate),
+      }),
+    },
+    move: { query: '?dryRun=true', body: () => ({ groupId: ids.otherGroup, confirm: 'db' }) },
+    rotateAccessGuid: plain,
+    accessGuids: plain,
+    removeAccessGuid: { path: { accessGuidId: 'none' }, refused: true },
+    instances: plain,
+  },
+  masterKeys: {
+    list: listed,
+    get: { path: { keyId: 'masterKey' } },
+    blastRadius: { path: { keyId: 'masterKey' } },
+    destroy: { path: { keyId: 'masterKey' }, query: '?dryRun=true', body: () => ({ confirm: 'MK' }) },
+  },
+  endpoints: {
+    create: { body: () => ({ name, vaultId: ids.vault, keyId: ids.key }) },
+    list: listed,
+    get: plain,
+    enable: plain,
+    disable: { path: { id: 'spareEndpoint' } },
+    changeSettings: {
+      body: () => ({ operatorProbes: true, rate: null, clientCertificate: null, rules: hardRules(28) }),
+    },
+    simulateRules: {
+      body: () => ({
+        rules: hardRules(14),
+        requests: many(14, () => ({ kmsOperation: 'Encrypt', kmsKeyArn: hardSubject })),
+      }),
+    },
+    delete: absent,
+    addCredential: plain,
+    removeCredential: { path: { credentialId: 'none' }, refused: true },
+  },
+  diagnostics: {
+    run: { body: () => ({}) },
+    follow: { body: () => ({}) },
+    list: listed,
+    get: { path: { diagnosisId: 'none' }, refused: true },
+  },
+  requests: {
+    search: { query: '?limit=1000&principal=nobody' },
+    export: plain,
+    correlate: { body: () => ({ text: `${long(59_900, '-requestid')} "requestID": "1234"` }) },
+    verify: plain,
+    searchOne: { query: '?limit=1000&principal=nobody' },
+    exportOne: { query: '?format=csv' },
+  },
+  runbooks: {
+    list: plain,
+    fill: { path: { name: 'rotate' } },
+    runs: listed,
+    start: { body: () => ({ runbook: 'rotate' }) },
+    get: plain,
+    tick: { path: { step: 'step' }, body: () => ({ note: long(500) }) },
+    untick: { path: { step: 'step' } },
+    finish: { path: { runId: 'none' }, refused: true, body: () => ({ outcome: 'abandoned' }) },
+  },
+  externalKeyStores: {
+    register: {
+      body: () => ({
+        name,
+        customKeyStoreId: 'cks-0123456789abcdef9',
+        region: 'eu-central-1',
+        endpointId: ids.endpoint,
+      }),
+    },
+    list: listed,
+    get: absent,
+    probe: absent,
+    remove: absent,
+  },
+  notifications: {
+    list: listed,
+    acknowledge: absent,
+    release: absent,
+    targets: plain,
+    test: plain,
+  },
+  approvals: {
+    list: listed,
+    get: absent,
+    approve: { ...absent, body: () => ({ comment: long(500) }) },
+    refuse: { ...absent, body: () => ({ comment: long(500) }) },
+    withdraw: absent,
+  },
+  snapshots: {
+    create: { body: () => ({ tenantId: world.bigTenant }) },
+    list: listed,
+    schedule: plain,
+    get: plain,
+    exports: plain,
+    delete: absent,
+    undelete: absent,
+    export: plain,
+    import: denied,
+    open: { body: () => ({}) },
+    verify: { body: () => ({}) },
+    verifyOpened: { body: () => world.answerOpening() },
+    restore: {
+      query: '?dryRun=true',
+      body: async () => ({ ...(await world.answerOpening()), newTenant: 'restored' }),
+    },
+    ofKey: { path: { id: 'key' } },
+  },
+  recoveryKeys: {
+    register: { refused: true, body: () => ({ name, publicKey: long(200) }) },
+    list: plain,
+    remove: absent,
+  },
+  audit: {
+    log: plain,
+    checkpoints: listed,
+    sinks: plain,
+    export: plain,
+    exportTenant: plain,
+    migrations: listed,
+    prove: { path: { sequence: '1' } },
+    list: listed,
+  },
+  tokens: { create: { body: () => ({ name, grants }) }, list: listed, roles: plain, revoke: absent },
+  users: {
+    create: { body: () => ({ name: long(64), grants }) },
+    list: listed,
+    get: plain,
+    update: {
+      body: () => ({ displayName: name, email: null, grants, subject: null, mustChangePassword: false }),
+    },
+    enable: plain,
+    disable: { path: { id: 'spareUser' } },
+    unlock: plain,
+    resetPassword: { body: () => ({ revokeTokens: true }) },
+    removeFactors: plain,
+    permissions: plain,
+    endSessions: plain,
+    delete: absent,
+  },
+  sessions: { list: listed, end: absent },
+  profile: {
+    get: denied,
+    changePassword: { refused: true, body: () => ({ current: long(4096), password: long(4096) }) },
+    beginTotp: { refused: true, body: () => ({ name }) },
+    confirmTotp: { refused: true, path: { id: 'none' }, body: () => ({ code: '000000' }) },
+    beginPasskey: denied,
+    addPasskey: denied,
+    makeRecoveryCodes: denied,
+    removeFactor: absent,
+    createToken: { refused: true, body: () => ({ name, expiresAt: '2100-01-01T00:00:00Z' }) },
+    sessions: { ...listed, refused: true },
+    endSession: absent,
+  },
+  session: {
+    start: { refused: true, body: () => ({ user: 'nobody', password: long(4096) }) },
+    ways: plain,
+    beginPasskey: plain,
+    passkey: denied,
+    beginOpenId: denied,
+    finishOpenId: { query: `?state=${long(1000)}` },
+    beginSecondFactor: denied,
+    secondFactor: { refused: true, body: () => ({ code: '000000' }) },
+    redeem: { refused: true, body: () => ({ invitation: long(128), password: long(4096) }) },
+    get: plain,
+    end: plain,
+  },
+  search: { find: { query: `?q=${long(200)}` } },
+  overview: { latency: plain },
+  setup: { get: plain, settle: { body: () => ({ step: 'root-key', settled: true }) } },
+  settings: { get: plain },
+  nodes: {
+    list: plain,
+    get: absent,
+    drain: absent,
+    resume: absent,
+    remove: absent,
+  },
+  status: { get: plain },
+  root: { get: plain, rotate: { body: () => ({}) } },
+  clock: { get: plain, confirm: { body: () => ({ time: new Date().toISOString() }) } },
+  quarantine: { get: plain, confirm: { refused: true, body: () => ({ code: long(100) }) } },
+};
