@@ -119,7 +119,8 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
       }
       return found;
     },
-    has: (id) => existsSync(pathOf(id)),
+    // The database may have been changed: what is no id has no file.
+    has: (id) => isId(id) && existsSync(pathOf(id)),
     rename: (from, to) => renameSync(pathOf(from), pathOf(to)),
     remove: (id) => {
       if (existsSync(pathOf(id))) unlinkSync(pathOf(id));
