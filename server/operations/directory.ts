@@ -10,18 +10,18 @@ import { denyingRule } from '../domain/authorization-rule.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
-import { largestPageSize } from '../domain/page.ts';
 import type { TdeApplication } from '../domain/tde.ts';
 import { everyTenant, isStopped, type Tenant } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { KeyRef } from '../ports/crypto-core.ts';
 import type { Directory, EndpointUse, LoadedObject } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { StoredAccessGuid, StoredObject, StoredRecord } from '../ports/store.ts';
+import type { StoredAccessGuid, StoredObject, StoredRecord, Window } from '../ports/store.ts';
 import type { XksCredentialView, XksEndpointView, XksKeyView, XksUse } from '../ports/xks-directory.ts';
 import { findDefaultTenant } from './find.ts';
 import { credentialAttributes, recordAttributes } from './key-records.ts';
 import { type ObjectPage, readObjectPage } from './object-pages.ts';
+import { byId, each, fewAtOnce } from './paging.ts';
 import { createRequestQueue } from './request-queue.ts';
 
 export interface DirectoryLimits {
@@ -328,17 +328,10 @@ export const createDirectory = (
   };
 
   const pages = async <T extends { readonly id: string }>(
-    list: (window: { after?: string; limit: number }) => Promise<readonly T[]>,
-    each: (item: T) => Promise<void>,
+    list: (window: Window) => Promise<readonly T[]>,
+    renew: (item: T) => Promise<void>,
   ): Promise<void> => {
-    let after: string | undefined;
-    for (;;) {
-      const items = await list(after === undefined ? { limit: largestPageSize } : { after, limit: largestPageSize });
-      for (const item of items) await each(item);
-      const last = items.at(-1);
-      if (last === undefined || items.length < largestPageSize) return;
-      after = last.id;
-    }
+    for await (const item of each(list, byId, fewAtOnce)) await renew(item);
   };
 
   const releaseTenant = (id: string): void => {

@@ -1,6 +1,7 @@
 // What happens by the clock: queued request records are written five times a second, uses every second, old request
 // records are removed, the audit log gets its checkpoints, and health is looked at, so that the XKS front's answer is fresh though nobody else asks.
 
+import { otherWork } from '../base/other-work.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
@@ -26,9 +27,6 @@ const repeatMs = 7 * 86_400_000;
 /** What was made under an Idempotency-Key is known for a day. */
 const idempotencyMs = 86_400_000;
 const pruneEveryMs = 60_000;
-
-/** Lets what arrived meanwhile be answered. */
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export interface Housekeeping {
   start(): void;

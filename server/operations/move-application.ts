@@ -8,11 +8,12 @@ import { isWeaker } from '../domain/dual-control.ts';
 import { largestPageSize } from '../domain/page.ts';
 import type { ApplicationMove, TdeApplication, TdeGroup } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { Repositories, StoredObject } from '../ports/store.ts';
+import type { Repositories, StoredObject, Window } from '../ports/store.ts';
 import type { Approvals, CarriedOut } from './approvals.ts';
 import { findApplication, findSoundGroup, findVault } from './find.ts';
 import type { ApplicationOperations } from './index.ts';
 import { nameFromLabel } from './names.ts';
+import { byId, each, fewAtOnce } from './paging.ts';
 import { takerOfLabel } from './tde/labels.ts';
 
 const mostNamed = 100;
@@ -28,19 +29,16 @@ const objectsOf = async (from: Repositories, applicationId: string): Promise<rea
 const isLiveKey = ({ class: objectClass, destroyedAt }: StoredObject): boolean =>
   destroyedAt === null && (objectClass === 'secret-key' || objectClass === 'private-key');
 
-/** The applications of a group, page by page. */
+/** The applications of a group. */
 export const membersOf = async (
   from: Pick<Repositories, 'applications'>,
   tenantId: string,
   groupId: string,
 ): Promise<readonly TdeApplication[]> => {
   const all: TdeApplication[] = [];
-  for (;;) {
-    const after = all.at(-1)?.id;
-    const page = await from.applications.list(tenantId, { groupId }, { after, limit: largestPageSize });
-    all.push(...page);
-    if (page.length < largestPageSize) return all;
-  }
+  const list = (window: Window) => from.applications.list(tenantId, { groupId }, window);
+  for await (const application of each(list, byId, fewAtOnce)) all.push(application);
+  return all;
 };
 
 interface Planned {

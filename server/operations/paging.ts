@@ -2,6 +2,7 @@
 // them.
 
 import { ServiceError } from '../base/errors.ts';
+import { otherWork } from '../base/other-work.ts';
 import { defaultPageSize, largestPageSize, type Page, type PageRequest } from '../domain/page.ts';
 import type { Window } from '../ports/store.ts';
 
@@ -14,42 +15,56 @@ export const limitOf = ({ limit }: PageRequest): number => {
 
 /** Takes a few milliseconds. */
 const mostAtOnce = 250;
+/** The step of items that can be large, such as applications and endpoints. */
+export const fewAtOnce = 8;
+/** In bytes; takes a few milliseconds, too. */
+const heaviestPage = 256 * 1024;
 
-/** Asks `list` for a page; `cursor` is what the next page begins after. */
+/**
+ * Asks `list` for a page; `cursor` is what the next page begins after. `weigh` estimates the bytes of an item: a page of large items is shorter
+ * than its limit.
+ */
 export const pageOf = async <T>(
   query: PageRequest,
   list: (window: Window) => Promise<readonly T[]>,
   cursor: (item: T) => string,
+  weigh?: (item: T) => number,
 ): Promise<Page<T>> => {
   const limit = limitOf(query);
   const items: T[] = [];
-  for (let after = query.after; ; ) {
-    const asked = Math.min(limit + 1 - items.length, mostAtOnce);
+  let after = query.after;
+  const step = weigh === undefined ? mostAtOnce : fewAtOnce;
+  let weight = 0;
+  for (;;) {
+    const asked = Math.min(limit + 1 - items.length, step);
     const read = await list({ after, limit: asked });
-    items.push(...read);
-    const newest = read.at(-1);
-    if (newest === undefined || read.length < asked || items.length > limit) break;
-    after = cursor(newest);
-    await new Promise((resolve) => setImmediate(resolve));
+    for (const item of read) {
+      weight += weigh?.(item) ?? 0;
+      const last = items.at(-1);
+      if (last !== undefined && (items.length === limit || weight > heaviestPage)) return { items, next: cursor(last) };
+      items.push(item);
+    }
+    const last = items.at(-1);
+    if (last === undefined || read.length < asked) return { items, next: null };
+    after = cursor(last);
+    await otherWork();
   }
-  const page = items.slice(0, limit);
-  const last = page.at(-1);
-  return { items: page, next: items.length > limit && last !== undefined ? cursor(last) : null };
 };
 
 /** Every item of a list. Other requests are answered between its steps. */
 export async function* each<T>(
   list: (window: Window) => Promise<readonly T[]>,
   cursor: (item: T) => string,
+  step = mostAtOnce,
 ): AsyncGenerator<T> {
   let after: string | undefined;
   for (;;) {
-    const page = await list({ after, limit: mostAtOnce });
+    const page = await list({ after, limit: step });
     yield* page;
     const last = page.at(-1);
-    if (last === undefined || page.length < mostAtOnce) return;
+    if (last === undefined || page.length < step) return;
     after = cursor(last);
-    await new Promise((resolve) => setImmediate(resolve));
+    await otherWork();
   }
 }
 /** A cursor over a sequence is its number. */

@@ -17,7 +17,7 @@ import { planForTenant, stateAfter } from './change-tenant.ts';
 import { destructionTime } from './destruction-time.ts';
 import { findTenant } from './find.ts';
 import type { TenantOperations } from './index.ts';
-import { byId, each } from './paging.ts';
+import { byId, each, fewAtOnce } from './paging.ts';
 import { removeFactorsOf } from './people/users.ts';
 import { retainStoredKeys } from './retain-keys.ts';
 
@@ -89,7 +89,7 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
         await destroyKeyOfPurged(tx, actor, key, await destructionTime(tx, clock));
     },
   );
-  for await (const { id: endpointId } of each((window) => read.endpoints.list(tenantId, window), byId))
+  for await (const { id: endpointId } of each((window) => read.endpoints.list(tenantId, window), byId, fewAtOnce))
     await store.write(async (tx) => {
       const endpoint = await tx.endpoints.get(tenantId, endpointId);
       if (endpoint === undefined) return;
@@ -98,7 +98,11 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
     });
   for await (const keyStore of each((window) => read.externalKeyStores.list(tenantId, window), byId))
     await store.write((tx) => tx.externalKeyStores.remove(keyStore.id));
-  for await (const { id: applicationId } of each((window) => read.applications.list(tenantId, {}, window), byId)) {
+  for await (const { id: applicationId } of each(
+    (window) => read.applications.list(tenantId, {}, window),
+    byId,
+    fewAtOnce,
+  )) {
     await inBatches(
       (async function* live() {
         for (let after = 0; ; ) {

@@ -9,7 +9,13 @@ export const readApplications = ({
   store,
   usage,
 }: Pick<Ports, 'store' | 'usage'>): Pick<ApplicationOperations, 'list' | 'get' | 'accessGuids' | 'instances'> => ({
-  list: ({ tenantId }, query) => pageOf(query, (window) => store.read.applications.list(tenantId, query, window), byId),
+  list: ({ tenantId }, query) =>
+    pageOf(
+      query,
+      (window) => store.read.applications.list(tenantId, query, window),
+      byId,
+      ({ callers }) => callers.certificates.reduce((sum, { length }) => sum + length, 0),
+    ),
   get: ({ tenantId }, id) => findApplication(store.read, tenantId, id),
   accessGuids: async ({ tenantId }, id) => {
     await findApplication(store.read, tenantId, id);

@@ -6,6 +6,12 @@ import type { EndpointOperations } from './index.ts';
 import { byId, pageOf } from './paging.ts';
 
 export const readEndpoints = ({ store }: Pick<Ports, 'store'>): Pick<EndpointOperations, 'list' | 'get'> => ({
-  list: ({ tenantId }, query) => pageOf(query, (window) => store.read.endpoints.list(tenantId, window), byId),
+  list: ({ tenantId }, query) =>
+    pageOf(
+      query,
+      (window) => store.read.endpoints.list(tenantId, window),
+      byId,
+      ({ settings }) => JSON.stringify(settings).length,
+    ),
   get: ({ tenantId }, id) => findEndpoint(store.read, tenantId, id),
 });

@@ -1,6 +1,7 @@
 // What the rules of a key store endpoint say to requests that nobody has made: those that hold, and others that may come to hold. Nothing is
 // changed and nothing is recorded.
 
+import { otherWork } from '../base/other-work.ts';
 import { decideByRules } from '../domain/authorization-rule.ts';
 import type { Ports } from '../ports/ports.ts';
 import { checkRuleNames } from './endpoint-settings.ts';
@@ -19,7 +20,7 @@ export const simulateRules =
       const { effect, rule } = decideByRules(settings.rules, request);
       decisions.push({ ...decideByRules(rules ?? settings.rules, request), current: { effect, rule } });
       // The longest patterns against the longest texts take milliseconds a request.
-      await new Promise((resolve) => setImmediate(resolve));
+      await otherWork();
     }
     return decisions;
   };

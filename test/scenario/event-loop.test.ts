@@ -300,6 +300,7 @@ beforeAll(async () => {
   });
   place = await heard<LoopPlace>();
   world.bigTenant = place.bigTenant;
+  world.certificate = place.certificate;
   world.answerOpening = async () =>
     ask({ opening: await must<Opening>('post', `/api/snapshots/${place.snapshot}/openings`, {}) });
   const make = async (path: string, body: object = {}) => (await must<{ id: string }>('post', `/api${path}`, body)).id;
@@ -355,8 +356,9 @@ beforeAll(async () => {
   });
   handles.data = await made({ ...dataObject, modifiable: true }, data.subarray(0, 900_000), 'createObject');
   expect(Object.values(handles).every((handle) => handle > 0)).toBe(true);
-}, 240_000);
+}, 900_000);
 afterAll(async () => {
+  if (!child.connected) return;
   const gone = new Promise((resolve) => child.once('exit', resolve));
   child.send('end' satisfies LoopQuestion);
   await gone;
@@ -390,7 +392,7 @@ test('a block of forty pieces of work is seen', async () => {
   await ask('block');
   expect((await ask<number>('longest')) / unit).toBeGreaterThan(mostUnits);
 });
-test('the TDE front', () => checkAll(tdeOperations()), 300_000);
-test('the key store proxy', () => checkAll(xksOperations()), 300_000);
+test('the TDE front', () => checkAll(tdeOperations()), 900_000);
+test('the key store proxy', () => checkAll(xksOperations()), 900_000);
 // Last, because it disables things.
-test('the API of the console', () => checkAll(apiOperations()), 600_000);
+test('the API of the console', () => checkAll(apiOperations()), 1_800_000);

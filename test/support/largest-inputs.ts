@@ -34,7 +34,7 @@ export const grants = many(20, () => ({ role: 'auditor', scope: null }));
 /** A pattern that matches nothing after every way has been tried. */
 const hardPattern = long(2040, '*a');
 export const hardSubject = long(2040);
-const hardRules = (count: number) =>
+export const hardRules = (count: number) =>
   many(count, (at) => ({ name: `rule ${at}`, effect: 'deny', when: { key: [`${hardPattern}b`] } }));
 
 type Table = { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: Largest } };
@@ -91,6 +91,7 @@ export const rows: Table = {
     disable: { path: { id: 'spareApplication' } },
     setCompatibility: { body: () => ({ switches: ['sha1-signatures'] }) },
     setCallers: {
+      path: { id: 'spareApplication' },
       body: () => ({
         networks: many(mostCallers, (at) => `2001:db8:${at}::/48`),
         certificates: many(mostCallers, () => world.certificate),

@@ -1,11 +1,16 @@
 // A service in its own process that measures how long its event loop is blocked: the longest time that its thread computed between two rounds
 // of the loop. It is processor time, so that other processes on the machine do not count. It also measures a fixed piece of work.
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { mostCallers } from '../../server/base/networks.ts';
 import { acrossTenants, inTenant, serviceActor } from '../../server/domain/actor.ts';
+import { defaultSettings } from '../../server/domain/endpoint.ts';
 import type { Opening } from '../../server/operations/snapshots/openings.ts';
+import { makeAuthority } from './authority.ts';
+import { hardRules, many } from './largest-inputs.ts';
 import { fillLongTables, longTableIds } from './long-tables.ts';
 import { openTestService } from './open-service.ts';
 import { answerOpening, handOf } from './snapshots.ts';
@@ -19,9 +24,12 @@ export interface LoopPlace {
   /** A tenant with many keys; `snapshot` is its snapshot. */
   readonly bigTenant: string;
   readonly snapshot: string;
-  readonly folder: string;
+  /** PEM, of a client. */
+  readonly certificate: string;
 }
 const rows = 2_000;
+/** Of the applications and endpoints, those that have the largest lists. */
+const largeRows = 300;
 const keys = 600;
 
 /** About a millisecond on the machines that the limits were chosen on. */
@@ -56,7 +64,8 @@ const watch = (): void => {
   setImmediate(turn);
 };
 
-const first = await openTestService();
+const toml = '[tls]\nclient_certificates = true\n[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
+const first = await openTestService({ toml });
 const { folder } = first;
 const tester = { ...serviceActor('test'), kind: 'administrator', id: 'test', name: 'test' } as const;
 const { operations } = first;
@@ -75,9 +84,20 @@ const snapshot = await make(bigTenant);
 await first.stop();
 const database = new DatabaseSync(join(folder, 'dke-data/dke.db'), { timeout: 30_000 });
 for (const statement of fillLongTables('sqlite', rows, defaultTenant, longTableIds())) database.exec(statement);
+// Their files do not exist.
+database.prepare("update snapshots set state = 'purged' where id <> ?").run(snapshot);
+const certificate = readFileSync(makeAuthority(folder, 'clients').issue({ commonName: 'db' }).certificate, 'utf8');
+const callers = { networks: [], certificates: many(mostCallers, () => certificate) };
+for (const [table, column, value] of [
+  ['tde_applications', 'callers', callers],
+  ['endpoints', 'settings', { ...defaultSettings, rules: hardRules(28) }],
+] as const)
+  database
+    .prepare(`update ${table} set ${column} = ? where id in (select id from ${table} order by id limit ${largeRows})`)
+    .run(JSON.stringify(value));
 database.close();
 // The service did not write these rows: it is told to accept the database as it is.
-const opened = await openTestService({ folder, acceptDatabase: true });
+const opened = await openTestService({ folder, toml, acceptDatabase: true });
 const { service } = opened;
 
 const server = createServer((incoming, outgoing) => service.handle(incoming, outgoing));
@@ -114,5 +134,12 @@ process.on('message', (question: LoopQuestion) => {
 });
 process.once('disconnect', () => process.exit());
 process.send?.({
-  answer: { base: `http://127.0.0.1:${port}`, token, defaultTenant, bigTenant, snapshot, folder } satisfies LoopPlace,
+  answer: {
+    base: `http://127.0.0.1:${port}`,
+    token,
+    defaultTenant,
+    bigTenant,
+    snapshot,
+    certificate,
+  } satisfies LoopPlace,
 });

@@ -23,6 +23,7 @@ import type { KeyVersionAge, Window } from '../../ports/store.ts';
 import type { AuditForwarding } from '../forward-audit.ts';
 import { listIdentities } from '../identities.ts';
 import type { Operations } from '../index.ts';
+import { byId, each, fewAtOnce } from '../paging.ts';
 import { hasOldRootCopy } from '../set-up-steps.ts';
 import type { XksLatency } from '../xks-latency.ts';
 import { snapshotSources } from './snapshot-sources.ts';
@@ -53,16 +54,8 @@ const service = { kind: 'service', id: 'service', name: 'service' } as const;
 const pageSize = 50;
 
 /** Every item of a list by id. */
-async function* all<T extends { readonly id: string }>(
-  list: (window: Window) => Promise<readonly T[]>,
-): AsyncGenerator<T> {
-  let after: string | undefined;
-  do {
-    const page = await list({ after, limit: pageSize });
-    yield* page;
-    after = page.length < pageSize ? undefined : page.at(-1)?.id;
-  } while (after !== undefined);
-}
+const all = <T extends { readonly id: string }>(list: (window: Window) => Promise<readonly T[]>): AsyncGenerator<T> =>
+  each(list, byId, fewAtOnce);
 
 const certificatesOf = (pem: string): readonly X509Certificate[] =>
   (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(

@@ -6,6 +6,7 @@
 // what was open stays open.
 
 import { newId } from '../../base/ids.ts';
+import { otherWork } from '../../base/other-work.ts';
 import {
   type Condition,
   type Notification,
@@ -37,7 +38,7 @@ async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
   let walked = 0;
   for (const item of items) {
     walked += 1;
-    if (walked % stepLength === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (walked % stepLength === 0) await otherWork();
     yield item;
   }
 }

@@ -6,6 +6,7 @@ import { verifierKey } from '../../base/checkpoint.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { otherWork } from '../../base/other-work.ts';
 import type { RecoveryPublicKey } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, SnapshotOrigin } from '../../domain/snapshot.ts';
@@ -24,8 +25,6 @@ export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exc
 const pageSize = 50;
 /** The unit that holds the keys by which access_guids are hashed. */
 export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
-
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Public halves of the live recovery keys. */
 const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<readonly RecoveryPublicKey[]> => {

@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes, isId } from '../../base/ids.ts';
+import { otherWork } from '../../base/other-work.ts';
 import { refusalOfUse, type UseQuestion } from '../../domain/lifecycle.ts';
 import type { RecordClass, RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -104,8 +105,6 @@ export const idIn = (tenantId: string, id: string): string => {
   const digits = hash('sha256', Buffer.concat([Buffer.from('dke restored id'), idBytes(tenantId), idBytes(id)]), 'hex');
   return `${id.slice(0, 14)}7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
 };
-
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 class Counter {
   made = 0;

@@ -6,14 +6,14 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { ApprovalRule } from '../../domain/approval.ts';
-import { largestPageSize } from '../../domain/page.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Repositories } from '../../ports/store.ts';
+import type { Repositories, Window } from '../../ports/store.ts';
 import type { Approvals } from '../approvals.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../create-tenant.ts';
 import { findTenant } from '../find.ts';
+import { byId, each, fewAtOnce } from '../paging.ts';
 import { retainStoredKeys } from '../retain-keys.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
 import type { SnapshotSettings } from './manage-snapshots.ts';
@@ -220,15 +220,11 @@ const renewTenant = async (
   tenantId: string,
 ): Promise<void> => {
   const idsOf = async (
-    list: (window: { after?: string; limit: number }) => Promise<readonly { readonly id: string }[]>,
+    list: (window: Window) => Promise<readonly { readonly id: string }[]>,
   ): Promise<readonly string[]> => {
     const ids: string[] = [];
-    for (;;) {
-      const after = ids.at(-1);
-      const page = await list(after === undefined ? { limit: largestPageSize } : { after, limit: largestPageSize });
-      ids.push(...page.map(({ id }) => id));
-      if (page.length < largestPageSize) return ids;
-    }
+    for await (const { id } of each(list, byId, fewAtOnce)) ids.push(id);
+    return ids;
   };
   const known = directory.endpoints().filter((endpoint) => endpoint.tenantId === tenantId);
   const endpoints = new Set([

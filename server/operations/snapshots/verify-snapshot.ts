@@ -2,6 +2,7 @@
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { otherWork } from '../../base/other-work.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, Verification } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -42,8 +43,6 @@ export const isForeign = (ring: Ports['ring'], { signer }: Pick<Snapshot, 'signe
   const verifier = signer === null ? null : parseVerifierKey(signer);
   return verifier === null || !publicKeyOf(verifier).equals(ring.auditPublicKey());
 };
-
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Opens everything. Answers what does not fit, or null. */
 export const openAll = async (

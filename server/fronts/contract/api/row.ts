@@ -115,7 +115,13 @@ export const pageQuery = z.strictObject({
     .transform(Number)
     .refine((limit) => limit <= 1000, 'must be at most 1000')
     .optional()
-    .openapi({ type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
+    .openapi({
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      default: 100,
+      description: 'The largest number of items. A page of large items is shorter: read on while `next` is not null.',
+    }),
 });
 
 /** A moment with any offset. */
