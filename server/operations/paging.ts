@@ -14,7 +14,7 @@ export const limitOf = ({ limit }: PageRequest): number => {
 };
 
 /** Takes a few milliseconds. */
-const mostAtOnce = 250;
+export const mostAtOnce = 250;
 /** The step of items that can be large, such as applications and endpoints. */
 export const fewAtOnce = 8;
 /** In bytes; takes a few milliseconds, too. */

@@ -3,13 +3,15 @@
 
 import { toRfc3339 } from '../base/clock.ts';
 import { serviceTenantId } from '../base/ids.ts';
+import { otherWork } from '../base/other-work.ts';
 import { largestPageSize } from '../domain/page.ts';
 import { type SettledStep, type SetupStep, type SetupStepName, settledSteps } from '../domain/setup.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { Repositories } from '../ports/store.ts';
+import type { Repositories, Window } from '../ports/store.ts';
 import type { AuditForwarding } from './forward-audit.ts';
 import type { SetupOperations } from './index.ts';
+import { byId, mostAtOnce, pageOf } from './paging.ts';
 import { readRootBackup } from './root-backup.ts';
 import { firstOpenedAt } from './snapshots/opened.ts';
 
@@ -33,7 +35,7 @@ export const hasOldRootCopy = async (from: Repositories, root: Pick<Ports['root'
 /** An administrator of the platform who is a person and signs in with more than a password. */
 const findAdministrator = async (read: Repositories): Promise<string | undefined> => {
   for (let after: string | undefined; ; ) {
-    const users = await read.users.list(everyTenant, { after, limit: largestPageSize });
+    const users = await read.users.list(everyTenant, { after, limit: mostAtOnce });
     const able = users.filter(
       ({ state, integrity, grants }) =>
         state === 'active' &&
@@ -50,7 +52,8 @@ const findAdministrator = async (read: Repositories): Promise<string | undefined
     );
     if (found !== undefined) return found.name;
     after = users.at(-1)?.id;
-    if (users.length < largestPageSize) return undefined;
+    if (users.length < mostAtOnce) return undefined;
+    await otherWork();
   }
 };
 
@@ -76,7 +79,8 @@ export const setUpSteps = (
     const sinks = await forwarding.state();
     const failing = sinks.filter(({ failure }) => failure !== null).map(({ name }) => name);
     const keys = (await read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
-    const snapshots = await read.snapshots.list({}, { limit: largestPageSize });
+    const list = (window: Window) => read.snapshots.list({}, window);
+    const { items: snapshots } = await pageOf({ limit: largestPageSize }, list, byId);
     const finishedAt = await firstOpenedAt(read, snapshots);
     const newest = snapshots.find(({ state, verification }) => state === 'held' && verification?.sound === true);
     // What a sink took shows that it is reached.
