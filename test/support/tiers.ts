@@ -24,9 +24,6 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
-  'test/conformance/reference-p11-kit-client.test.ts':
-    'the reference cases over p11-kit: conformance/reference-p11-kit-server',
-  'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
   'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
@@ -48,7 +45,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
  * test/scenario/nodes*.test.ts runs whole services on PostgreSQL.
  */
 export const alsoOnPostgresql: readonly string[] = [
-  'test/contract/{deadline-clock,list-plans,orderly-client,service}.test.ts',
+  'test/contract/{concurrency,deadline-clock,list-plans,orderly-client,service}.test.ts',
   'test/unit/operations/{approvals,idempotency,key-tags,labels,master-keys,migrations}.test.ts',
   'test/unit/operations/{notifications,people,preconditions,search,tde-once,tokens,xks-latency}.test.ts',
   'test/unit/snapshots/{dual-control,restore}.test.ts',
