@@ -78,6 +78,7 @@ import {
 } from './operations/manage-tokens.ts';
 import { createMeter } from './operations/meter.ts';
 import { createMinuteJobs } from './operations/minute-jobs.ts';
+import { createMissingRecords } from './operations/missing-records.ts';
 import { moveApplication } from './operations/move-application.ts';
 import { createNotificationDelivery, type NotificationDelivery } from './operations/notifications/deliver.ts';
 import { inbox } from './operations/notifications/inbox.ts';
@@ -145,7 +146,7 @@ import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
 import { createUnsealing } from './operations/unseal.ts';
 import { createUsageLog } from './operations/usage-log.ts';
 import { createXksLatency } from './operations/xks-latency.ts';
-import type { AuditSink } from './ports/audit-sink.ts';
+import type { AuditSink, AuditSinkSource } from './ports/audit-sink.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log, LogState } from './ports/log.ts';
 import type { ServedCertificate } from './ports/meter.ts';
@@ -155,7 +156,7 @@ import type { Repositories, Store } from './ports/store.ts';
 import { type OpenRoot, openRoot, type SealedRoot } from './roots/open.ts';
 import type { AskPassphrase } from './roots/ways.ts';
 import { openEmail } from './sinks/email.ts';
-import { openFileSink } from './sinks/file.ts';
+import { openFileSink, readFileSink } from './sinks/file.ts';
 import { openHttpsSink } from './sinks/https.ts';
 import { openSyslogSink } from './sinks/syslog.ts';
 import { openWebhook } from './sinks/webhook.ts';
@@ -578,6 +579,13 @@ const openSink = (sink: AuditSinkConfig, version: string): AuditSink => {
   return sink.type === 'syslog' ? openSyslogSink(sink) : openHttpsSink({ ...sink, version });
 };
 
+const sinkSource = (sink: AuditSinkConfig): AuditSinkSource => {
+  const { name, type } = sink;
+  if (type === 'file')
+    return { name, type, target: sink.path, read: (log, after) => readFileSink(sink.path, log, after) };
+  return { name, type, target: type === 'syslog' ? `${sink.host}:${sink.port}` : sink.url, read: undefined };
+};
+
 export const openService = async (options: ServiceOptions): Promise<Service> => {
   const { config, version, log, logState, acceptDatabase, publicUrl, onFatal, connection } = options;
   const clock = systemClock;
@@ -753,6 +761,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       place,
       core,
       log,
+      missing: createMissingRecords({ store: whole, ring }, config.auditSinks.map(sinkSource)),
     });
     // From here on nothing is written while an operator has not looked at the database.
     const idempotency = createIdempotency(quarantine.store, { clock, log, ring, fleet });

@@ -114,7 +114,7 @@ export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise
   }
 };
 
-const filesOf = (path: string): readonly string[] => ['', '-wal', '-shm'].map((end) => `${path}${end}`);
+export const filesOf = (path: string): readonly string[] => ['', '-wal', '-shm'].map((end) => `${path}${end}`);
 
 /** Undefined: the embedded database of this data directory, under a name that no service opens until it is whole. */
 const openTarget = async (
@@ -318,12 +318,12 @@ export const changeProvider = async (
   }
 };
 
-const rootOptionsOf = (config: Config, ask: AskPassphrase): RootOptions => {
+export const rootOptionsOf = (config: Config, ask: AskPassphrase): RootOptions => {
   const { lockedBytes, allowUnlocked } = config.memory;
   const { raw } = openCore({ allowUnlocked, ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }) });
   return { core: raw, root: config.root, ask, readDescriptor: (descriptor) => readFileSync(descriptor) };
 };
-const asStartError = (error: unknown, config: Config): unknown =>
+export const asStartError = (error: unknown, config: Config): unknown =>
   error instanceof WayClosed || (error instanceof CoreError && error.code === 'authentication-failed')
     ? new StartError('root-key', error.message, { cause: error })
     : toStartError(error, config);
@@ -335,6 +335,17 @@ export const backUpRootKey = async (config: Config, out: string, ask: AskPassphr
   } catch (error) {
     throw asStartError(error, config);
   }
+};
+
+/** Throws StartError when the root key of a backup is not the one of the database. */
+export const requireEpochs = (epochs: readonly number[], needed: readonly number[]): void => {
+  const missing = needed.find((each) => !epochs.includes(each));
+  if (missing === undefined) return;
+  throw new StartError(
+    'root-key',
+    `the backup has root epoch ${Math.max(...epochs)}, and the database needs ${missing}: keys were erased since, which made one of them ` +
+      'useless: use the newest backup with the newest database, or start with an empty service and restore a snapshot (docs/snapshots.md); nothing was changed',
+  );
 };
 
 /** Root epochs that the stored keys are sealed under; none where there is no database yet. */
@@ -358,15 +369,9 @@ export const restoreRootKey = async (config: Config, backup: string, ask: AskPas
   let lock: DirectoryLock | undefined;
   try {
     if (existsSync(config.dataDirectory)) lock = lockDirectory(join(config.dataDirectory, 'lock'));
-    return await restoreRoot(rootOptionsOf(config, ask), backup, systemClock.now(), async (epochs) => {
-      const missing = (await neededEpochs(config)).find((needed) => !epochs.includes(needed));
-      if (missing !== undefined)
-        throw new StartError(
-          'root-key',
-          `the backup has root epoch ${Math.max(...epochs)}, and the database needs ${missing}: keys were erased since, which made one of them ` +
-            'useless: use the newest backup with the newest database, or start with an empty service and restore a snapshot (docs/snapshots.md); nothing was changed',
-        );
-    });
+    return await restoreRoot(rootOptionsOf(config, ask), backup, systemClock.now(), async (epochs) =>
+      requireEpochs(epochs, await neededEpochs(config)),
+    );
   } catch (error) {
     throw asStartError(error, config);
   } finally {

@@ -37,6 +37,12 @@ export const sealingContext = (snapshotId: string, tenantId: string, keyId: stri
   aad: Buffer.from(canonicalJson({ recoveryKeyId: keyId, snapshotId, tenantId })),
 });
 
+/** What binds the key of a backup of the whole service to the recovery key that it is sealed to (HPKE). */
+export const backupContext = (backupId: string, keyId: string) => ({
+  info: Buffer.from('dke backup key 1'),
+  aad: Buffer.from(canonicalJson({ backupId, recoveryKeyId: keyId })),
+});
+
 /** What binds a snapshot's key, on its way to the service that is to open it once, to this opening (HPKE). */
 export const openingContext = (snapshotId: string, openingId: string) => ({
   info: Buffer.from('dke snapshot opening 1'),

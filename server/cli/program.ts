@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';
 import { addApproval } from './approval.ts';
 import { addAudit, addStatus } from './audit.ts';
+import { addBackup } from './backup.ts';
 import { addClock } from './clock.ts';
 import { addCloud } from './cloud.ts';
 import { addDoctor } from './doctor.ts';
@@ -91,6 +92,7 @@ export const makeProgram = (version: string): Command => {
   addAudit(program);
   addStatus(program);
   addClock(program);
+  addBackup(program);
   addRoot(program);
   addQuarantine(program);
   addStore(program);

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
+import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
 import type { ProviderChange } from '../offline.ts';
 import { action, type Caller, type GlobalOptions, openCaller } from './caller.ts';
@@ -149,12 +150,34 @@ export const addRoot = (program: Command): void => {
       });
 };
 
+const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void => {
+  if (output.format === 'json' || missing === null) {
+    output.record({ ...rest, missing });
+    return;
+  }
+  output.record({ ...rest, missing: missing.count, signed: missing.signed });
+  if (missing.sinks.length > 0)
+    output.list({ items: missing.sinks }, [
+      ['SINK', (row) => row.name],
+      ['TARGET', (row) => row.target],
+      ['MISSING RECORDS', (row) => row.records ?? 'search it yourself'],
+    ]);
+  if (missing.records.length > 0)
+    output.list({ items: missing.records }, [
+      ['RECORD', (row) => row.sequence],
+      ['AT', (row) => row.at],
+      ['KIND', (row) => row.kind],
+      ['BY', (row) => row.actorName],
+      ['OF', (row) => `${row.subjectKind} ${row.subjectId}`],
+    ]);
+};
+
 export const addQuarantine = (program: Command): void => {
   const noun = program.command('quarantine').summary('a database that is not the one of its last checkpoint');
   noun
     .command('show')
     .description('Shows whether the service is in quarantine, why, and what differs.')
-    .action(action(async ({ call, output }) => output.record(await call(apiRoutes.quarantine.get))));
+    .action(action(async ({ call, output }) => showQuarantine(output, await call(apiRoutes.quarantine.get))));
   noun
     .command('confirm')
     .description('Takes the database as it is. Audited; what was disabled or revoked since is not so any more.')

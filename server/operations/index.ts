@@ -926,12 +926,41 @@ export interface QuarantineState {
   readonly reason: string | null;
   /**
    * `older`, `incomplete`: audit records are missing. `changed`: they are not the ones that were signed. `rows-changed`: policy rows were restored,
-   * removed or added in the database. `lost-changes`: confirmed changes are missing, as after a failover.
+   * removed or added in the database. `lost-changes`: confirmed changes are missing, as after a failover. `restored`: a backup of the service was
+   * restored.
    */
-  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | null;
+  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | null;
   /** Records of the audit log that the database has, and had at the checkpoint. */
   readonly size: number | null;
   readonly expected: number | null;
+  /** What the sinks of the audit log know of the time since; null: that cannot be told. */
+  readonly missing: MissingRecords | null;
+}
+
+/** An audit record that a sink has and the database has not. */
+export interface MissingRecord {
+  readonly sequence: number;
+  readonly at: string;
+  readonly kind: string;
+  readonly actorName: string;
+  readonly subjectKind: string;
+  readonly subjectId: string;
+}
+
+export interface MissingRecords {
+  /** How many a sink that can be read here has. */
+  readonly count: number;
+  /** The last of them that a checkpoint of this service covers; 0: none. */
+  readonly signed: number;
+  /** The first ones, in order. */
+  readonly records: readonly MissingRecord[];
+  readonly sinks: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly target: string;
+    /** Null: it cannot be read from here. */
+    readonly records: number | null;
+  }[];
 }
 
 export interface ClockOperations {

@@ -30,18 +30,21 @@ const describe = (place: string, finding: Unsound): string =>
     ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
       `log (${place}-wal) is damaged or missing, or an older copy was put back; stop the service and put the newer files back, or confirm ` +
       'that what is there is to be used'
-    : finding.state === 'older'
-      ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
-        'service and put the newer database back, or confirm that this one was restored on purpose'
-      : finding.state === 'lost-changes'
-        ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
-          'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
-        : finding.state === 'rows-changed'
-          ? `${place} has rows that are not those that the service wrote last: older rows were restored, or rows were removed or added` +
-            `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
-            'back, or confirm that this one is to be used'
-          : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
-            'service; stop the service and put the right database back, or confirm that this one is to be used';
+    : finding.state === 'restored'
+      ? `${place} was restored from a backup of ${finding.at}: what was changed, disabled or revoked since is as it was then (dke quarantine show ` +
+        'lists what the sinks of the audit log know); confirm that it is to be used, and repeat the missing changes'
+      : finding.state === 'older'
+        ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
+          'service and put the newer database back, or confirm that this one was restored on purpose'
+        : finding.state === 'lost-changes'
+          ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
+            'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
+          : finding.state === 'rows-changed'
+            ? `${place} has rows that are not those that the service wrote last: older rows were restored, or rows were removed or added` +
+              `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
+              'back, or confirm that this one is to be used'
+            : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
+              'service; stop the service and put the right database back, or confirm that this one is to be used';
 
 export const createQuarantine = (
   whole: Store,
@@ -51,11 +54,14 @@ export const createQuarantine = (
     place,
     core,
     log,
+    missing,
   }: {
     readonly finding: AuditFinding;
     readonly place: string;
     readonly core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>;
     readonly log: Log;
+    /** Records that the sinks have behind the last one of the database. */
+    readonly missing: (size: number) => Promise<QuarantineState['missing']>;
   },
 ): QuarantineGate => {
   let finding = foundAtStart;
@@ -82,34 +88,47 @@ export const createQuarantine = (
     write: (work, options) => (open ? whole.write(work, options) : shut()),
     probe: () => (open ? whole.probe() : shut()),
   };
-  const state = (): QuarantineState =>
+  /** Read once: nothing is forwarded meanwhile. */
+  let known: Promise<QuarantineState['missing']> | undefined;
+  const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
+    const size = sizeOf(found);
+    if (size === null || found.state === 'changed') return Promise.resolve(null);
+    known ??= missing(size).catch((error: unknown) => {
+      log.error('what is missing could not be read from the sinks of the audit log', { error });
+      known = undefined;
+      return null;
+    });
+    return known;
+  };
+  const state = async (): Promise<QuarantineState> =>
     open || finding.state === 'sound'
-      ? { quarantined: false, reason: null, finding: null, size: null, expected: null }
+      ? { quarantined: false, reason: null, finding: null, size: null, expected: null, missing: null }
       : {
           quarantined: true,
           reason: describe(place, finding),
           finding: finding.state,
           size: sizeOf(finding),
           expected: expectedOf(finding),
+          missing: await readMissing(finding),
         };
   return {
     store,
     enter: (found) => {
       if (!open) return;
       finding = found;
+      known = undefined;
       code = newCode();
       guesses = 0;
       open = false;
     },
     closed: () => {
-      const { reason } = state();
-      return reason === null ? undefined : { reason, code };
+      return open || finding.state === 'sound' ? undefined : { reason: describe(place, finding), code };
     },
     onConfirmed: (work) => {
       begin = work;
     },
     operations: {
-      get: () => Promise.resolve(state()),
+      get: () => state(),
       confirm: async (actor, given) => {
         if (open || finding.state === 'sound') throw new ServiceError('conflict', 'the service is not in quarantine');
         if (confirming)

@@ -26,6 +26,8 @@ const lookEveryMs = 1_000;
 const comparingShare = 0.01;
 const mostNamed = 5;
 const originSetting = 'audit-origin';
+/** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
+export const restoredSetting = 'restored';
 
 type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
   /** Runs `work` when this server makes checkpoints by the clock; undefined: another one does. */
@@ -52,6 +54,8 @@ export type AuditFinding =
   | { readonly state: 'changed'; readonly size: number }
   /** Policy rows were restored to an older version, removed or added. `older`: some of the restored rows, where they are known. */
   | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] }
+  /** A backup of the whole service was restored: what was changed since is missing, whatever it is. */
+  | { readonly state: 'restored'; readonly size: number; readonly at: string }
   /** Changes that this node has heard of are missing: the database has gone back while the service ran. */
   | { readonly state: 'lost-changes' };
 
@@ -203,6 +207,41 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     await tx.settings.set(originSetting, `dke/audit/${newId(clock.now())}`);
   };
 
+  const compareAtStart = async (): Promise<AuditFinding> => {
+    const isNew = (await store.read.settings.get(originSetting)) === undefined;
+    const size = await store.read.audit.size();
+    const note = root.anchor.read();
+    const expected = store.committed?.records ?? 0;
+    // What stands beside a new database is of one that was there before it.
+    if (isNew && note === undefined) store.committed?.accept();
+    if (isNew) await store.write(nameLog);
+    const sound: AuditFinding =
+      expected > size && !(isNew && note === undefined) ? { state: 'incomplete', size, expected } : { state: 'sound' };
+    const rows = await store.rowSet.load();
+    /** Rows have versions from now on. */
+    const isFirst = rows.head === undefined && (note === undefined || parseCheckpoint(note)?.rows === undefined);
+    if (isFirst && rows.rows > 0) await store.rowSet.adopt(0);
+    const rowsChanged: AuditFinding = { state: 'rows-changed', size, older: [] };
+    if (note === undefined) return rows.isSound || isFirst ? sound : rowsChanged;
+    const origin = await auditOrigin(store.read);
+    const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
+    const anchored = verifier === null ? null : verifyNote(note, verifier);
+    if (anchored === null) {
+      // The log has taken another name since, or never had this one: an older copy, if its signature is of our key.
+      const other = parseCheckpoint(note);
+      const signer = other === null ? null : parseVerifierKey(verifierKey(other.origin, ring.auditPublicKey()));
+      const known = signer !== null && verifyNote(note, signer) !== null;
+      return known && other !== null && other.size > size
+        ? { state: 'older', size, expected: other.size }
+        : { state: 'changed', size };
+    }
+    if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
+    const found = await rootHash(store.read.audit.subtree, anchored.size);
+    if (!found.equals(anchored.root)) return { state: 'changed', size };
+    if (sound.state !== 'sound' || isFirst) return sound;
+    return rows.isSound && continues(anchored, rows.head) ? sound : rowsChanged;
+  };
+
   return {
     checkpoint: () => checkpoint(),
 
@@ -225,40 +264,12 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     },
 
     inspect: async () => {
-      const isNew = (await store.read.settings.get(originSetting)) === undefined;
-      const size = await store.read.audit.size();
-      const note = root.anchor.read();
-      const expected = store.committed?.records ?? 0;
-      // What stands beside a new database is of one that was there before it.
-      if (isNew && note === undefined) store.committed?.accept();
-      if (isNew) await store.write(nameLog);
-      const sound: AuditFinding =
-        expected > size && !(isNew && note === undefined)
-          ? { state: 'incomplete', size, expected }
-          : { state: 'sound' };
-      const rows = await store.rowSet.load();
-      /** Rows have versions from now on. */
-      const isFirst = rows.head === undefined && (note === undefined || parseCheckpoint(note)?.rows === undefined);
-      if (isFirst && rows.rows > 0) await store.rowSet.adopt(0);
-      const rowsChanged: AuditFinding = { state: 'rows-changed', size, older: [] };
-      if (note === undefined) return rows.isSound || isFirst ? sound : rowsChanged;
-      const origin = await auditOrigin(store.read);
-      const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
-      const anchored = verifier === null ? null : verifyNote(note, verifier);
-      if (anchored === null) {
-        // The log has taken another name since, or never had this one: an older copy, if its signature is of our key.
-        const other = parseCheckpoint(note);
-        const signer = other === null ? null : parseVerifierKey(verifierKey(other.origin, ring.auditPublicKey()));
-        const known = signer !== null && verifyNote(note, signer) !== null;
-        return known && other !== null && other.size > size
-          ? { state: 'older', size, expected: other.size }
-          : { state: 'changed', size };
-      }
-      if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
-      const found = await rootHash(store.read.audit.subtree, anchored.size);
-      if (!found.equals(anchored.root)) return { state: 'changed', size };
-      if (sound.state !== 'sound' || isFirst) return sound;
-      return rows.isSound && continues(anchored, rows.head) ? sound : rowsChanged;
+      const found = await compareAtStart();
+      const restored = await store.read.settings.get(restoredSetting);
+      // Where something else is wrong, more is known.
+      if (found.state !== 'sound' || restored === undefined) return found;
+      const { at } = JSON.parse(restored) as { readonly at: string };
+      return { state: 'restored', size: await store.read.audit.size(), at };
     },
 
     accept: async (finding, actor) => {
@@ -273,6 +284,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       await store.write(async (tx) => {
         const former = (await tx.settings.get(originSetting)) ?? null;
         await nameLog(tx);
+        await tx.settings.set(restoredSetting, null);
         await tx.audit.dropCheckpoints();
         await tx.audit.append({
           kind: 'audit-log.accepted',

@@ -23,6 +23,12 @@ export interface AuditSink {
   close(): Promise<void>;
 }
 
+/** What a sink still has, read before anything is sent to it. */
+export interface AuditSinkSource extends Pick<AuditSink, 'name' | 'type' | 'target'> {
+  /** Lines of an export of this log, from the first record behind `after` on; absent: the sink only takes. */
+  readonly read: ((log: string, after: number) => AsyncIterable<string>) | undefined;
+}
+
 export interface AuditSinkState {
   readonly name: string;
   readonly type: AuditSink['type'];

@@ -40,6 +40,16 @@ const openWithPassphrase = async (
   }
 };
 
+/** Opens a backup without restoring it. The caller releases it (`releaseWrapped`, or its root). Throws CoreError and WayClosed. */
+export const openRootBackup = async (
+  options: Pick<RootOptions, 'core' | 'readDescriptor' | 'ask'>,
+  backup: string,
+): Promise<OpenWrapped> => {
+  const passphrase = await options.ask({ name, fresh: false, declared: false });
+  if (passphrase === undefined) throw new WayClosed('no passphrase was given: --passphrase-file', false);
+  return openWithPassphrase(options, backup, passphrase).finally(() => passphrase.fill(0));
+};
+
 /** Whether both are the same key: what one seals, the other opens. */
 const requireSame = (core: Core, one: RootKey, other: RootKey | undefined, path: string): void => {
   const id = Buffer.alloc(16);
@@ -137,9 +147,7 @@ export const restoreRoot = async (
   const { core, root, ask } = options;
   if (existsSync(root.path))
     throw new CoreError('permission', `the root key file ${root.path} exists: move it away first; nothing was changed`);
-  const passphrase = await ask({ name, fresh: false, declared: false });
-  if (passphrase === undefined) throw new WayClosed('no passphrase was given: --passphrase-file', false);
-  const opened = await openWithPassphrase(options, backup, passphrase).finally(() => passphrase.fill(0));
+  const opened = await openRootBackup(options, backup);
   const ways = [];
   try {
     const { roots } = opened;

@@ -5,6 +5,7 @@
 
 import {
   closeSync,
+  createReadStream,
   existsSync,
   fstatSync,
   fsyncSync,
@@ -17,6 +18,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { canonicalJson } from '../base/bytes.ts';
 import { parseCheckpoint } from '../base/checkpoint.ts';
 import type { AuditItem, AuditSink } from '../ports/audit-sink.ts';
@@ -87,13 +89,33 @@ const syncFolder = (path: string): void => {
   }
 };
 
+/** The rotated files, the oldest first. */
+const rotatedFiles = (path: string): readonly string[] =>
+  readdirSync(dirname(path))
+    .filter((file) => file.startsWith(`${basename(path)}.`) && /^\d{12,}$/.test(file.slice(basename(path).length + 1)))
+    .sort();
+
+/** What the files of a sink have of a log behind a record. A line that was cut off ends it. */
+export async function* readFileSink(path: string, log: string, after: number): AsyncGenerator<string> {
+  const folder = dirname(path);
+  if (!existsSync(folder)) return;
+  const files = [...rotatedFiles(path).filter((file) => Number(file.slice(-12)) > after), basename(path)];
+  for (const file of files) {
+    if (!existsSync(join(folder, file))) continue;
+    let isOf: boolean | undefined;
+    for await (const line of createInterface({ input: createReadStream(join(folder, file)) })) {
+      const value = parseLine(line);
+      isOf ??= value.log === log;
+      if (!isOf) break;
+      const number = typeof value.sequence === 'number' ? value.sequence : Number.NaN;
+      const note = typeof value.checkpoint === 'string' ? parseCheckpoint(value.checkpoint) : null;
+      if (number > after || (note !== null && note.size > after)) yield line;
+    }
+  }
+}
+
 export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions): AuditSink => {
-  const rotated = (): readonly string[] =>
-    readdirSync(dirname(path))
-      .filter(
-        (file) => file.startsWith(`${basename(path)}.`) && /^\d{12,}$/.test(file.slice(basename(path).length + 1)),
-      )
-      .sort();
+  const rotated = (): readonly string[] => rotatedFiles(path);
 
   const rotate = (last: number): void => {
     renameSync(path, `${path}.${suffix(last)}`);

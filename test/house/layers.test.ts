@@ -90,7 +90,7 @@ const layers: readonly Layer[] = [
   { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
   {
     name: 'compose',
-    path: /^server\/(compose|offline|tls-files)\.ts$/,
+    path: /^server\/(compose|offline|service-backup|tls-files)\.ts$/,
     may: [
       'base',
       'domain',

@@ -8,17 +8,52 @@ export const quarantineSchema = z
     quarantined: z.boolean(),
     reason: z.string().nullable(),
     finding: z
-      .enum(['older', 'incomplete', 'changed', 'rows-changed', 'lost-changes'])
+      .enum(['older', 'incomplete', 'changed', 'rows-changed', 'lost-changes', 'restored'])
       .nullable()
       .openapi({
         description:
           'older: records are missing since the checkpoint beside the root key; incomplete: confirmed ones are missing behind it; ' +
-          'changed: they are not those that were signed',
+          'changed: they are not those that were signed; restored: a backup of the service was restored',
       }),
     size: z.int().nullable().openapi({ description: 'Records of the audit log now.' }),
     expected: z.int().nullable().openapi({ description: 'Records at the checkpoint beside the root key.' }),
+    missing: z
+      .strictObject({
+        count: z.int().openapi({ description: 'Records that a sink has and the database has not.' }),
+        signed: z.int().openapi({ description: 'The last of them that a checkpoint of this service covers; 0: none.' }),
+        records: z
+          .array(
+            z.strictObject({
+              sequence: z.int(),
+              at: z.string(),
+              kind: z.string(),
+              actorName: z.string(),
+              subjectKind: z.string(),
+              subjectId: z.string(),
+            }),
+          )
+          .readonly()
+          .openapi({ description: 'The first 1000 of them.' }),
+        sinks: z
+          .array(
+            z.strictObject({
+              name: z.string(),
+              type: z.string(),
+              target: z.string(),
+              records: z
+                .int()
+                .nullable()
+                .openapi({ description: 'Null: it cannot be read from here; search it yourself.' }),
+            }),
+          )
+          .readonly(),
+      })
+      .nullable()
+      .openapi({ description: 'What the sinks of the audit log know of the time since.' }),
   })
   .openapi('Quarantine');
+
+export type Quarantine = z.output<typeof quarantineSchema>;
 
 export const quarantineRoutes = {
   get: {

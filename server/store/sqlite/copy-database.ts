@@ -1,0 +1,67 @@
+// A copy of the embedded database for a backup, also while the service runs: one read transaction in this process, so that it is one state,
+// and the service goes on writing. Freed pages are not in it: what was deleted stays out of the backup.
+
+import { closeSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { StoreError } from '../errors.ts';
+import { isFull } from './dialect.ts';
+
+export interface CopiedDatabase {
+  /** The newest migration. */
+  readonly schema: string;
+  /** Name of the audit log, and its records. */
+  readonly log: string;
+  readonly records: number;
+  /** Of the root keys that the keys in it are sealed under. */
+  readonly rootEpochs: readonly number[];
+  /** Registered recovery keys, with their public halves in Base64. */
+  readonly recoveryKeys: readonly { readonly id: string; readonly publicKey: string }[];
+}
+
+const lockWaitMs = 5_000;
+
+const describe = (path: string): CopiedDatabase => {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    const column = <T>(query: string): T[] =>
+      database
+        .prepare(query)
+        .all()
+        .map((row) => Object.values(row)[0] as T);
+    return {
+      schema: column<string>('select max(name) from kysely_migration')[0] ?? '',
+      log: column<string>("select value from settings where name = 'audit-origin'")[0] ?? '',
+      records: Number(column<number>('select size from audit_head')[0] ?? 0),
+      rootEpochs: column<number>('select distinct root_epoch from tenant_keks order by root_epoch'),
+      recoveryKeys: database
+        .prepare('select id, public_key from recovery_keys where removed_at is null order by created_at')
+        .all()
+        .map((row) => ({ id: String(row.id), publicKey: String(row.public_key) })),
+    };
+  } finally {
+    database.close();
+  }
+};
+
+/** Writes what is committed into a new file, mode 600, and says what is in it. Throws StoreError. */
+export const copyDatabase = (path: string, to: string): CopiedDatabase => {
+  closeSync(openSync(to, 'wx', 0o600));
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { readOnly: true, timeout: lockWaitMs });
+    database.prepare('vacuum into ?').run(to);
+    return describe(to);
+  } catch (error) {
+    if (isFull(error))
+      throw new StoreError('open', `there is no room for a copy of the database at ${to}: free some, and try again`, {
+        cause: error,
+      });
+    throw new StoreError(
+      'open',
+      `${path} cannot be copied: ${error instanceof Error ? error.message : 'unknown reason'}`,
+      { cause: error },
+    );
+  } finally {
+    database?.close();
+  }
+};
