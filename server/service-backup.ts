@@ -98,7 +98,10 @@ export const createBackup = async (config: Config, version: string, out: string)
     const checkpoint = anchorBeside(config.root.path).read();
     const at = toRfc3339(systemClock.now());
     const { recoveryKeys, ...facts } = copyDatabase(path, draft);
-    const keys = recoveryKeys.map(({ id, publicKey }) => ({ id, publicKey: parseBase64(publicKey) ?? Buffer.alloc(0) }));
+    const keys = recoveryKeys.map(({ id, publicKey }) => ({
+      id,
+      publicKey: parseBase64(publicKey) ?? Buffer.alloc(0),
+    }));
     if (keys.length === 0)
       throw new StartError(
         'config',

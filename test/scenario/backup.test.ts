@@ -10,7 +10,6 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,8 +46,15 @@ const newMachine = (): string => mkdtempSync(at('machine-'));
 const restore = (backup: string, machine: string, ...args: string[]) =>
   dke('backup', 'restore', backup, '--config', join(machine, 'dke.toml'), ...args);
 
-const recoveryKey = async (name: string): Promise<string> => {
-  const made = await dke('recovery-key', 'create', '--out', at(name), '--passphrase-file', at('recovery-passphrase'));
+const recoveryKey = async (): Promise<string> => {
+  const made = await dke(
+    'recovery-key',
+    'create',
+    '--out',
+    at('recovery.key'),
+    '--passphrase-file',
+    at('recovery-passphrase'),
+  );
   expect([made.code, made.stderr]).toEqual([0, '']);
   return (JSON.parse(made.stdout) as { readonly publicKey: string }).publicKey;
 };
@@ -65,8 +71,7 @@ beforeAll(async () => {
   const refused = await create('refused.dkebackup');
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('dke recovery-key register')]);
   expect(existsSync(at('refused.dkebackup'))).toBe(false);
-  const publicKey = await recoveryKey('recovery.key');
-  await recoveryKey('foreign.key');
+  const publicKey = await recoveryKey();
   await api().call('POST', '/api/recovery-keys', { name: 'safe of the bank', publicKey });
   kept = await api().call('POST', '/api/tokens', { name: 'token of the night shift', grants });
   await api().call('POST', '/api/users', { name: 'alice.operator', grants });
@@ -114,48 +119,28 @@ test('a backup is encrypted, readable by its user alone, and leaves no copy of t
   expect(readdirSync(old.dataDirectory).filter((name) => name.startsWith('dke.db.backup'))).toEqual([]);
 });
 
-test('it is verified anywhere: its database with the recovery key, and every key with the backup of the root key', async () => {
-  const database = await dke('backup', 'verify', 'service.dkebackup', ...withRecovery);
-  expect([database.code, database.stderr]).toEqual([0, '']);
-  expect(JSON.parse(database.stdout)).toMatchObject({ depth: 'database', configuration: true, sound: true });
+test('it is verified anywhere, every key of it with the backup of the root key', async () => {
   const keys = await dke('backup', 'verify', 'service.dkebackup', ...withRecovery, ...withRoot);
   expect([keys.code, keys.stderr]).toEqual([0, '']);
-  expect(JSON.parse(keys.stdout)).toMatchObject({ depth: 'keys', rootEpochs: [1], findings: [], sound: true });
+  expect(JSON.parse(keys.stdout)).toMatchObject({
+    depth: 'keys',
+    configuration: true,
+    rootEpochs: [1],
+    findings: [],
+    sound: true,
+  });
 });
 
 describe('a restore that fails says why, and leaves nothing behind', () => {
-  const damage: readonly (readonly [string, (path: string) => void, RegExp])[] = [
-    ['cut off by a byte', (path) => truncateSync(path, statSync(path).size - 1), /cut off or damaged near its end/],
-    ['cut off in its head', (path) => truncateSync(path, 40), /cut off or damaged/],
-    ['empty', (path) => truncateSync(path, 0), /not a backup of a service/],
-    [
-      'changed in its middle',
-      (path) => {
-        const bytes = readFileSync(path);
-        const place = Math.floor(bytes.length / 2);
-        bytes[place] = (bytes[place] ?? 0) ^ 1;
-        writeFileSync(path, bytes);
-      },
-      /damaged/,
-    ],
-    [
-      'of a changed preface',
-      (path) => {
-        const bytes = readFileSync(path);
-        const place = bytes.indexOf('"records":') + 10;
-        bytes[place] = bytes[place] === 0x39 ? 0x38 : (bytes[place] ?? 0) + 1;
-        writeFileSync(path, bytes);
-      },
-      /damaged/,
-    ],
-  ];
-  test.each(damage)('a file that is %s', async (_, spoil, message) => {
+  test('a file that was changed', async () => {
     const machine = newMachine();
-    copyFileSync(at('service.dkebackup'), at('spoilt.dkebackup'));
-    spoil(at('spoilt.dkebackup'));
+    const bytes = readFileSync(at('service.dkebackup'));
+    const place = Math.floor(bytes.length / 2);
+    bytes[place] = (bytes[place] ?? 0) ^ 1;
+    writeFileSync(at('spoilt.dkebackup'), bytes);
     writeFileSync(join(machine, 'dke.toml'), '');
     const { code, stderr } = await restore('spoilt.dkebackup', machine, ...withRecovery, ...withRoot);
-    expect([code, stderr]).toEqual([5, expect.stringMatching(message)]);
+    expect([code, stderr]).toEqual([5, expect.stringMatching(/damaged/)]);
     expect(readdirSync(machine)).toEqual(['dke.toml']);
   });
 
@@ -165,12 +150,6 @@ describe('a restore that fails says why, and leaves nothing behind', () => {
       ['--recovery-key', 'recovery.key', '--recovery-passphrase-file', 'wrong-passphrase', ...withRoot],
       9,
       /the passphrase is wrong/,
-    ],
-    [
-      'the recovery key is another one',
-      ['--recovery-key', 'foreign.key', '--recovery-passphrase-file', 'recovery-passphrase', ...withRoot],
-      5,
-      /is not encrypted to the recovery key/,
     ],
     [
       'the passphrase of the root key is wrong',

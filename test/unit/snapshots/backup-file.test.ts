@@ -1,0 +1,172 @@
+// The file of a backup: what goes in comes out, in pieces that do not fit its segments; a change or a cut anywhere is noticed.
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { core, type KeyRef } from '../../../addon/core.ts';
+import { formatRecoveryKey, parseRecoveryKey, type RecoveryPublicKey } from '../../../server/base/recovery-key.ts';
+import { openBackupKey, readBackup, readBackupPreface, writeBackup } from '../../../server/snapshots/backup-file.ts';
+
+const segment = 1_048_576;
+const named = {
+  backupId: '01981d2c-7c1f-7b35-9a04-52a1be40c0de',
+  at: '2026-03-01T09:30:00.118Z',
+  version: '1.0.0',
+  schema: '2025-12',
+  log: 'dke/audit/one',
+  records: 17,
+  rootEpochs: [3],
+};
+let folder: string;
+let owner: KeyRef;
+let other: KeyRef;
+const at = (name: string): string => join(folder, name);
+const publicOf = (key: KeyRef): RecoveryPublicKey => {
+  const parsed = parseRecoveryKey(formatRecoveryKey(core.hpkePublicKey(key)));
+  if (parsed === null) throw new Error('a public key is one');
+  return parsed;
+};
+const read = async (path: string) => {
+  const key = openBackupKey(core, await readBackupPreface(path), publicOf(owner).id, owner);
+  const found = new Map<string, Buffer>();
+  try {
+    await readBackup(core, path, key, (name) => {
+      const pieces: Buffer[] = [];
+      return {
+        write: async (bytes) => void pieces.push(Buffer.from(bytes)),
+        end: async () => void found.set(name, Buffer.concat(pieces)),
+      };
+    });
+    return found;
+  } finally {
+    core.release(key);
+  }
+};
+const random = (length: number): Buffer => {
+  const bytes = Buffer.alloc(length);
+  core.random(bytes);
+  return bytes;
+};
+const write = (name: string, database: Buffer) => {
+  writeFileSync(at('database'), database);
+  return writeBackup(
+    core,
+    at(name),
+    named,
+    [publicOf(owner)],
+    [
+      { name: 'empty', from: Buffer.alloc(0) },
+      { name: 'node', from: Buffer.from('a node') },
+      { name: 'database', from: { path: at('database') } },
+    ],
+  );
+};
+/** So that the stream ends with a whole segment, and the last one is empty. */
+const headers = ['empty', 'node', 'database'];
+const whole = (segments: number): number => {
+  const rest = segments * segment - 'a node'.length;
+  const lines = (bytes: number): number =>
+    [0, 6, bytes].reduce((sum, each, i) => sum + `${JSON.stringify({ bytes: each, name: headers[i] })}\n`.length, 0);
+  return rest - lines(rest - 100);
+};
+
+beforeAll(() => {
+  core.initialize({ allowUnlocked: true });
+  folder = mkdtempSync(join(tmpdir(), 'dke-backup-file-'));
+  owner = core.generateHpkeKey();
+  other = core.generateHpkeKey();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test.each([0, 1, segment - 100, segment, whole(2), whole(2) + 1, 3 * segment + 12_345])(
+  'a database of %d bytes comes back as it was',
+  async (length) => {
+    const database = random(length);
+    expect(await write(`of-${length}`, database)).toBe(statSync(at(`of-${length}`)).size);
+    const found = await read(at(`of-${length}`));
+    expect([...found.keys()]).toEqual(headers);
+    expect(found.get('node')?.toString()).toBe('a node');
+    expect(found.get('database')?.equals(database)).toBe(true);
+    expect(await readBackupPreface(at(`of-${length}`))).toMatchObject(named);
+  },
+);
+
+describe('of a file that was changed nothing is taken', () => {
+  const head = (): number => statSync(at('good')).size - 2 * (segment + 16) - 16;
+  beforeAll(() => write('good', random(whole(2))));
+  const changes: readonly (readonly [string, (path: string) => void])[] = [
+    ['cut behind a whole segment', (path) => truncateSync(path, head() + segment + 16)],
+    ['cut before its empty last segment', (path) => truncateSync(path, head() + 2 * (segment + 16))],
+    ['cut by a byte', (path) => truncateSync(path, statSync(path).size - 1)],
+    ['cut in its preface', (path) => truncateSync(path, 100)],
+    ['longer by a byte', (path) => appendFileSync(path, 'x')],
+    [
+      'put together with its segments in another order',
+      (path) => {
+        const bytes = readFileSync(path);
+        const [first, second] = [head(), head() + segment + 16].map((from) =>
+          Buffer.from(bytes.subarray(from, from + segment + 16)),
+        );
+        second?.copy(bytes, head());
+        first?.copy(bytes, head() + segment + 16);
+        writeFileSync(path, bytes);
+      },
+    ],
+    [
+      'of another preface',
+      (path) => {
+        const bytes = readFileSync(path);
+        bytes.write('18', bytes.indexOf('"records":17') + 10);
+        writeFileSync(path, bytes);
+      },
+    ],
+    [
+      'changed in one bit',
+      (path) => {
+        const bytes = readFileSync(path);
+        const place = head() + segment + 1000;
+        bytes[place] = (bytes[place] ?? 0) ^ 4;
+        writeFileSync(path, bytes);
+      },
+    ],
+  ];
+  test.each(changes)('%s', async (_, change) => {
+    copyFileSync(at('good'), at('changed'));
+    change(at('changed'));
+    await expect(read(at('changed'))).rejects.toMatchObject({
+      code: 'key-tampered',
+      message: expect.stringMatching(/cut off|damaged/),
+    });
+  });
+  test('and another file is none', async () => {
+    writeFileSync(at('else'), 'something else that is long enough');
+    await expect(read(at('else'))).rejects.toMatchObject({ code: 'validation' });
+  });
+});
+
+test('only a recovery key that it is sealed to opens it', async () => {
+  await write('mine', random(10));
+  const preface = await readBackupPreface(at('mine'));
+  const [recipient] = preface.recipients;
+  expect(() => openBackupKey(core, preface, publicOf(other).id, other)).toThrow(/not encrypted to the recovery key/);
+  const claimed = publicOf(owner).id;
+  expect(() => openBackupKey(core, preface, claimed, other)).toThrow(
+    expect.objectContaining({ code: 'authentication-failed' }),
+  );
+  const moved = { ...preface, backupId: '01981d2c-7c1f-7b35-9a04-52a1be40c0df', recipients: [recipient ?? never()] };
+  expect(() => openBackupKey(core, moved, claimed, owner)).toThrow(
+    expect.objectContaining({ code: 'authentication-failed' }),
+  );
+});
+const never = (): never => {
+  throw new Error('a backup has a recipient');
+};
