@@ -31,9 +31,10 @@ import {
 } from './roots/wrapped-file.ts';
 import { inspectDatabase } from './store/sqlite/inspect.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
+import { countTables } from './store/sqlite/table-counts.ts';
 import { type CopyReport, copyWhole, openPostgresStore, openStore } from './store/store.ts';
 
-export { inspectDatabase };
+export { countTables, inspectDatabase };
 
 interface Offline {
   readonly core: Core;

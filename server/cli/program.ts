@@ -26,6 +26,7 @@ import { addSession } from './session.ts';
 import { addSetup } from './setup.ts';
 import { addSnapshot } from './snapshot.ts';
 import { addStore } from './store.ts';
+import { addSupport } from './support.ts';
 import { addTde } from './tde.ts';
 import { addTenant } from './tenant.ts';
 import { addToken } from './token.ts';
@@ -96,6 +97,7 @@ export const makeProgram = (version: string): Command => {
   addRoot(program);
   addQuarantine(program);
   addStore(program);
+  addSupport(program);
   addVerify(program);
   addOverview(program);
   addDoctor(program);

@@ -1,0 +1,107 @@
+// `dke support`: what a person who helps needs to see, without secrets, shown before it is written.
+
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { diagnoseServerHost } from '../diagnostics/server-host.ts';
+import { type BundlePart, collectBundle } from '../diagnostics/support-bundle.ts';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { type GlobalOptions, openCaller } from './caller.ts';
+import { reserveSecretFile } from './files.ts';
+import { confirm, formatTable } from './output.ts';
+
+interface BundleOptions {
+  readonly config?: string;
+  readonly log?: string;
+  readonly out: string;
+  readonly show?: true;
+  readonly confirm?: string;
+}
+
+/** The metrics, which the service's own host may read without a token. */
+const readMetrics = ({ server, caFile, timeout }: GlobalOptions): Promise<string> =>
+  new Promise((done, fail) => {
+    const ca = caFile === undefined ? {} : { ca: readFileSync(caFile) };
+    const asking = request(new URL('/metrics', server), { ...ca, timeout: timeout * 1000 }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+      });
+      answer.on('end', () => {
+        if (answer.statusCode === 200) done(text);
+        else fail(new Error(`the service answers ${answer.statusCode}`));
+      });
+      answer.on('error', fail);
+    });
+    asking.on('timeout', () => asking.destroy(new Error('the service does not answer')));
+    asking.on('error', fail);
+    asking.end();
+  });
+
+const summaryOf = (parts: readonly BundlePart[]): string =>
+  formatTable([
+    ['PART', 'BYTES', 'WHAT'],
+    ...parts.map(({ name, content }) => {
+      const members = Array.isArray(content) ? `${content.length} lines` : Object.keys(content ?? {}).join(', ');
+      const { leftOut } = (content ?? {}) as { readonly leftOut?: string };
+      return [
+        name,
+        String(JSON.stringify(content).length),
+        leftOut === undefined ? members.slice(0, 100) : `left out: ${leftOut}`,
+      ];
+    }),
+  ]);
+
+export const addSupport = (program: Command): void => {
+  program
+    .command('support')
+    .summary('collect what support needs')
+    .command('bundle')
+    .description(
+      'Collects versions, the configuration without secrets, dke doctor, the end of the log, metrics, the schema and counts of the\n' +
+        'database, and the state of the service. Shows what is in it, and writes it after you confirm. Run it on the host of the\n' +
+        'service, as its user.',
+    )
+    .requiredOption('--out <file>', 'the new file: JSON text')
+    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
+    .option('--log <file>', 'the log, when dke.toml does not name its file')
+    .option('--show', 'show the whole content, not only its parts')
+    .option('--confirm <word>', 'write it without a question: "write"')
+    .action(async (options: BundleOptions, command: Command) => {
+      const globals = command.optsWithGlobals<GlobalOptions>();
+      const offline = () => import('../offline.ts');
+      const { countTables } = await offline();
+      const ask =
+        <T>(read: (caller: ReturnType<typeof openCaller>) => Promise<T>) =>
+        async (): Promise<T> =>
+          read(openCaller(globals));
+      const configPath = options.config === undefined ? undefined : resolve(options.config);
+      const parts = await collectBundle({
+        version: program.version() ?? 'unknown',
+        config: () => loadConfig(configPath, process.cwd()),
+        doctor: () =>
+          diagnoseServerHost({
+            configPath,
+            workingDirectory: process.cwd(),
+            inspectDatabase: async (path) => (await offline()).inspectDatabase(path),
+          }),
+        database: countTables,
+        service: {
+          status: ask((caller) => caller.call(apiRoutes.status.get)),
+          quarantine: ask((caller) => caller.call(apiRoutes.quarantine.get)),
+          root: ask((caller) => caller.call(apiRoutes.root.get)),
+          nodes: ask((caller) => caller.call(apiRoutes.nodes.list)),
+          auditSinks: ask((caller) => caller.call(apiRoutes.audit.sinks)),
+        },
+        metrics: () => readMetrics(globals),
+        logPath: options.log,
+      });
+      const text = `${JSON.stringify(Object.fromEntries(parts.map(({ name, content }) => [name, content])), null, 2)}\n`;
+      process.stderr.write(options.show === true ? text : `${summaryOf(parts)}\n`);
+      await confirm(`This is what ${options.out} will contain; --show shows all of it.`, 'write', options.confirm);
+      reserveSecretFile(resolve(options.out), false).write(text);
+      process.stdout.write(`${options.out}\n`);
+    });
+};
