@@ -101,7 +101,7 @@ beforeAll(async () => {
   expect([made.code, made.stderr]).toEqual([0, '']);
   expect(JSON.parse(made.stdout)).toMatchObject({ rootEpoch: 1, rootKeyBackup: 'current', bytes: expect.any(Number) });
 
-  // What nobody would know on the new machine.
+  // What the backup does not know.
   await api().send('DELETE', `/api/tokens/${kept.record.id}`);
   await api().call('POST', '/api/vaults', { name: 'of after the backup' });
   await api().send('GET', '/api/audit/export');

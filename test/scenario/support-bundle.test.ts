@@ -185,7 +185,7 @@ test.each([
   ['as it is', (passphrase: string) => passphrase],
   ['in an address', encodeURIComponent],
 ])('a part that has the content of a secret file in it, %s, is left out', async (_, encode) => {
-  writeFileSync(at('other.log'), `somebody typed ${encode(canaries.get('root-passphrase') ?? '')} here\n`);
+  writeFileSync(at('other.log'), `a person typed ${encode(canaries.get('root-passphrase') ?? '')} here\n`);
   rmSync(at('leaking.json'), { force: true });
   const made = await bundle('leaking.json', '--log', at('other.log'), '--confirm', 'write');
   expect(made.code).toBe(0);
