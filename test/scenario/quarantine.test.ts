@@ -140,7 +140,7 @@ test('a service that ends in quarantine writes nothing, and is in quarantine at 
     const token = server.adminToken;
     const api = openConsoleApi(server, token);
     await seal(api);
-    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'));
+    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 5_000 });
     database.exec('UPDATE audit_events SET leaf_hash = randomblob(32) WHERE sequence = 1');
     database.close();
     await api.call('POST', '/api/vaults', { name: 'after the change' });
