@@ -63,7 +63,7 @@ import { createKeyStoreWatch, externalKeyStores } from './operations/external-ke
 import { findDefaultTenant } from './operations/find.ts';
 import { createFleet } from './operations/fleet.ts';
 import { followRunbook } from './operations/follow-runbook.ts';
-import { type AuditForwarding, createAuditForwarding } from './operations/forward-audit.ts';
+import { type LogForwarding, createLogForwarding } from './operations/forward-logs.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import { createIdempotency } from './operations/idempotency.ts';
 import type { Operations } from './operations/index.ts';
@@ -146,7 +146,7 @@ import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
 import { createUnsealing } from './operations/unseal.ts';
 import { createUsageLog } from './operations/usage-log.ts';
 import { createXksLatency } from './operations/xks-latency.ts';
-import type { AuditSink, AuditSinkSource } from './ports/audit-sink.ts';
+import type { AuditSinkSource, LogSink } from './ports/log-sink.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log, LogState } from './ports/log.ts';
 import type { ServedCertificate } from './ports/meter.ts';
@@ -236,7 +236,7 @@ export interface Service {
 export const createOperations = (
   ports: Ports,
   sealer: AuditSealer,
-  forwarding: AuditForwarding,
+  forwarding: LogForwarding,
   approvals: Approvals,
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
@@ -574,7 +574,7 @@ const checkTargetFiles = (target: NotificationTargetConfig): void => {
 const openTarget = (target: NotificationTargetConfig, version: string, now: () => number): NotificationTarget =>
   target.type === 'webhook' ? openWebhook({ ...target, version, now }) : openEmail(target);
 
-const openSink = (sink: AuditSinkConfig, version: string): AuditSink => {
+const openSink = (sink: AuditSinkConfig, version: string): LogSink => {
   if (sink.type === 'file') return openFileSink(sink);
   return sink.type === 'syslog' ? openSyslogSink(sink) : openHttpsSink({ ...sink, version });
 };
@@ -761,7 +761,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       place,
       core,
       log,
-      missing: createMissingRecords({ store: whole, ring }, config.auditSinks.map(sinkSource)),
+      missing: createMissingRecords({ store: whole, ring }, config.auditSinks.filter(({ log: forwarded }) => forwarded === 'audit').map(sinkSource)),
     });
     // From here on nothing is written while an operator has not looked at the database.
     const idempotency = createIdempotency(quarantine.store, { clock, log, ring, fleet });
@@ -856,9 +856,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     undo.push(() => fleet.stop());
     undo.push(() => directory.close());
 
-    const forwarding = createAuditForwarding(
+    const forwarding = createLogForwarding(
       { store, clock, log, fleet },
-      config.auditSinks.map((sink) => openSink(sink, version)),
+      config.auditSinks.map((sink) => ({ sink: openSink(sink, version), log: sink.log, endpoints: sink.endpoints })),
     );
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
     const snapshots = openSnapshots(ports, approvals, config.snapshots, ownFolder);
@@ -917,6 +917,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         await rootBackups.turn();
       },
       (all) => latency.flush(all),
+      forwarding.requestsRemoved,
     );
 
     const tde = createTdeFront({

@@ -19,10 +19,16 @@ const seconds = (most: number) => z.int().min(1).max(most);
 const filePath = z.string().min(1);
 const sinkName = z.string().regex(/^[a-z0-9-]{1,40}$/, 'lower-case letters, digits and hyphens');
 const sinkTls = { ca: filePath.optional(), certificate: filePath.optional(), key: filePath.optional() };
+/** What a sink takes; `endpoints` are ids. */
+const sinkLog = {
+  log: z.enum(['audit', 'requests']).default('audit'),
+  endpoints: z.array(z.uuid('the id of an endpoint, from dke endpoint list')).max(1000).default([]),
+};
 const auditSink = z.discriminatedUnion('type', [
   z.strictObject({
     name: sinkName,
     type: z.literal('file'),
+    ...sinkLog,
     path: filePath,
     rotate_mib: z.int().min(1).max(100_000).default(100),
     keep: z.int().min(0).max(100_000).default(0),
@@ -30,6 +36,7 @@ const auditSink = z.discriminatedUnion('type', [
   z.strictObject({
     name: sinkName,
     type: z.literal('syslog'),
+    ...sinkLog,
     host: hostName,
     port: z.int().min(1).max(65_535).default(6514),
     ...sinkTls,
@@ -37,6 +44,7 @@ const auditSink = z.discriminatedUnion('type', [
   z.strictObject({
     name: sinkName,
     type: z.literal('https'),
+    ...sinkLog,
     url: httpsAddress,
     token_file: filePath.optional(),
     ...sinkTls,
@@ -260,6 +268,10 @@ const schema = z.strictObject({
         .array(auditSink)
         .max(20)
         .refine((sinks) => new Set(sinks.map(({ name }) => name)).size === sinks.length, 'names are given once each')
+        .refine(
+          (sinks) => sinks.every(({ log, endpoints }) => log === 'requests' || endpoints.length === 0),
+          'endpoints filter only a sink with log = "requests"',
+        )
         .default([]),
     })
     .prefault({}),
@@ -310,7 +322,11 @@ interface SinkTlsFiles {
   readonly certificate: string | undefined;
   readonly key: string | undefined;
 }
-export type AuditSinkConfig =
+export type AuditSinkConfig = {
+  readonly log: 'audit' | 'requests';
+  /** Ids. Empty: all requests. */
+  readonly endpoints: readonly string[];
+} & (
   | {
       readonly type: 'file';
       readonly name: string;
@@ -325,19 +341,21 @@ export type AuditSinkConfig =
       readonly name: string;
       readonly url: string;
       readonly tokenFile: string | undefined;
-    } & SinkTlsFiles);
+    } & SinkTlsFiles)
+);
 
 const toSink = (sink: z.infer<typeof auditSink>, folder: string): AuditSinkConfig => {
   const place = (path: string | undefined): string | undefined =>
     path === undefined ? undefined : resolve(folder, path);
+  const taken = { log: sink.log, endpoints: sink.endpoints };
   if (sink.type === 'file') {
     const { type, name, path, rotate_mib, keep } = sink;
-    return { type, name, path: resolve(folder, path), rotateBytes: rotate_mib * 1_048_576, keep };
+    return { ...taken, type, name, path: resolve(folder, path), rotateBytes: rotate_mib * 1_048_576, keep };
   }
   const files = { ca: place(sink.ca), certificate: place(sink.certificate), key: place(sink.key) };
   return sink.type === 'syslog'
-    ? { type: sink.type, name: sink.name, host: sink.host, port: sink.port, ...files }
-    : { type: sink.type, name: sink.name, url: sink.url, tokenFile: place(sink.token_file), ...files };
+    ? { ...taken, type: sink.type, name: sink.name, host: sink.host, port: sink.port, ...files }
+    : { ...taken, type: sink.type, name: sink.name, url: sink.url, tokenFile: place(sink.token_file), ...files };
 };
 
 export type RootWayConfig =

@@ -78,15 +78,17 @@ const addVerification = (audit: Command): void => {
   );
   audit
     .command('sinks')
-    .description('Shows where the log is forwarded to, and how far each sink is behind.')
+    .description('Shows where the audit log and the request log are forwarded to, and how far each sink is behind.')
     .action(
       action(async ({ call, output }) => {
         output.list(await call(apiRoutes.audit.sinks), [
           ['NAME', (row) => row.name],
           ['TYPE', (row) => row.type],
+          ['LOG', (row) => row.log],
           ['TARGET', (row) => row.target],
           ['LAST RECORD', (row) => row.forwarded],
           ['BEHIND', (row) => row.lag],
+          ['LOST', (row) => row.lost],
           ['DELIVERED', (row) => row.deliveredAt],
           ['FAILING SINCE', (row) => row.failure?.since],
           ['WHY', (row) => row.failure?.message],

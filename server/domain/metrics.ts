@@ -88,13 +88,18 @@ export const metrics = {
   },
   dke_audit_sink_lag_records: {
     type: 'gauge',
-    help: 'Audit records that a sink does not have yet.',
-    labels: ['sink'],
+    help: 'Records that a sink does not have yet. log: audit or requests.',
+    labels: ['sink', 'log'],
   },
   dke_audit_sink_failing: {
     type: 'gauge',
-    help: '1: the last attempt to reach an audit sink failed.',
-    labels: ['sink'],
+    help: '1: the last attempt to reach a sink failed.',
+    labels: ['sink', 'log'],
+  },
+  dke_audit_sink_lost_records_total: {
+    type: 'counter',
+    help: 'Records of the request log that were removed before a sink took them; kept over restarts.',
+    labels: ['sink', 'log'],
   },
   dke_tde_requests_total: {
     type: 'counter',

@@ -5,6 +5,7 @@ import { otherWork } from '../base/other-work.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
+import type { LogForwarding } from './forward-logs.ts';
 import { createRequestRetention, type RequestLogLimits } from './request-retention.ts';
 import { pruneOpenings } from './snapshots/openings.ts';
 
@@ -53,6 +54,7 @@ export const createHousekeeping = (
   checkHealth: () => Promise<unknown>,
   sealAudit: () => Promise<unknown>,
   writeLatencies: (all: boolean) => Promise<unknown>,
+  onRequestsRemoved?: LogForwarding['requestsRemoved'],
 ): Housekeeping => {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
@@ -60,7 +62,7 @@ export const createHousekeeping = (
   let usesAt = clock.monotonic();
   let stopped = false;
   let failing = false;
-  const retention = createRequestRetention({ store, deadlines, ring }, limits);
+  const retention = createRequestRetention({ store, deadlines, ring }, limits, onRequestsRemoved);
 
   /** One commit of what is queued; it ends early for others who want to write. Answers how many records it wrote. */
   const commitRequests = async (): Promise<number> => {

@@ -50,7 +50,7 @@ import type {
 } from '../domain/tde.ts';
 import type { Tenant, TenantEvent } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
-import type { AuditSinkState } from '../ports/audit-sink.ts';
+import type { LogSinkState } from '../ports/log-sink.ts';
 import type { DeadlineState } from '../ports/deadlines.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
@@ -491,7 +491,7 @@ export interface AuditOperations {
   /** Newest first. */
   checkpoints(actor: TenantActor, query: PageRequest): Promise<Page<StoredCheckpoint>>;
   /** The sinks of the configuration file. */
-  sinks(actor: TenantActor): Promise<readonly AuditSinkState[]>;
+  sinks(actor: TenantActor): Promise<readonly LogSinkState[]>;
   /** Covers every record with a checkpoint; answers the newest one. Undefined when there is no record. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
   /** That a record is in the tree of the newest checkpoint, which is made when the record is newer. */

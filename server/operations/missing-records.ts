@@ -3,7 +3,7 @@
 
 import { parseVerifierKey, verifierKey, verifyNote } from '../base/checkpoint.ts';
 import { leafHash, nodeHash, rootHash, type SubtreeHash } from '../base/merkle-tree.ts';
-import type { AuditSinkSource } from '../ports/audit-sink.ts';
+import type { AuditSinkSource } from '../ports/log-sink.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { MissingRecord, MissingRecords } from './index.ts';
 import { auditOrigin } from './seal-audit-log.ts';

@@ -8,7 +8,7 @@ import { coverRange, inclusionProof } from '../base/merkle-tree.ts';
 import { auditEntry } from '../domain/audit-event.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { AuditForwarding } from './forward-audit.ts';
+import type { LogForwarding } from './forward-logs.ts';
 import type { AuditOperations } from './index.ts';
 import { checkSequenceCursor, pageOf } from './paging.ts';
 import { readMigrations } from './read-migrations.ts';
@@ -22,7 +22,7 @@ const exportPage = 200;
 export const readAudit = (
   { store, ring }: Pick<Ports, 'store' | 'ring'>,
   sealer: AuditSealer,
-  forwarding: AuditForwarding,
+  forwarding: LogForwarding,
 ): AuditOperations => {
   async function* lines(size: number): AsyncGenerator<readonly string[]> {
     // Checkpoints come in the order of the records: one page of them is at hand.

@@ -13,7 +13,7 @@ import {
 } from '../domain/metrics.ts';
 import { largestPageSize } from '../domain/page.ts';
 import { everyTenant } from '../domain/tenant.ts';
-import type { AuditSinkState } from '../ports/audit-sink.ts';
+import type { LogSinkState } from '../ports/log-sink.ts';
 import type { LogState } from '../ports/log.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -26,7 +26,7 @@ export interface MetricsSources {
   readonly health: () => Promise<Health>;
   readonly processFacts: () => ProcessFacts;
   readonly certificates: () => readonly ServedCertificate[];
-  readonly auditSinks: () => Promise<readonly AuditSinkState[]>;
+  readonly auditSinks: () => Promise<readonly LogSinkState[]>;
   readonly logState: () => LogState;
 }
 
@@ -131,9 +131,10 @@ export const readMetrics =
     add('dke_log_lost_lines_total', {}, lost);
     add('dke_log_failing', {}, flag(logFailure !== null));
 
-    for (const { name, lag, failure } of await sources.auditSinks()) {
-      add('dke_audit_sink_lag_records', { sink: name }, lag);
-      add('dke_audit_sink_failing', { sink: name }, flag(failure !== null));
+    for (const { name, log, lag, lost, failure } of await sources.auditSinks()) {
+      add('dke_audit_sink_lag_records', { sink: name, log }, lag);
+      add('dke_audit_sink_failing', { sink: name, log }, flag(failure !== null));
+      add('dke_audit_sink_lost_records_total', { sink: name, log }, lost);
     }
 
     add(

@@ -6,6 +6,7 @@ import { unsignedSpace } from '../base/request-minutes.ts';
 import { serviceActor } from '../domain/actor.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
+import type { LogForwarding } from './forward-logs.ts';
 
 export interface RequestLogLimits {
   readonly requestLogDays: number;
@@ -83,6 +84,8 @@ export const createRequestRetention = (
     ring,
   }: Pick<Ports, 'store' | 'deadlines'> & { readonly ring: Pick<Ports['ring'], 'authenticateRow'> },
   limits: RequestLogLimits,
+  /** Told what is removed, in the same transaction. */
+  onRemoved: LogForwarding['requestsRemoved'] = async () => undefined,
 ): RequestRetention => {
   const removals = createRemovals((text) => ring.authenticateRow(text));
   /** Records of each space, of those up to `counted`. */
@@ -105,6 +108,7 @@ export const createRequestRetention = (
         const found = await tx.requests.pruneOld(before, step);
         const count = [...found.removed.values()].reduce((sum, each) => sum + each, 0);
         await removals.note(tx, '', { count, through: found.through });
+        await onRemoved(tx, found.gone);
         return found;
       }, background);
       // What was not counted yet is not counted later either.
@@ -143,6 +147,7 @@ export const createRequestRetention = (
       const { removed, seen } = await store.write(async (tx) => {
         const found = await tx.requests.pruneSpace(space, empty.get(space) ?? 0, most, step);
         await removals.note(tx, space, { count: found.removed, through: found.through });
+        await onRemoved(tx, found.gone);
         return found;
       }, background);
       subtract(space, removed);

@@ -9,7 +9,7 @@ import { type SettledStep, type SetupStep, type SetupStepName, settledSteps } fr
 import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, Window } from '../ports/store.ts';
-import type { AuditForwarding } from './forward-audit.ts';
+import type { LogForwarding } from './forward-logs.ts';
 import type { SetupOperations } from './index.ts';
 import { byId, mostAtOnce, pageOf } from './paging.ts';
 import { readRootBackup } from './root-backup.ts';
@@ -59,7 +59,7 @@ const findAdministrator = async (read: Repositories): Promise<string | undefined
 
 export const setUpSteps = (
   { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
-  forwarding: Pick<AuditForwarding, 'state'>,
+  forwarding: Pick<LogForwarding, 'state'>,
 ): SetupOperations => {
   const { read } = store;
 
@@ -76,7 +76,7 @@ export const setUpSteps = (
     };
 
     const administrator = await findAdministrator(read);
-    const sinks = await forwarding.state();
+    const sinks = (await forwarding.state()).filter(({ log }) => log === 'audit');
     const failing = sinks.filter(({ failure }) => failure !== null).map(({ name }) => name);
     const keys = (await read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
     const list = (window: Window) => read.snapshots.list({}, window);

@@ -549,6 +549,11 @@ export interface Repositories extends PeopleRepositories {
       readonly items: readonly (XksRequestRecord & { readonly sequence: number })[];
       readonly next: string | null;
     }>;
+    /** Oldest first, after this sequence. A sequence is written after every smaller one: nothing comes in between later. */
+    list(
+      after: number,
+      limit: number,
+    ): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
     /** The time of the oldest record. */
     oldest(): Promise<number | undefined>;
     /** The newest sequence; 0: there is none. */
@@ -574,7 +579,11 @@ export interface Repositories extends PeopleRepositories {
     pruneOld(
       before: number,
       limit: number,
-    ): Promise<{ readonly removed: ReadonlyMap<string, number>; readonly through: number }>;
+    ): Promise<{
+      readonly removed: ReadonlyMap<string, number>;
+      readonly through: number;
+      readonly gone: readonly { readonly sequence: number; readonly endpointId: string | null }[];
+    }>;
     /**
      * Looks at `limit` records after this sequence, and deletes the oldest of this space, at most `most`. `through` is the last that was
      * deleted, 0 when there is none; `seen` the last that was looked at, null at the end.
@@ -584,7 +593,12 @@ export interface Repositories extends PeopleRepositories {
       after: number,
       most: number,
       limit: number,
-    ): Promise<{ readonly removed: number; readonly through: number; readonly seen: number | null }>;
+    ): Promise<{
+      readonly removed: number;
+      readonly through: number;
+      readonly seen: number | null;
+      readonly gone: readonly { readonly sequence: number; readonly endpointId: string | null }[];
+    }>;
     /** Adds to what could not be recorded. */
     addDropped(dropped: readonly DroppedRequests[]): Promise<void>;
     /** What could not be recorded up to this minute, and is not in the audit log yet. */

@@ -1,4 +1,4 @@
-// Audit sink `file`: the lines of an export, so that `dke audit verify` reads it, behind a first line that names the log. Every batch is on
+// Sink `file`: the lines of an export, so that `dke audit verify` reads it, behind a first line that names the log. Every batch is on
 // the disk before it counts. A file that has become too long gets the number of its last record behind its name, and a new one
 // is begun. Nothing is written twice: the end of the file is read first. Records of another log (after an older database was
 // accepted, or from a rebuilt service) never go into the same file: the files of the former log get its id before their names.
@@ -21,7 +21,7 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { canonicalJson } from '../base/bytes.ts';
 import { parseCheckpoint } from '../base/checkpoint.ts';
-import type { AuditItem, AuditSink } from '../ports/audit-sink.ts';
+import type { LogItem, LogSink } from '../ports/log-sink.ts';
 
 export interface FileSinkOptions {
   readonly name: string;
@@ -114,7 +114,7 @@ export async function* readFileSink(path: string, log: string, after: number): A
   }
 }
 
-export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions): AuditSink => {
+export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions): LogSink => {
   const rotated = (): readonly string[] => rotatedFiles(path);
 
   const rotate = (last: number): void => {
@@ -156,7 +156,7 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
     return { fd: openSync(path, 'a+', 0o600), content: { log: undefined, record: 0, checkpoint: 0 } };
   };
 
-  const append = (items: readonly AuditItem[], log: string): void => {
+  const append = (items: readonly LogItem[], log: string): void => {
     const { fd, content } = open(log);
     let size: number;
     try {
@@ -164,7 +164,9 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
       // Of a file that was just begun the name of the one before tells.
       const known = Math.max(content.record, Number(rotated().at(-1)?.slice(-12) ?? 0));
       const fresh = items.filter((item) =>
-        item.kind === 'record' ? item.sequence > known : item.sequence > content.checkpoint && item.sequence >= known,
+        item.kind === 'checkpoint'
+          ? item.sequence > content.checkpoint && item.sequence >= known
+          : item.sequence > known,
       );
       const texts = fresh.map(({ text }) => `${text}\n`);
       if (before === 0) texts.unshift(`${canonicalJson({ log })}\n`);

@@ -1,10 +1,10 @@
-// Audit sink `https`: posts batches as a JSON array of OCSF events (ocsf.ts). A batch counts when it was answered with 2xx; redirects are
+// Sink `https`: posts batches as a JSON array of OCSF events (ocsf.ts). A batch counts when it was answered with 2xx; redirects are
 // not followed.
 
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { lookupWithin } from '../base/name-lookup.ts';
-import type { AuditSink } from '../ports/audit-sink.ts';
+import type { LogSink } from '../ports/log-sink.ts';
 import { toOcsf } from './ocsf.ts';
 import type { SinkTls } from './tls.ts';
 
@@ -18,7 +18,7 @@ export interface HttpsSinkOptions extends SinkTls {
 
 const timeoutMs = 10_000;
 
-export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, version }: HttpsSinkOptions): AuditSink => {
+export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, version }: HttpsSinkOptions): LogSink => {
   const stopping = new AbortController();
   const target = new URL(url);
   const openAgent = (): Agent =>

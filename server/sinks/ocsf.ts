@@ -1,8 +1,8 @@
-// Audit records as events of the Open Cybersecurity Schema Framework 1.3 (schema.ocsf.io): Authentication, Application Lifecycle, and
-// Entity Management for everything that is done with a resource. What the schema has no place for stands under `unmapped`.
+// Records as events of the Open Cybersecurity Schema Framework 1.3 (schema.ocsf.io). Audit records are Authentication, Application Lifecycle,
+// and Entity Management for everything that is done with a resource; requests are API Activity. What the schema has no place for stands under `unmapped`.
 
 import { type AuditActivity, type AuditSeverity, auditKinds, readableDetails } from '../domain/audit-event.ts';
-import type { AuditItem } from '../ports/audit-sink.ts';
+import type { LogItem } from '../ports/log-sink.ts';
 
 const severityIds: Readonly<Record<AuditSeverity, number>> = { info: 1, low: 2, medium: 3, high: 4, critical: 5 };
 
@@ -13,6 +13,7 @@ interface Class {
 const authentication: Class = { category: 3, id: 3002 };
 const entityManagement: Class = { category: 3, id: 3004 };
 const applicationLifecycle: Class = { category: 6, id: 6002 };
+const apiActivity: Class = { category: 6, id: 6003 };
 const base: Class = { category: 0, id: 0 };
 const other = 99;
 
@@ -32,16 +33,61 @@ const activities: Readonly<Record<AuditActivity, readonly [Class, number]>> = {
 const success = 1;
 const failure = 2;
 
+const readActivity = 2;
+/** GetKeyMetadata and GetHealthStatus read; what Encrypt and Decrypt do is none of the schema's activities. */
+const isRead = (operation: string): boolean => /metadata|health/i.test(operation);
+
+type RequestItem = LogItem & { readonly kind: 'request' };
+
+const requestEvent = ({ sequence, request }: RequestItem, metadata: object): object => {
+  const activityId = isRead(request.operation) ? readActivity : other;
+  const refused = request.errorName !== null;
+  return {
+    category_uid: apiActivity.category,
+    class_uid: apiActivity.id,
+    activity_id: activityId,
+    activity_name: request.operation,
+    type_uid: apiActivity.id * 100 + activityId,
+    severity_id: refused ? severityIds.low : severityIds.info,
+    status_id: refused ? failure : success,
+    status_code: request.errorName ?? String(request.status),
+    ...(request.reason === null ? {} : { status_detail: request.reason }),
+    time: request.at,
+    duration: Math.round(request.durationMs),
+    message: `request.${request.operation}`,
+    metadata: { ...metadata, correlation_uid: request.requestId },
+    actor: { user: { name: request.principal ?? 'unknown', credential_uid: request.credentialId ?? 'unknown' } },
+    api: {
+      operation: request.operation,
+      service: { name: 'external key store proxy' },
+      request: { uid: request.requestId },
+      response: { code: request.status, ...(request.errorName === null ? {} : { error: request.errorName }) },
+    },
+    src_endpoint: request.peer === null ? { name: 'unknown' } : { ip: request.peer },
+    resources: [request.externalKeyId, request.endpointId].flatMap((uid, at) =>
+      uid === null ? [] : [{ uid, type: at === 0 ? 'external key' : 'key store endpoint' }],
+    ),
+    unmapped: {
+      sequence,
+      kmsOperation: request.kmsOperation,
+      kmsRequestId: request.kmsRequestId,
+      kmsKeyArn: request.kmsKeyArn,
+      phases: request.phases,
+    },
+  };
+};
+
 /** `log` is the name of the log: records of two logs have the same numbers. */
-export const toOcsf = (item: AuditItem, log: string, version: string): object => {
+export const toOcsf = (item: LogItem, log: string, version: string): object => {
   const metadata = (uid: string) => ({
     version: '1.3.0',
     product: { name: 'DKE', vendor_name: 'DKE', version },
-    log_name: 'audit',
+    log_name: item.kind === 'request' ? 'requests' : 'audit',
     log_provider: log,
     uid: `${log}#${uid}`,
     sequence: item.sequence,
   });
+  if (item.kind === 'request') return requestEvent(item, metadata(String(item.sequence)));
   if (item.kind === 'checkpoint')
     return {
       category_uid: base.category,

@@ -1,4 +1,4 @@
-// Audit sink `syslog`: RFC 5424 messages over TLS with octet counting (RFC 5425). The protocol has no acknowledgement: when a
+// Sink `syslog`: RFC 5424 messages over TLS with octet counting (RFC 5425). The protocol has no acknowledgement: when a
 // connection has broken, the batch before is sent again on the next one, so that what the peer had not read is not lost; the
 // number and the log's name in the structured data tell repeats.
 
@@ -9,7 +9,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { toRfc3339 } from '../base/clock.ts';
 import { lookupWithin } from '../base/name-lookup.ts';
 import { type AuditSeverity, auditKinds } from '../domain/audit-event.ts';
-import type { AuditItem, AuditSink } from '../ports/audit-sink.ts';
+import type { LogItem, LogSink } from '../ports/log-sink.ts';
 import type { SinkTls } from './tls.ts';
 
 export interface SyslogSinkOptions extends SinkTls {
@@ -18,8 +18,8 @@ export interface SyslogSinkOptions extends SinkTls {
   readonly port: number;
 }
 
-/** Log audit (RFC 5424 section 6.2.1). */
-const facility = 13;
+/** Log audit, and for requests local use 0 (RFC 5424 section 6.2.1). */
+const facilities = { audit: 13, requests: 16 } as const;
 const severities: Readonly<Record<AuditSeverity, number>> = { critical: 2, high: 3, medium: 4, low: 5, info: 6 };
 const timeoutMs = 10_000;
 /** The number that RFC 5612 keeps for documentation: the element's name only has to be one that nobody else gives a meaning. */
@@ -31,7 +31,30 @@ const parameter = (name: string, value: string | number): string =>
 const headerField = (text: string, longest: number): string =>
   text.replaceAll(/[^\x21-\x7e]/g, '_').slice(0, longest) || '-';
 
-export const syslogMessage = (item: AuditItem, log: string, host: string, processId: number): string => {
+type RequestItem = LogItem & { readonly kind: 'request' };
+const warning = 4;
+
+const requestMessage = ({ sequence, request, text }: RequestItem, log: string, host: string, processId: number): string => {
+  const severity = request.errorName === null ? severities.info : warning;
+  const data = [
+    parameter('sequence', sequence),
+    parameter('log', log),
+    parameter('endpoint', request.endpointId ?? '-'),
+    parameter('requestId', request.requestId),
+  ];
+  const header = [
+    `<${facilities.requests * 8 + severity}>1`,
+    toRfc3339(request.at),
+    headerField(host, 255),
+    'dke',
+    String(processId),
+    headerField(`request.${request.operation}`, 32),
+  ].join(' ');
+  return `${header} [${elementId} ${data.join(' ')}] ${text}`;
+};
+
+export const syslogMessage = (item: LogItem, log: string, host: string, processId: number): string => {
+  if (item.kind === 'request') return requestMessage(item, log, host, processId);
   const isRecord = item.kind === 'record';
   const severity = isRecord ? severities[auditKinds[item.event.kind].severity] : severities.info;
   const data = isRecord
@@ -44,7 +67,7 @@ export const syslogMessage = (item: AuditItem, log: string, host: string, proces
       ]
     : [parameter('checkpoint', item.sequence), parameter('log', log)];
   const header = [
-    `<${facility * 8 + severity}>1`,
+    `<${facilities.audit * 8 + severity}>1`,
     toRfc3339(isRecord ? item.event.at : item.at),
     headerField(host, 255),
     'dke',
@@ -54,13 +77,13 @@ export const syslogMessage = (item: AuditItem, log: string, host: string, proces
   return `${header} [${elementId} ${data.join(' ')}] ${item.text}`;
 };
 
-export const openSyslogSink = ({ name, host, port, ca, certificate, key }: SyslogSinkOptions): AuditSink => {
+export const openSyslogSink = ({ name, host, port, ca, certificate, key }: SyslogSinkOptions): LogSink => {
   const self = hostname();
   let socket: TLSSocket | undefined;
   let before: Buffer | undefined;
   let closed = false;
 
-  const frame = (items: readonly AuditItem[], log: string): Buffer =>
+  const frame = (items: readonly LogItem[], log: string): Buffer =>
     Buffer.concat(
       items.flatMap((item) => {
         const message = Buffer.from(syslogMessage(item, log, self, process.pid), 'utf8');

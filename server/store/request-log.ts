@@ -123,6 +123,10 @@ const countSpaces = (rows: readonly SpaceRow[]): ReadonlyMap<string, number> => 
   for (const row of rows) counts.set(spaceOfRow(row), (counts.get(spaceOfRow(row)) ?? 0) + 1);
   return counts;
 };
+const toGone = ({ sequence, endpoint_id: endpointId }: SpaceRow & { readonly sequence: number }) => ({
+  sequence,
+  endpointId,
+});
 const toDropped = ({ minute, signed, unsigned }: Schema['request_log_dropped']): DroppedRequests => ({
   minute: Number(minute),
   signed: Number(signed),
@@ -164,6 +168,9 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .where('sequence', '>=', from)
         .where('sequence', '<', below)
         .orderBy('sequence', 'desc'),
+    /** The next ones of all endpoints. */
+    following: (sequence: number, limit: number) =>
+      all().where('sequence', '>', sequence).orderBy('sequence').limit(limit),
     newestBelow: (sequence: number) =>
       db
         .selectFrom('request_log')
@@ -311,6 +318,8 @@ export const createRequestLog = (
         : lookUp(filter, 'request_id', requestId, bounds, limit);
     },
 
+    list: async (after, limit) => (await statements.following(after, limit).execute()).map(toRequest),
+
     oldest: async () => (await statements.end('asc').executeTakeFirst())?.at,
 
     countBySpace: async (after, limit) => {
@@ -322,7 +331,7 @@ export const createRequestLog = (
       const rows = (await statements.oldest(limit).execute()).filter(({ at }) => at < before);
       const sequences = rows.map(({ sequence }) => sequence);
       if (sequences.length > 0) await statements.remove(sequences).execute();
-      return { removed: countSpaces(rows), through: Math.max(0, ...sequences) };
+      return { removed: countSpaces(rows), through: Math.max(0, ...sequences), gone: rows.map(toGone) };
     },
 
     pruneSpace: async (space, after, most, limit) => {
@@ -333,7 +342,7 @@ export const createRequestLog = (
       const through = sequences.at(-1) ?? 0;
       // What follows the last one that was to go is looked at the next time.
       const seen = own.length === most ? through : rows.length < limit ? null : (rows.at(-1)?.sequence ?? null);
-      return { removed: own.length, through, seen };
+      return { removed: own.length, through, seen, gone: own.map(toGone) };
     },
 
     addDropped: async (dropped) => {

@@ -23,7 +23,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseVerifierKey } from '../../server/base/checkpoint.ts';
 import { toRfc3339 } from '../../server/base/clock.ts';
 import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
-import type { AuditItem } from '../../server/ports/audit-sink.ts';
+import type { LogItem } from '../../server/ports/log-sink.ts';
 import { openFileSink } from '../../server/sinks/file.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { freePort, startDaemon } from '../support/daemon.ts';
@@ -102,8 +102,8 @@ describe('a file', () => {
     rmSync(first.folder, { recursive: true });
   });
 
-  const item = (sequence: number): AuditItem =>
-    ({ kind: 'record', sequence, text: JSON.stringify({ sequence, filler: 'x'.repeat(80) }) }) as unknown as AuditItem;
+  const item = (sequence: number): LogItem =>
+    ({ kind: 'record', sequence, text: JSON.stringify({ sequence, filler: 'x'.repeat(80) }) }) as unknown as LogItem;
 
   test('that is long enough is put aside under the number of its last record; the oldest go; nothing is twice', async () => {
     const own = join(folder, 'rotated');

@@ -31,7 +31,7 @@ import type {
   ServiceStatus,
 } from '../../operations/index.ts';
 import { readableDetails } from '../../operations/read-audit.ts';
-import type { AuditSinkState } from '../../ports/audit-sink.ts';
+import type { LogSinkState } from '../../ports/log-sink.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import type * as audit from '../contract/api/audit.ts';
@@ -378,12 +378,16 @@ export const representCheckpoint = ({ size, at, note }: StoredCheckpoint): audit
   note,
 });
 
-export const representSink = ({ deliveredAt, failure, ...sink }: AuditSinkState): audit.AuditSink => ({
+export const representSink = ({ deliveredAt, failure, lostAt, ...sink }: LogSinkState): audit.AuditSink => ({
   name: sink.name,
   type: sink.type,
   target: sink.target,
+  log: sink.log,
+  endpoints: sink.endpoints,
   forwarded: sink.forwarded,
   lag: sink.lag,
+  lost: sink.lost,
+  lostAt: momentOrNull(lostAt),
   deliveredAt: momentOrNull(deliveredAt),
   failure: failure === null ? null : { since: moment(failure.since), message: failure.message },
 });

@@ -20,7 +20,7 @@ import type { LogState } from '../../ports/log.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { KeyVersionAge, Window } from '../../ports/store.ts';
-import type { AuditForwarding } from '../forward-audit.ts';
+import type { LogForwarding } from '../forward-logs.ts';
 import { listIdentities } from '../identities.ts';
 import type { Operations } from '../index.ts';
 import { byId, each, fewAtOnce } from '../paging.ts';
@@ -31,7 +31,7 @@ import type { NotificationSource } from './watch.ts';
 
 export interface NotificationViews {
   readonly certificates: () => readonly ServedCertificate[];
-  readonly forwarding: Pick<AuditForwarding, 'state'>;
+  readonly forwarding: Pick<LogForwarding, 'state'>;
   readonly latency: Pick<XksLatency, 'lastHour'>;
   readonly health: Operations['health'];
   readonly logState: () => LogState;
@@ -323,15 +323,24 @@ export const createSources = (
   const platform = async (): Promise<readonly Condition[]> => {
     const now = clock.now();
     const found: Condition[] = [];
-    for (const { name, target, lag, failure } of await forwarding.state())
+    for (const { name, target, log, lag, lost, lostAt, failure } of await forwarding.state()) {
+      if (lostAt !== null && now - lostAt < 24 * 60 * minuteMs)
+        found.push({
+          kind: 'requests.sink-lost',
+          tenantId: serviceTenantId,
+          subject: { kind: 'audit-sink', id: name, name },
+          harmAt: lostAt,
+          details: { target, lag, lost },
+        });
       if (failure !== null && now - failure.since > 5 * minuteMs)
         found.push({
           kind: 'audit.sink-behind',
           tenantId: serviceTenantId,
           subject: { kind: 'audit-sink', id: name, name },
           harmAt: failure.since,
-          details: { target, lag, message: failure.message.slice(0, 200) },
+          details: { target, log, lag, message: failure.message.slice(0, 200) },
         });
+    }
     const size = await read.audit.size();
     const checkpoint = await read.audit.latestCheckpoint();
     const covered = checkpoint?.size ?? 0;
@@ -467,7 +476,7 @@ export const createSources = (
     { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },
     {
       about: 'audit log and erasure',
-      kinds: ['audit.sink-behind', 'audit.checkpoint-stale', 'root.backup-old', 'erasure.held', 'erasure.failed'],
+      kinds: ['audit.sink-behind', 'requests.sink-lost', 'audit.checkpoint-stale', 'root.backup-old', 'erasure.held', 'erasure.failed'],
       every: 'minute',
       look: platform,
     },

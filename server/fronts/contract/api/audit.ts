@@ -188,8 +188,17 @@ const sinkSchema = z
     name: z.string(),
     type: z.enum(['file', 'syslog', 'https']),
     target: z.string(),
+    log: z.enum(['audit', 'requests']).openapi({ description: 'Which log it takes.' }),
+    endpoints: z
+      .array(z.string())
+      .readonly()
+      .openapi({ description: 'Ids of the endpoints whose requests it takes; empty: all.' }),
     forwarded: z.int().openapi({ description: 'The number of the last record that it has.' }),
     lag: z.int().openapi({ description: 'How many records it does not have yet.' }),
+    lost: z.int().openapi({
+      description: 'Records that it never gets: the retention of the request log removed them before the sink took them.',
+    }),
+    lostAt: moment.nullable(),
     deliveredAt: moment.nullable().openapi({ description: 'Since the service started.' }),
     failure: z.strictObject({ since: moment, message: z.string() }).nullable(),
   })

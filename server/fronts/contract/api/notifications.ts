@@ -37,6 +37,7 @@ const kinds = {
   'erasure.failed': 0,
   'health.failing': 0,
   'memory.unlocked': 0,
+  'requests.sink-lost': 0,
   'requests.dropped': 0,
   'clock.doubted': 0,
   'log.failing': 0,

@@ -1,4 +1,4 @@
-// Where the audit log is forwarded to, and how far each sink is behind.
+// Where the audit log and the request log are forwarded to, and how far each sink is behind.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
@@ -40,6 +40,8 @@ const SinkState = ({ sink }: { sink: AuditSink }) => {
   );
 };
 
+const logNames: Readonly<Record<AuditSink['log'], string>> = { audit: 'Audit log', requests: 'Request log' };
+
 const example = `[[audit.sinks]]
 name = "siem"
 type = "syslog"
@@ -55,7 +57,7 @@ export const AuditSinksPage = () => {
   return (
     <Page
       title="Sinks"
-      description="Where records go, in their order and once each. A sink that is away stops nothing: it catches up from where it was."
+      description="Where the audit log and the request log are forwarded to. Unreachable sinks catch up later."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />
@@ -63,7 +65,7 @@ export const AuditSinksPage = () => {
         <Async query={query}>
           {({ items }) =>
             items.length === 0 ? (
-              <EmptyState title="Audit log is local only">
+              <EmptyState title="Logs are local only">
                 <p>Name where it is forwarded to in dke.toml, then start the service again:</p>
                 <pre className="mx-auto mt-3 max-w-md overflow-x-auto rounded-md bg-sunken p-3 text-left text-xs text-ink">
                   {example}
@@ -76,12 +78,32 @@ export const AuditSinksPage = () => {
                 rowKey={({ name }) => name}
                 columns={[
                   { key: 'name', header: 'Name', names: true, cell: ({ name }) => name },
+                  {
+                    key: 'log',
+                    header: 'Log',
+                    cell: ({ log, endpoints }) => (
+                      <span>
+                        {logNames[log]}
+                        {endpoints.length > 0 && (
+                          <span className="block text-xs text-muted">
+                            {endpoints.length === 1 ? '1 endpoint' : `${endpoints.length} endpoints`}
+                          </span>
+                        )}
+                      </span>
+                    ),
+                  },
                   { key: 'state', header: 'State', cell: (sink) => <SinkState sink={sink} /> },
                   {
                     key: 'lag',
                     header: 'Behind',
                     nowrap: true,
                     cell: ({ lag }) => (lag === 0 ? 'nothing' : `${lag.toLocaleString()} records`),
+                  },
+                  {
+                    key: 'lost',
+                    header: 'Lost',
+                    nowrap: true,
+                    cell: ({ lost }) => (lost === 0 ? 'none' : `${lost.toLocaleString()} records`),
                   },
                   {
                     key: 'delivered',
