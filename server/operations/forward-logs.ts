@@ -214,7 +214,18 @@ export const createLogForwarding = (
           const { deliveredAt = null, failure = null } = states.get(name) ?? {};
           const lost = parseLost(await store.read.settings.get(lostSettingOf(target)));
           const lag = Math.max(0, sizes[which] - record);
-          return { name, type, target: place, log: which, endpoints, forwarded: record, lag, ...lost, deliveredAt, failure };
+          return {
+            name,
+            type,
+            target: place,
+            log: which,
+            endpoints,
+            forwarded: record,
+            lag,
+            ...lost,
+            deliveredAt,
+            failure,
+          };
         }),
       );
     },

@@ -50,12 +50,12 @@ import type {
 } from '../domain/tde.ts';
 import type { Tenant, TenantEvent } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
-import type { LogSinkState } from '../ports/log-sink.ts';
 import type { DeadlineState } from '../ports/deadlines.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Recipient, SealedKey } from '../ports/key-ring.ts';
+import type { LogSinkState } from '../ports/log-sink.ts';
 import type { NotificationTargetState } from '../ports/notification-target.ts';
 import type { RootBackup, RootWay } from '../ports/root-provider.ts';
 import type { KeyListFilter, StoredCheckpoint, TenantContents } from '../ports/store.ts';

@@ -13,8 +13,8 @@ import {
 } from '../domain/metrics.ts';
 import { largestPageSize } from '../domain/page.ts';
 import { everyTenant } from '../domain/tenant.ts';
-import type { LogSinkState } from '../ports/log-sink.ts';
 import type { LogState } from '../ports/log.ts';
+import type { LogSinkState } from '../ports/log-sink.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health } from './index.ts';

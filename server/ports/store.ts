@@ -550,10 +550,7 @@ export interface Repositories extends PeopleRepositories {
       readonly next: string | null;
     }>;
     /** Oldest first, after this sequence. A sequence is written after every smaller one: nothing comes in between later. */
-    list(
-      after: number,
-      limit: number,
-    ): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
+    list(after: number, limit: number): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
     /** The time of the oldest record. */
     oldest(): Promise<number | undefined>;
     /** The newest sequence; 0: there is none. */

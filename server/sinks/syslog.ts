@@ -34,7 +34,12 @@ const headerField = (text: string, longest: number): string =>
 type RequestItem = LogItem & { readonly kind: 'request' };
 const warning = 4;
 
-const requestMessage = ({ sequence, request, text }: RequestItem, log: string, host: string, processId: number): string => {
+const requestMessage = (
+  { sequence, request, text }: RequestItem,
+  log: string,
+  host: string,
+  processId: number,
+): string => {
   const severity = request.errorName === null ? severities.info : warning;
   const data = [
     parameter('sequence', sequence),

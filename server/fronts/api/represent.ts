@@ -31,8 +31,8 @@ import type {
   ServiceStatus,
 } from '../../operations/index.ts';
 import { readableDetails } from '../../operations/read-audit.ts';
-import type { LogSinkState } from '../../ports/log-sink.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
+import type { LogSinkState } from '../../ports/log-sink.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import type * as audit from '../contract/api/audit.ts';
 import type { ClockState } from '../contract/api/clock.ts';

@@ -476,7 +476,14 @@ export const createSources = (
     { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },
     {
       about: 'audit log and erasure',
-      kinds: ['audit.sink-behind', 'requests.sink-lost', 'audit.checkpoint-stale', 'root.backup-old', 'erasure.held', 'erasure.failed'],
+      kinds: [
+        'audit.sink-behind',
+        'requests.sink-lost',
+        'audit.checkpoint-stale',
+        'root.backup-old',
+        'erasure.held',
+        'erasure.failed',
+      ],
       every: 'minute',
       look: platform,
     },

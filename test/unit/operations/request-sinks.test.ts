@@ -47,7 +47,11 @@ const give = async (...endpoints: readonly (string | null)[]): Promise<void> => 
 };
 const fileSink = (name: string): LogSink =>
   openFileSink({ name, path: join(folder, `${name}.ndjson`), rotateBytes: 1 << 30, keep: 0 });
-const requestsTo = (sink: LogSink, ...endpoints: readonly string[]): Forwarded => ({ sink, log: 'requests', endpoints });
+const requestsTo = (sink: LogSink, ...endpoints: readonly string[]): Forwarded => ({
+  sink,
+  log: 'requests',
+  endpoints,
+});
 const forward = (...targets: readonly Forwarded[]): LogForwarding => {
   const forwarding = createLogForwarding({ store, clock, log, fleet }, targets);
   forwarding.start();
@@ -75,7 +79,12 @@ test('a sink has every request once and in order, over a restart, and another on
   const [head, ...all] = linesOf('all');
   expect(head).toEqual({ log: 'dke/requests/one' });
   expect(all.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6]);
-  expect(all[0]).toMatchObject({ at: '2026-03-01T09:30:00.000Z', endpointId: 'a', requestId: `r-${start}`, status: 200 });
+  expect(all[0]).toMatchObject({
+    at: '2026-03-01T09:30:00.000Z',
+    endpointId: 'a',
+    requestId: `r-${start}`,
+    status: 200,
+  });
   expect(linesOf('b').map(({ sequence }) => sequence)).toEqual([undefined, 2, 5]);
   expect(await second.state()).toMatchObject([
     { name: 'all', log: 'requests', endpoints: [], forwarded: 6, lag: 0, lost: 0 },
@@ -96,7 +105,11 @@ test('what retention removes before a sink has it is counted, of its endpoints o
   await give('a');
   const ring = { authenticateRow: (text: string) => createHash('sha256').update(text).digest('hex') };
   const limits = { requestLogDays: 30, requestLogRows: 5000 };
-  const retention = createRequestRetention({ store, deadlines: deadlinesBy(clock), ring }, limits, first.requestsRemoved);
+  const retention = createRequestRetention(
+    { store, deadlines: deadlinesBy(clock), ring },
+    limits,
+    first.requestsRemoved,
+  );
   await retention.remove(async () => true);
   await first.stop(5000);
   const second = forward(requestsTo(away, 'a'), requestsTo(fileSink('all')));
@@ -123,7 +136,12 @@ test('a request is an OCSF event of the class API Activity, and a syslog message
     actor: { user: { name: 'arn:aws:iam::1:role/x' } },
     api: { operation: 'encrypt', response: { code: 403 } },
     src_endpoint: { ip: '192.0.2.7' },
-    metadata: { log_name: 'requests', log_provider: 'dke/requests/one', uid: 'dke/requests/one#7', correlation_uid: `r-${start}` },
+    metadata: {
+      log_name: 'requests',
+      log_provider: 'dke/requests/one',
+      uid: 'dke/requests/one#7',
+      correlation_uid: `r-${start}`,
+    },
   });
   expect(syslogMessage(item, 'dke/requests/one', 'h', 1)).toBe(
     `<132>1 2026-03-01T09:30:00.000Z h dke 1 request.encrypt [dke@32473 sequence="7" log="dke/requests/one" endpoint="e" requestId="r-${start}"] {"sequence":7}`,

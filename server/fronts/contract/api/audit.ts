@@ -196,7 +196,8 @@ const sinkSchema = z
     forwarded: z.int().openapi({ description: 'The number of the last record that it has.' }),
     lag: z.int().openapi({ description: 'How many records it does not have yet.' }),
     lost: z.int().openapi({
-      description: 'Records that it never gets: the retention of the request log removed them before the sink took them.',
+      description:
+        'Records that it never gets: the retention of the request log removed them before the sink took them.',
     }),
     lostAt: moment.nullable(),
     deliveredAt: moment.nullable().openapi({ description: 'Since the service started.' }),
