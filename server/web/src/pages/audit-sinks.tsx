@@ -65,7 +65,7 @@ export const AuditSinksPage = () => {
         <Async query={query}>
           {({ items }) =>
             items.length === 0 ? (
-              <EmptyState title="Logs are local only">
+              <EmptyState title="Audit log is local only">
                 <p>Name where it is forwarded to in dke.toml, then start the service again:</p>
                 <pre className="mx-auto mt-3 max-w-md overflow-x-auto rounded-md bg-sunken p-3 text-left text-xs text-ink">
                   {example}
