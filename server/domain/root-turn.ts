@@ -1,0 +1,73 @@
+// What nodes decide while a new root key is on its way to every node, and the old one is overwritten (decision 22). Pure functions on plain data. The
+// nodes run them, and test/model explores every order of their steps.
+
+/** A root key on its way. `offered`: every node must take it; `erase`: every node must overwrite the one before. */
+export interface RootTurn {
+  readonly epoch: number;
+  /** Whose it is. */
+  readonly nodeId: string;
+  readonly phase: 'offered' | 'erase';
+}
+
+/** Which root keys a node has. */
+export interface RootKeys {
+  readonly rootEpoch: number;
+  /** The same, unless it still has the one before. */
+  readonly oldestRootEpoch: number;
+}
+
+/** What the turn asks of a node that does not lead it. */
+export const askedOf = (
+  turn: RootTurn | undefined,
+  { id, rootEpoch, oldestRootEpoch }: RootKeys & { readonly id: string },
+): 'take' | 'erase' | 'nothing' => {
+  if (turn === undefined || turn.nodeId === id) return 'nothing';
+  if (turn.phase === 'offered') return rootEpoch < turn.epoch ? 'take' : 'nothing';
+  return rootEpoch === turn.epoch && oldestRootEpoch < rootEpoch ? 'erase' : 'nothing';
+};
+
+/**
+ * Whether a node may lead the turn: one that has the new root key, or made it. `anew`: the one that made it was removed, and no other node has it, so
+ * nothing was ever sealed under it.
+ */
+export const mayLeadTurn = (
+  turn: RootTurn | undefined,
+  self: { readonly id: string; readonly rootEpoch: number },
+  others: readonly { readonly id: string; readonly rootEpoch: number }[],
+): 'yes' | 'no' | 'anew' => {
+  if (turn === undefined || turn.epoch <= self.rootEpoch || turn.nodeId === self.id) return 'yes';
+  return others.some(({ id, rootEpoch }) => id === turn.nodeId || rootEpoch >= turn.epoch) ? 'no' : 'anew';
+};
+
+/** Whether nothing is sealed under the old root key any more, and every copy of the database has that: what is left is to overwrite it. */
+export const isEnding = (turn: RootTurn | undefined, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
+  turn?.phase === 'erase' && turn.epoch === rootEpoch;
+
+/** Whether a node that has begun a turn of this epoch makes the root key for it: unless it has taken that of another node meanwhile. */
+export const makesRootKey = (epoch: number, { rootEpoch, oldestRootEpoch }: RootKeys): boolean =>
+  rootEpoch === epoch - 1 && oldestRootEpoch === rootEpoch;
+
+/** What another node must show before anything is sealed under the new root key. `isProved`: it has shown this by a record under that key. */
+export const hasNewRoot = (node: RootKeys, turn: RootTurn, isProved: boolean): boolean =>
+  node.rootEpoch >= turn.epoch && isProved;
+
+/** What another node must show before the node that leads overwrites its own old root key. */
+export const hasErasedOldRoot = (node: RootKeys, turn: RootTurn, isProved: boolean): boolean =>
+  node.oldestRootEpoch >= turn.epoch && isProved;
+
+/** A copy of the database, as the database knows it. */
+export interface DatabaseCopy {
+  readonly name: string;
+  /** It has not stored everything that was sealed anew. */
+  readonly isBehind: boolean;
+}
+
+/**
+ * Copies that are waited for before any node overwrites the old root key. `awaited`: those of the last look. One that was behind, and is not seen any
+ * more, may take over all the same.
+ */
+export const awaitedCopies = (awaited: ReadonlySet<string>, copies: readonly DatabaseCopy[]): ReadonlySet<string> =>
+  new Set([
+    ...[...awaited].filter((name) => !copies.some((copy) => copy.name === name)),
+    ...copies.filter(({ isBehind }) => isBehind).map(({ name }) => name),
+  ]);

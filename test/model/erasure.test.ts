@@ -1,0 +1,97 @@
+// An erasure run of several nodes, in every order of its steps within small bounds (test/model/erasure.ts), and with each decision spoiled. SLOW=1
+// explores larger bounds.
+import { describe, expect, test, vi } from 'vitest';
+import * as rules from '../../server/domain/root-turn.ts';
+import { explore } from '../support/explore.ts';
+import { type Bounds, createErasureModel } from './erasure.ts';
+
+vi.setConfig({ testTimeout: 3_600_000 });
+
+const isSlow = process.env.SLOW === '1';
+const threeNodes = { nodes: 3, runs: 1 };
+
+const explored: readonly (readonly [string, Bounds])[] = [
+  ['two runs, whose duty moves', { ...threeNodes, runs: 2, takeovers: 1 }],
+  ['crashes', { ...threeNodes, takeovers: 1, crashes: 1 }],
+  ['removals', { ...threeNodes, takeovers: 1, removals: 1 }],
+  ['a failover', { ...threeNodes, takeovers: 1, failovers: 1 }],
+];
+const exploredLonger: readonly (readonly [string, Bounds])[] = [
+  ['a failover, and a duty that moves back', { ...threeNodes, takeovers: 2, failovers: 1 }],
+  ['a failover, and a removal', { ...threeNodes, takeovers: 1, failovers: 1, removals: 1 }],
+  ['a failover, and a crash', { ...threeNodes, takeovers: 1, failovers: 1, crashes: 1 }],
+  ['two failovers', { ...threeNodes, takeovers: 1, failovers: 2 }],
+  ['removals and crashes in two runs', { ...threeNodes, runs: 2, takeovers: 2, removals: 1, crashes: 1 }],
+];
+
+test.each(isSlow ? [...explored, ...exploredLonger] : explored)('no rule is broken by %s', (_, bounds) => {
+  const found = explore(createErasureModel(rules, bounds));
+  expect(found.counterexample).toBeUndefined();
+  expect(found.complete).toBe(true);
+  expect(found.states).toBeGreaterThan(1_000);
+});
+
+const unreadable = (place: 'database' | 'standby') =>
+  expect.stringMatching(new RegExp(`^[ABC] does not have a root key under which the ${place} is sealed$`));
+const defects: readonly (readonly [string, Partial<typeof rules>, Bounds, unknown])[] = [
+  [
+    'the old root key is overwritten without waiting for a standby',
+    { awaitedCopies: () => new Set() },
+    { ...threeNodes, takeovers: 0, failovers: 1 },
+    unreadable('standby'),
+  ],
+  [
+    'the database that shows its copies may not be the one in which everything was sealed',
+    {},
+    // The other nodes would prove for themselves that everything opens with the new one.
+    { ...threeNodes, nodes: 1, takeovers: 0, failovers: 1, unproved: true },
+    unreadable('database'),
+  ],
+  [
+    'something is sealed before every node has the new root key',
+    { hasNewRoot: () => true },
+    { ...threeNodes, takeovers: 0 },
+    unreadable('database'),
+  ],
+  [
+    'a node counts by the number of its root key, without the proof',
+    { hasNewRoot: (node, turn) => rules.hasNewRoot(node, turn, true) },
+    { ...threeNodes, takeovers: 1, removals: 1 },
+    unreadable('database'),
+  ],
+  [
+    'a run ends before every node has overwritten the old root key',
+    { hasErasedOldRoot: () => true },
+    { ...threeNodes, takeovers: 0 },
+    expect.stringMatching(/^the run is over, and [ABC] still has the old root key$/),
+  ],
+  [
+    'a run whose turn is lost in a failover ends without the other nodes',
+    {},
+    { ...threeNodes, takeovers: 0, failovers: 1, turnless: true },
+    expect.stringMatching(/^the run is over, and [ABC] still has the old root key$/),
+  ],
+  [
+    'a node that has taken a root key makes another one',
+    { makesRootKey: () => true },
+    { ...threeNodes, takeovers: 1, failovers: 1 },
+    unreadable('database'),
+  ],
+];
+
+describe('a counterexample is found when', () => {
+  test.each(defects)('%s', (_, spoilt, bounds, rule) => {
+    const { counterexample } = explore(createErasureModel({ ...rules, ...spoilt }, bounds));
+    expect(counterexample).toMatchObject({ rule });
+  });
+});
+
+test('a copy that was behind is waited for when it is not seen any more, and until it has stored everything', () => {
+  const behind = rules.awaitedCopies(new Set(), [
+    { name: 'one', isBehind: true },
+    { name: 'two', isBehind: false },
+  ]);
+  expect([...behind]).toEqual(['one']);
+  expect([...rules.awaitedCopies(behind, [])]).toEqual(['one']);
+  expect([...rules.awaitedCopies(behind, [{ name: 'one', isBehind: false }])]).toEqual([]);
+});
