@@ -1,25 +1,16 @@
 // A change is confirmed when every node that can hear of it shows it. A node that does not say so in time is named, with when it stops using keys.
 
+import { pendingForMs, pendingOf } from '../domain/change-protocol.ts';
 import type { Unconfirmed } from '../ports/fleet.ts';
 import type { SeenNode } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 
 /** Who has not been heard of for so long is not waited for. */
 export const silentAfterMs = 3_000;
-/** A removed node without a bound (`contact_seconds = 0`) is named for so long after it was last heard of. */
-const removedNamedMs = 300_000;
 /** How long a change waits for the others. */
 const acknowledgeMs = 2_000;
 
 export const confirmed: Unconfirmed = { pendingNodes: [], pendingUntil: null };
-
-/** How long the node may still act on what it has in memory, from now on; undefined: not any more, or it hears of changes; null: no limit. */
-export const actsForMs = ({ state, contactMs, silentMs }: SeenNode): number | null | undefined => {
-  if (state === 'stopped') return undefined;
-  const bound = contactMs === 0 && state === 'removed' ? removedNamedMs : contactMs;
-  if (bound === 0) return null;
-  return silentMs < bound ? bound - silentMs : undefined;
-};
 
 export interface Acknowledgement {
   /** A node has said that it shows this change. */
@@ -53,7 +44,11 @@ export const createAcknowledgement = (
       const until = clock.monotonic() + acknowledgeMs;
       const isBehind = (node: SeenNode): boolean => shownBy(node) < epoch;
       const mayAct = async (): Promise<readonly SeenNode[]> =>
-        (await heardNodes()).filter((node) => node.id !== selfId && actsForMs(node) !== undefined && isBehind(node));
+        pendingOf(
+          (await heardNodes()).filter(({ id }) => id !== selfId),
+          epoch,
+          shownBy,
+        );
       const behind = await mayAct();
       const hearing = behind.filter(({ silentMs }) => silentMs < silentAfterMs);
       while (hearing.some(isBehind)) {
@@ -74,8 +69,8 @@ export const createAcknowledgement = (
       const pending = await mayAct();
       if (pending.length === 0) return confirmed;
       const pendingNodes = pending.map(({ name }) => name).sort();
-      const moments = pending.map(actsForMs).filter((ms) => ms !== undefined);
-      const pendingUntil = moments.includes(null) ? null : clock.now() + Math.max(...moments.map(Number));
+      const forMs = pendingForMs(pending);
+      const pendingUntil = forMs === null ? null : clock.now() + forMs;
       log.warn('a change is not yet shown by every node', { epoch, pending: pendingNodes, until: pendingUntil });
       return { pendingNodes, pendingUntil };
     },

@@ -2,6 +2,7 @@
 // were sealed under the old root key: without that key nothing of it could be opened again. So every copy that the database knows must have stored the
 // records that are sealed anew. For those that it does not know (of the storage, by files), an operator states how far they may lag.
 
+import { awaitedCopies } from '../domain/root-turn.ts';
 import type { LogPosition } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 
@@ -22,20 +23,25 @@ export type AwaitCopies = (isStopping: () => boolean) => Promise<CopiesState>;
 
 /** To be called when nothing is sealed under the old root key any more, and all of that is committed durably. */
 export const createAwaitCopies = (
-  { store: { link }, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
+  { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
   /** How far a copy that the database does not know may lag. */
   lagMs: number,
 ): AwaitCopies => {
   /** The first time that everything was sealed under this root key. */
   let sealed: { readonly rootEpoch: number; readonly position: LogPosition; readonly at: number } | undefined;
   /** Copies that were seen behind, and not yet up to date: one that has lost its connection since may take over all the same. */
-  const awaited = new Set<string>();
+  let awaited: ReadonlySet<string> = new Set();
 
+  const { link } = store;
   return async (isStopping) => {
     if (link === undefined) return { behind: [], forMs: 0 };
     if (sealed?.rootEpoch !== root.current.epoch) {
-      awaited.clear();
-      sealed = { rootEpoch: root.current.epoch, position: await link.logPosition(), at: clock.monotonic() };
+      awaited = new Set();
+      const found = await link.logPosition();
+      // Asked after the position: another server may have taken over since the last unit of work, without what was sealed anew.
+      if ((await store.read.keks.list()).some(({ rootEpoch }) => rootEpoch !== root.current.epoch))
+        throw new Error('the database is sealed under another root key: the run starts again');
+      sealed = { rootEpoch: root.current.epoch, position: found, at: clock.monotonic() };
     }
     const { position, at } = sealed;
     const until = clock.monotonic() + patienceMs;
@@ -45,9 +51,7 @@ export const createAwaitCopies = (
         sealed = undefined;
         throw new Error('another server has become the primary of the database: the run starts again there');
       }
-      for (const { name, isBehind } of copies)
-        if (isBehind) awaited.add(name);
-        else awaited.delete(name);
+      awaited = awaitedCopies(awaited, copies);
       const slow = copies.filter(({ isBehind, isSlow }) => isBehind && isSlow);
       const behind = [...awaited]
         .filter((name) => !slow.some((copy) => copy.name === name))

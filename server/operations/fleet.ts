@@ -6,14 +6,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../base/errors.ts';
 import { within } from '../base/within.ts';
+import { actsForMs, isSameChange, mayUseKeys, renewsContact } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
 import { type Duty, duties, type FleetNode, runOf } from '../domain/node.ts';
+import type { RootTurn } from '../domain/root-turn.ts';
 import type { Directory } from '../ports/directory.ts';
 import type { Fleet, Unconfirmed } from '../ports/fleet.ts';
-import type { NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
+import type { NodeLink, SeenNode } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { FleetMember } from '../ports/xks-directory.ts';
-import { actsForMs, confirmed, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
+import { confirmed, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
 import { createHeardNodes } from './heard-nodes.ts';
 import { createLoneFleet } from './lone-fleet.ts';
 import { createNodeDuties, type NodeDuties } from './node-duties.ts';
@@ -116,9 +118,9 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   const ownDuties = createNodeDuties(link, { clock, log }, self.id);
   const acknowledgement = createAcknowledgement(heardNodes, { clock, log }, self.id);
   const changes = createShownChanges(ports, link, {
-    head: async () => (await link.beat({ id: self.id, epoch: 0 }, clock.now())).last,
-    shown: async (epoch) => {
-      if (joined) await link.tellApplied(self.id, epoch);
+    head: async () => (await link.beat({ id: self.id, shown: undefined }, clock.now())).last,
+    shown: async (last) => {
+      if (joined) await link.tellShown(self.id, last);
     },
     destroyed: () => hooks.destroyed(),
     lost: async () => {
@@ -128,7 +130,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   });
 
   const silence = (): number => Math.max(clock.monotonic() - contact.monotonic, clock.now() - contact.wall);
-  const inContact = (): boolean => !changes.isLost() && (self.contactMs === 0 || silence() < self.contactMs);
+  const inContact = (): boolean =>
+    mayUseKeys({ lost: changes.isLost() }, { contactMs: self.contactMs, silentMs: silence() });
   const requireContact = (): void => {
     if (inContact()) return;
     if (changes.isLost())
@@ -180,20 +183,16 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   };
   const beat = async (): Promise<void> => {
     const began = { monotonic: clock.monotonic(), wall: clock.now() };
-    // Others wait for a node that has lost track, until it has read everything again.
-    const { state, last, turn } = await link.beat(
-      { id: self.id, epoch: changes.isLost() ? 0 : changes.last().epoch },
-      clock.now(),
-    );
+    const before = changes.last();
+    const { state, last, turn } = await link.beat({ id: self.id, shown: before }, clock.now());
     if (state === undefined || state === 'removed') {
       hooks.removed();
       return;
     }
     draining = state === 'draining';
-    const isShown = last.epoch === changes.last().epoch && last.history === changes.last().history;
     // Under a steady stream of changes reading does not end; that everything up to this beat is shown is enough.
-    if (!isShown && !(await within(showMs, changes.catchUp())) && changes.last().epoch < last.epoch) return;
-    if (changes.isLost()) return;
+    if (!isSameChange(last, changes.last())) await within(showMs, changes.catchUp());
+    if (!renewsContact(last, before, changes.view())) return;
     contact = began;
     if (away) log.info('this node hears of changes again');
     away = false;
@@ -358,11 +357,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       };
     },
     join: async (face) => {
-      const { last } = await link.beat({ id: self.id, epoch: 0 }, clock.now());
+      const { last } = await link.beat({ id: self.id, shown: undefined }, clock.now());
       changes.begin(last);
       await inner?.load();
-      const { epoch } = last;
-      if (!(await link.join({ ...self, ...face, epoch }))) {
+      if (!(await link.join({ ...self, ...face }))) {
         hooks.removed();
         return;
       }

@@ -208,7 +208,6 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
       if (!due && asked === undefined) return null;
       if (due) {
         await spread.begin();
-        root.addEpoch();
       }
     } else root.settle();
     // Nothing is sealed under it before every node has it.

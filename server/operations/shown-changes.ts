@@ -4,9 +4,10 @@
 
 import { ServiceError } from '../base/errors.ts';
 import { within } from '../base/within.ts';
+import { type ChangeMark, type NodeView, standingOf } from '../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
 import type { Directory } from '../ports/directory.ts';
-import type { ChangeMark, NodeLink } from '../ports/node-link.ts';
+import type { NodeLink } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 
 /** How long a change that was committed here may take to be shown here. */
@@ -20,6 +21,8 @@ export interface ShownChanges {
   last(): ChangeMark;
   /** The last one is not in the database any more. Until `resume` nothing is read. */
   isLost(): boolean;
+  /** What the decisions of the change protocol are made of. */
+  view(): NodeView;
   show(directory: Directory): void;
   /** Nothing is shown yet: what is committed up to this change is about to be loaded. */
   begin(last: ChangeMark): void;
@@ -52,7 +55,7 @@ export const createShownChanges = (
   hooks: {
     /** Of now, as the database says. */
     readonly head: () => Promise<ChangeMark>;
-    readonly shown: (epoch: number) => Promise<void>;
+    readonly shown: (last: ChangeMark) => Promise<void>;
     readonly destroyed: () => void;
     readonly lost: () => Promise<void>;
   },
@@ -63,8 +66,8 @@ export const createShownChanges = (
   let lost = false;
   /** The ids of the last changes that were read, by their numbers. */
   const marks = new Map<number, string>();
-  /** The id of a change that was made here and is not in the database that this node hears of. */
-  let disowned: string | undefined;
+  /** The id of the last change that was made here, once its standing was found. */
+  let settled = '';
   let catching: Promise<void> | undefined;
 
   /** The database has gone back, as after a failover to a standby that lagged behind. */
@@ -74,19 +77,25 @@ export const createShownChanges = (
     log.error('changes that this node has heard of are missing in the database', { ...applied });
     await hooks.lost();
   };
-  const reloadAll = async (): Promise<void> => {
-    const last = await hooks.head();
-    await ring.refresh(store.read);
-    await directory?.reload();
-    marks.clear();
-    applied = last;
-  };
   const note = (read: readonly ChangeMark[]): void => {
     for (const { epoch, history } of read) marks.set(epoch, history);
     for (const epoch of marks.keys()) {
       if (marks.size <= mostMarks) break;
       marks.delete(epoch);
     }
+  };
+  /** Everything up to this change is read. */
+  const startFrom = (last: ChangeMark): void => {
+    applied = last;
+    marks.clear();
+    note([last]);
+  };
+  const view = (): NodeView => ({ applied, lost, idOf: (epoch) => marks.get(epoch) });
+  const reloadAll = async (): Promise<void> => {
+    const last = await hooks.head();
+    await ring.refresh(store.read);
+    await directory?.reload();
+    startFrom(last);
   };
   const readChanges = async (): Promise<void> => {
     // Not before the first load: what is heard until then is part of it.
@@ -108,7 +117,7 @@ export const createShownChanges = (
         note(found.marks);
         if (changes.destroyed === true) hooks.destroyed();
       }
-      await hooks.shown(applied.epoch);
+      await hooks.shown(applied);
     }
   };
   const catchUp = async (): Promise<void> => {
@@ -128,30 +137,30 @@ export const createShownChanges = (
   return {
     last: () => applied,
     isLost: () => lost,
+    view,
     show: (shown) => {
       directory = shown;
     },
-    begin: (last) => {
-      applied = last;
-    },
+    begin: startFrom,
     catchUp,
     reach: async () => {
       const own = store.mark();
-      const known = own.history === disowned;
       const until = clock.monotonic() + reachMs;
       // Also a change that seems to be shown is looked up: after a failover another one may have had its number.
       for (;;) {
         if (!(await within(until - clock.monotonic(), catchUp()))) throw new Error('the changes were not read in time');
-        if (lost) throw lostError();
-        if (known || applied.epoch >= own.epoch || clock.monotonic() > until) break;
+        const standing = standingOf(own, settled, view());
+        if (standing.state === 'lost') throw lostError();
+        if (standing.state !== 'awaited' || clock.monotonic() > until) {
+          settled = own.history;
+          if (standing.state === 'shown') return standing.epoch;
+          break;
+        }
         await new Promise<void>((resolve) => {
           setTimeout(resolve, reachAgainMs);
         });
       }
-      if (known || (applied.epoch >= own.epoch && (marks.get(own.epoch) ?? own.history) === own.history))
-        return applied.epoch;
       // Committed on a primary that is none any longer, it is in no database that counts.
-      disowned = own.history;
       throw new ServiceError(
         'unavailable',
         'the change is not in the database that this node hears of: a failover may have lost it',
@@ -163,7 +172,7 @@ export const createShownChanges = (
     },
     resume: async () => {
       await reloadAll();
-      disowned = store.mark().history;
+      settled = store.mark().history;
       lost = false;
     },
   };

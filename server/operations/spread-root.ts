@@ -9,8 +9,18 @@
 
 import { canonicalJson } from '../base/bytes.ts';
 import { idBytes, serviceTenantId } from '../base/ids.ts';
+import {
+  askedOf,
+  hasErasedOldRoot,
+  hasNewRoot,
+  isEnding,
+  makesRootKey,
+  mayLeadTurn,
+  type RootKeys,
+  type RootTurn,
+} from '../domain/root-turn.ts';
 import type { RecordContext } from '../ports/crypto-core.ts';
-import type { NodeLink, RootParcel, RootTurn, SeenNode } from '../ports/node-link.ts';
+import type { NodeLink, RootParcel, SeenNode } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { RootKey } from '../ports/root-provider.ts';
 import type { RootFace, RunningFleet } from './fleet.ts';
@@ -30,7 +40,7 @@ export interface RootSpread {
   // --- for the node that has the duty ----------------------------------------------------------------------------------
   /** Whether a turn has come as far as its end: nothing is sealed under the old root any more. */
   isEnding(): Promise<boolean>;
-  /** Before a new root key is made here. */
+  /** Makes a new root key, once the turn has begun. */
   begin(): Promise<void>;
   /** Gives it to the others; answers the names of those that do not have it. */
   offer(): Promise<readonly string[]>;
@@ -63,11 +73,10 @@ const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}
 const headLength = 2;
 
 /** A fleet of one: nobody is told. */
-const lone: Omit<RootSpread, 'face'> = {
+const lone: Omit<RootSpread, 'face' | 'begin'> = {
   mayLead: () => Promise.resolve(true),
   follow: () => Promise.resolve(),
   isEnding: () => Promise.resolve(false),
-  begin: () => Promise.resolve(),
   offer: () => Promise.resolve([]),
   erase: () => Promise.resolve([]),
   tell: () => Promise.resolve(),
@@ -111,15 +120,15 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   });
   const isProved = (node: SeenNode): boolean => holds(keyOf(node.rootEpoch), node.id, faceAttributes(node), node.proof);
 
+  const keys = (): RootKeys => ({
+    rootEpoch: root.current.epoch,
+    oldestRootEpoch: root.previous?.epoch ?? root.current.epoch,
+  });
   const face = (): RootFace => {
-    const shown = {
-      rootEpoch: root.current.epoch,
-      oldestRootEpoch: root.previous?.epoch ?? root.current.epoch,
-      publicKey,
-    };
+    const shown = { ...keys(), publicKey };
     return { ...shown, proof: prove(root.current, fleet.id, faceAttributes(shown)) };
   };
-  if (store.link === undefined) return { face, ...lone };
+  if (store.link === undefined) return { face, ...lone, begin: async () => root.addEpoch() };
   const link: NodeLink = store.link;
 
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
@@ -173,41 +182,41 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   return {
     face,
     mayLead: async (turn) => {
-      if (turn === undefined || turn.epoch <= root.current.epoch || turn.nodeId === fleet.id) return true;
-      // Whoever has the new key leads. When nobody has it any more, it never sealed anything: the turn begins anew.
-      const others = await fleet.others();
-      if (others.some(({ id, rootEpoch }) => id === turn.nodeId || rootEpoch >= turn.epoch)) return false;
-      log.warn('the node that made a new root key was removed before another one had it: the turn begins anew');
-      await link.setTurn(turn, undefined);
-      return true;
+      const self = { id: fleet.id, ...keys() };
+      if (mayLeadTurn(turn, self, []) === 'yes') return true;
+      const may = mayLeadTurn(turn, self, await fleet.others());
+      if (may === 'anew') {
+        log.warn('the node that made a new root key was removed before another one had it: the turn begins anew');
+        await link.setTurn(turn, undefined);
+      }
+      return may !== 'no';
     },
     follow: async (turn) => {
-      if (turn === undefined) return;
-      if (turn.phase === 'offered' && turn.nodeId !== fleet.id && root.current.epoch < turn.epoch) await take(turn);
-      if (turn.phase !== 'erase' || root.current.epoch !== turn.epoch || turn.nodeId === fleet.id) return;
-      if (root.previous !== undefined) {
-        await store.write(
-          async (tx) => {
-            await ring.refresh(tx);
-            await ring.prove(tx);
-          },
-          { durable: false },
-        );
-        root.erasePrevious();
-        log.info('the old root key is overwritten', { rootEpoch: turn.epoch });
-        await link.tellRoot({ id: fleet.id, ...face() });
+      const asked = askedOf(turn, { id: fleet.id, ...keys() });
+      if (turn === undefined || asked === 'nothing') return;
+      if (asked === 'take') {
+        await take(turn);
+        return;
       }
+      await store.write(
+        async (tx) => {
+          await ring.refresh(tx);
+          await ring.prove(tx);
+        },
+        { durable: false },
+      );
+      root.erasePrevious();
+      log.info('the old root key is overwritten', { rootEpoch: turn.epoch });
+      await link.tellRoot({ id: fleet.id, ...face() });
     },
-    isEnding: async () => {
-      const turn = await link.turn();
-      return turn?.phase === 'erase' && turn.epoch === root.current.epoch;
-    },
+    isEnding: async () => isEnding(await link.turn(), keys()),
     begin: async () => {
       const turn = await link.turn();
       const next: RootTurn = { epoch: root.current.epoch + 1, nodeId: fleet.id, phase: 'offered' };
-      if (turn?.nodeId === next.nodeId && turn.epoch === next.epoch && turn.phase === 'offered') return;
-      if (turn !== undefined) throw new Error('another turn of the root key is under way');
-      await setTurn(undefined, next);
+      const isOwn = turn?.nodeId === next.nodeId && turn.epoch === next.epoch && turn.phase === 'offered';
+      if (!isOwn) await setTurn(undefined, next);
+      if (!makesRootKey(next.epoch, keys())) throw new Error('this node has taken the root key of another one');
+      root.addEpoch();
     },
     offer: async () => {
       const { previous } = root;
@@ -219,21 +228,22 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       else if (turn.nodeId !== fleet.id) await setTurn(turn, { ...turn, nodeId: fleet.id });
       const given = new Map<string, string>();
       return waitFor(async (node) => {
-        if (node.rootEpoch >= turn.epoch && isProved(node)) return true;
+        const proved = isProved(node);
+        if (hasNewRoot(node, turn, proved)) return true;
         const to = node.publicKey.toString('hex');
-        if (given.get(node.id) === to) return false;
-        if (!isProved(node)) return false;
+        if (!proved || given.get(node.id) === to) return false;
         await link.putParcel(parcelFor(node, previous));
         given.set(node.id, to);
         return false;
       });
     },
     erase: async () => {
-      const turn = await link.turn();
-      if (turn === undefined) return [];
-      if (turn.phase !== 'erase' || turn.nodeId !== fleet.id)
-        await setTurn(turn, { epoch: turn.epoch, nodeId: fleet.id, phase: 'erase' });
-      return waitFor((node) => node.oldestRootEpoch >= turn.epoch && isProved(node));
+      const known = await link.turn();
+      if (known === undefined && root.previous === undefined) return [];
+      const turn: RootTurn = { epoch: known?.epoch ?? root.current.epoch, nodeId: fleet.id, phase: 'erase' };
+      // A failover may have lost that the turn has begun.
+      if (known?.phase !== 'erase' || known.nodeId !== fleet.id) await setTurn(known, turn);
+      return waitFor((node) => hasErasedOldRoot(node, turn, isProved(node)));
     },
     tell: () => link.tellRoot({ id: fleet.id, ...face() }),
     finish: async () => {

@@ -1,8 +1,10 @@
 // What servers that share a store say to one another, through the store: who is there, what has changed, who has which duty.
 // Nothing here waits for the writer's turn, so that a long unit of work of one node does not make the others look dead.
 
+import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { Duty, NodeState } from '../domain/node.ts';
+import type { RootTurn, DatabaseCopy as StoredCopy } from '../domain/root-turn.ts';
 
 export interface NodeRow {
   readonly id: string;
@@ -26,7 +28,7 @@ export interface NodeRow {
 }
 
 /** What tells a data directory from a copy of it, for the row that a node enters; empty: nothing does. */
-export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | 'clockAheadMs'> & {
+export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | 'clockAheadMs' | 'epoch'> & {
   readonly directory: string;
 };
 
@@ -35,14 +37,6 @@ export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | '
  * as the fleet passes it on (operations/heard-nodes.ts).
  */
 export type SeenNode = NodeRow & { readonly silentMs: number };
-
-/** A root key on its way. `offered`: every node must take it; `erase`: every node must overwrite the one before. */
-export interface RootTurn {
-  readonly epoch: number;
-  /** Whose it is. */
-  readonly nodeId: string;
-  readonly phase: 'offered' | 'erase';
-}
 
 export interface RootParcel {
   readonly nodeId: string;
@@ -67,12 +61,6 @@ export interface DutyRow {
   readonly renewals: number;
 }
 
-/** A change, by its number and its random id: after a failover that has lost changes, another change may have the same number. */
-export interface ChangeMark {
-  readonly epoch: number;
-  readonly history: string;
-}
-
 export interface Beat {
   /** Undefined: the row is gone. */
   readonly state: NodeState | undefined;
@@ -88,10 +76,7 @@ export interface LogPosition {
   readonly position: string;
 }
 
-export interface DatabaseCopy {
-  readonly name: string;
-  /** It has not stored everything up to the position. */
-  readonly isBehind: boolean;
+export interface DatabaseCopy extends StoredCopy {
   /** It usually takes minutes. */
   readonly isSlow: boolean;
 }
@@ -106,10 +91,13 @@ export interface NodeLink {
     id: string,
     directory: string,
   ): Promise<{ readonly state: 'claimed' | 'taken' } | { readonly state: 'copy'; readonly forMs: number }>;
-  /** Enters the node, or brings its row up to date. False: it was removed. */
+  /** Enters the node, or brings its row up to date; its next beat tells what it shows. False: it was removed. */
   join(row: OwnNodeRow): Promise<boolean>;
-  /** `now`: this host's clock. */
-  beat(row: Pick<NodeRow, 'id' | 'epoch'>, now: number): Promise<Beat>;
+  /**
+   * `shown`: the last change that the node shows; undefined: none. It counts only while it is in the history of the database that answers: after a
+   * failover, others would take it for another change with its number. `now`: this host's clock.
+   */
+  beat(node: { readonly id: string; readonly shown: ChangeMark | undefined }, now: number): Promise<Beat>;
   /** What the clocks of the store and of the other running nodes say. */
   clocks(): Promise<readonly number[]>;
   /** Which root keys it holds, and the proof. */
@@ -132,8 +120,8 @@ export interface NodeLink {
   >;
   /** Forgets changes older than this. */
   pruneChanges(olderThanMs: number): Promise<void>;
-  /** Tells all nodes that this one shows everything up to `epoch`. */
-  tellApplied(id: string, epoch: number): Promise<void>;
+  /** Tells all nodes that this one shows everything up to this change, as `beat` does. */
+  tellShown(id: string, shown: ChangeMark): Promise<void>;
   /** Renews these, where they still are this node's; answers which were, and the rows of all. */
   renewDuties(
     held: readonly DutyHold[],

@@ -13,6 +13,7 @@ import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
 import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
+import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
 import type { Connection, ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key } from '../domain/key.ts';
@@ -27,7 +28,7 @@ import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { RecordPlace } from './key-ring.ts';
-import type { ChangeMark, DutyHold, NodeLink, NodeRow } from './node-link.ts';
+import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
 import type { SearchRepository } from './search.ts';
 import type {

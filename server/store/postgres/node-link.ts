@@ -3,9 +3,11 @@
 
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
+import { type ChangeMark, continuationOf } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
 import { duties } from '../../domain/node.ts';
-import type { DutyHold, NodeLink, RootTurn, SeenNode } from '../../ports/node-link.ts';
+import type { RootTurn } from '../../domain/root-turn.ts';
+import type { DutyHold, NodeLink, SeenNode } from '../../ports/node-link.ts';
 import { isReadTimeout, OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 import { createReplicas } from './replicas.ts';
 
@@ -23,6 +25,11 @@ const mostChanges = 1_000;
 /** The clock of a node counts while its last heartbeat is not older. */
 const recentMs = 10_000;
 const nowSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
+/** Whether a change that a node shows is one of this database's, and still known. Its number alone may be that of another one. */
+const isInHistory = (epoch: string, history: string): string =>
+  `(exists (select from node_head where epoch = ${epoch} and history = ${history})
+    or exists (select from node_changes where epoch = ${epoch} and history = ${history}))`;
 
 export interface PostgresLink extends NodeLink {
   query(text: string, values?: readonly unknown[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
@@ -183,9 +190,9 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
       const { state } = await one(
         `insert into nodes (id, name, version, state, started_at, heartbeat_at, contact_ms, epoch, root_epoch, oldest_root_epoch,
                             public_key, proof, directory)
-         values ($1, $2, $3, 'active', ${nowSql}, ${nowSql}, $4, $5, $6, $7, $8, $9, $10)
+         values ($1, $2, $3, 'active', ${nowSql}, ${nowSql}, $4, 0, $5, $6, $7, $8, $9)
          on conflict (id) do update set name = $2, version = $3, started_at = ${nowSql}, heartbeat_at = ${nowSql}, contact_ms = $4,
-           epoch = $5, root_epoch = $6, oldest_root_epoch = $7, public_key = $8, proof = $9, directory = $10,
+           epoch = 0, root_epoch = $5, oldest_root_epoch = $6, public_key = $7, proof = $8, directory = $9,
            state = case nodes.state when 'removed' then 'removed' else 'active' end
          returning state`,
         [
@@ -193,7 +200,6 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
           row.name,
           row.version,
           row.contactMs,
-          row.epoch,
           row.rootEpoch,
           row.oldestRootEpoch,
           row.publicKey,
@@ -203,15 +209,16 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
       );
       return state === 'active';
     },
-    beat: async ({ id, epoch }, now) => {
+    beat: async ({ id, shown }, now) => {
       // A heartbeat need not outlive the database, and must not wait for its disk: one that hangs would make every node look dead.
       const row = await one(
         `with own as (
-           update nodes set heartbeat_at = ${nowSql}, epoch = $2, clock_ahead_ms = $3 - ${nowSql} where id = $1 returning state)
+           update nodes set heartbeat_at = ${nowSql}, epoch = case when ${isInHistory('$2', '$3')} then $2 else 0 end,
+             clock_ahead_ms = $4 - ${nowSql} where id = $1 returning state)
          select (select state from own) as state, h.epoch as epoch, h.history, t.epoch as turn, t.node_id, t.phase,
                 set_config('synchronous_commit', 'off', true)
            from node_head h left join root_turns t on t.id = 1`,
-        [id, epoch, now],
+        [id, shown?.epoch ?? 0, shown?.history ?? '', now],
       );
       return {
         state: (row.state ?? undefined) as SeenNode['state'] | undefined,
@@ -270,13 +277,15 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
         [mark.epoch],
       );
       const [first] = rows;
-      const head = { epoch: Number(first?.head_epoch), history: String(first?.head_history) };
-      if (head.epoch < mark.epoch) return 'lost';
-      if (head.epoch === mark.epoch)
-        return head.history === mark.history ? { last: mark, changes: [], marks: [] } : 'lost';
-      // The head is ahead, and no change continues from the mark.
-      if (first === undefined || first.epoch === null || Number(first.previous) > mark.epoch) return 'pruned';
-      if (String(first.previous_history) !== mark.history) return 'lost';
+      const head: ChangeMark = { epoch: Number(first?.head_epoch), history: String(first?.head_history) };
+      const next =
+        first === undefined || first.epoch === null
+          ? undefined
+          : { epoch: Number(first.previous), history: String(first.previous_history) };
+      const how = continuationOf(mark, { head, next });
+      if (how === 'lost') return 'lost';
+      if (how === 'reload') return 'pruned';
+      if (how === 'nothing') return { last: mark, changes: [], marks: [] };
       const newest = rows.at(-1);
       return {
         last: { epoch: Number(newest?.epoch), history: String(newest?.history) },
@@ -287,8 +296,13 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     pruneChanges: async (olderThanMs) => {
       await query(`delete from node_changes where at < ${nowSql} - $1`, [olderThanMs]);
     },
-    tellApplied: async (id, epoch) => {
-      await query('select pg_notify($1, $2)', [channel, `applied ${id} ${epoch}`]);
+    tellShown: async (id, { epoch, history }) => {
+      await query(`select pg_notify($1, $2) where ${isInHistory('$3::bigint', '$4')}`, [
+        channel,
+        `applied ${id} ${epoch}`,
+        epoch,
+        history,
+      ]);
     },
     renewDuties: async (own) => {
       // A renewal that is lost with the database's memory looks like one more.
