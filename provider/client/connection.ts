@@ -5,7 +5,7 @@ import type { Peer } from '../../addon/core.ts';
 import { type InstanceHeader, onceRoutes } from '../../server/fronts/contract/tde.ts';
 import { type Account, ownAccount } from './account.ts';
 import { Application } from './application.ts';
-import type { Dialect } from './codec.ts';
+import type { Dialect } from './codec/wire.ts';
 import type { LogLevel } from './config.ts';
 import type { Hello } from './hello.ts';
 import type { LogFields } from './log.ts';

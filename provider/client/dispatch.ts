@@ -5,7 +5,7 @@ import { type CallName, calls, type Handlers } from '../schema/calls.ts';
 import { CKR, returnValueName } from '../schema/return-values.ts';
 import { type Call, CryptokiError } from '../schema/types.ts';
 import { ToldError } from './causes.ts';
-import { createDispatcher, type DispatchFrame, type Fail, writeRefusal } from './codec.ts';
+import { createDispatcher, type DispatchFrame, type Fail, writeRefusal } from './codec/dispatcher.ts';
 import type { LogLevel } from './config.ts';
 import type { Connection } from './connection.ts';
 import { notInitialized, returnValueFor } from './errors.ts';

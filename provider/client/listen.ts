@@ -6,7 +6,7 @@ import { core, type FrameServerOptions, type Peer } from '../../addon/core.ts';
 import { Accounts, type UserLimits } from './account.ts';
 import { HostPort, type Reply } from './bridge.ts';
 import { tell } from './causes.ts';
-import { negotiate } from './codec.ts';
+import { negotiate } from './codec/wire.ts';
 import { Connection, type Surroundings } from './connection.ts';
 import { createAgentDispatcher, refuseFrame } from './dispatch.ts';
 import { sliceWaits } from './slices.ts';

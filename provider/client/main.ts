@@ -16,7 +16,7 @@ import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { core, type FrameServerOptions } from '../../addon/core.ts';
 import { parseLimits, type UserLimits } from './account.ts';
-import { ownVersion } from './codec.ts';
+import { ownVersion } from './codec/wire.ts';
 import { startHost } from './host.ts';
 import type { ListenOptions } from './listen.ts';
 import { type Log, openLogs } from './log.ts';

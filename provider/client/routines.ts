@@ -9,7 +9,7 @@
 import type { FrameServer, Routine, RoutineInOnePiece, RoutineInParts } from '../../addon/core.ts';
 import { type CallName, calls } from '../schema/calls.ts';
 import type { Call } from '../schema/types.ts';
-import { type Envelope, initialValue, type Witness } from './codec.ts';
+import { type Envelope, initialValue, type Witness } from './codec/dispatcher.ts';
 import type { Connection } from './connection.ts';
 import type { Repeatable } from './session.ts';
 

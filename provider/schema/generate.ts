@@ -2,7 +2,7 @@
 // Run it with `npm run generate` after a change here; a test compares. Not part of the built product.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { replyOrder, signatures } from '../client/codec.ts';
+import { replyOrder, signatures } from '../client/codec/plan.ts';
 import { attributes } from './attributes.ts';
 import { calls, stubs } from './calls.ts';
 import { causes, returnValuesOf } from './causes.ts';

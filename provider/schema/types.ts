@@ -1,5 +1,5 @@
 // The vocabulary in which calls.ts declares Cryptoki: one constructor per kind of argument, the values that handlers see,
-// and the inference from a row to its handler's input and output. No wire bytes here (codec.ts), no C (generate.ts).
+// and the inference from a row to its handler's input and output. No wire bytes here (codec/), no C (generate.ts).
 //
 // Who owns which bytes. `bytes` arguments and secret attribute values are views on the request frame: valid during the
 // synchronous part of a handler only, so a handler that awaits copies them first (and wipes the copy). Everything else,

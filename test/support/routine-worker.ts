@@ -3,7 +3,7 @@
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { core, type FrameServer } from '../../addon/core.ts';
-import { negotiate } from '../../provider/client/codec.ts';
+import { negotiate } from '../../provider/client/codec/wire.ts';
 import { Connection, type Surroundings } from '../../provider/client/connection.ts';
 import { createAgentDispatcher } from '../../provider/client/dispatch.ts';
 import { ServiceCallError, type ServiceDoor } from '../../provider/client/service.ts';
