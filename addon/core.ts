@@ -6,21 +6,36 @@
 // the files that may call them. A key that goes to another process goes sealed (`hpkeSealKey`).
 //
 // Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages hold no data.
-
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import type {
+  CipherParameters,
+  Curve,
+  Digest,
+  Direction,
+  EcdhOptions,
+  KeyDescription,
+  KeyRef,
+  MacParameters,
+  MemoryStatus,
+  MessagePart,
+  OaepParameters,
+  OperationRef,
+  RecordContext,
+  RootFile,
+  RsaEncryptionParameters,
+  SignatureParameters,
+  Sp800108Parameters,
+  UnwrappedKind,
+  XksBodyErrorName,
+  XksOperation,
+  XksParsed,
+} from './core-types.ts';
+import type { FrameHandlers, FrameServer, FrameServerOptions } from './frame-server.ts';
 
-declare const keyRefBrand: unique symbol;
-declare const operationRefBrand: unique symbol;
-
-/**
- * A key in the addon's key table: process-wide, usable from every thread, never reused within a process. A key that is not
- * released goes with the thread (the Node environment) that made it.
- */
-export type KeyRef = number & { readonly [keyRefBrand]: true };
-/** A running multi-part operation inside the addon, known to the thread that began it. Ends by its final call or `operationCancel`. */
-export type OperationRef = number & { readonly [operationRefBrand]: true };
+export type * from './core-types.ts';
+export type * from './frame-server.ts';
 
 export type CoreErrorCode =
   | 'bad-argument' // a parameter has the wrong shape or range: the caller's fault
@@ -44,344 +59,6 @@ export class CoreError extends Error {
     super(message);
     this.code = code;
   }
-}
-
-export type Digest =
-  | 'sha1'
-  | 'sha224'
-  | 'sha256'
-  | 'sha384'
-  | 'sha512'
-  | 'sha512-224'
-  | 'sha512-256'
-  | 'sha3-224'
-  | 'sha3-256'
-  | 'sha3-384'
-  | 'sha3-512';
-/** Curves in short Weierstrass form: ECDSA and ECDH. */
-export type EcCurve =
-  | 'p224'
-  | 'p256'
-  | 'p384'
-  | 'p521'
-  | 'secp256k1'
-  | 'brainpool-p256r1'
-  | 'brainpool-p384r1'
-  | 'brainpool-p512r1';
-/** Keys that are a row of bytes (RFC 8410): EdDSA, and the agreement of RFC 7748. */
-export type RawCurve = 'ed25519' | 'ed448' | 'x25519' | 'x448';
-export type Curve = EcCurve | RawCurve;
-export type KeyKind =
-  | 'aes'
-  | 'generic'
-  | 'kek'
-  | 'rsa-private'
-  | 'rsa-public'
-  | 'ec-private'
-  | 'ec-public'
-  | 'ed25519-private'
-  | 'ed25519-public'
-  | 'x25519-private'
-  | 'x25519-public'
-  | 'ed448-private'
-  | 'ed448-public'
-  | 'x448-private'
-  | 'x448-public';
-
-export interface KeyDescription {
-  readonly kind: KeyKind;
-  /** Bits of the secret, the modulus or the curve; of a `RawCurve` 256 or 448. */
-  readonly bits: number;
-  readonly curve?: Curve;
-}
-
-/** A part of a message that no process keeps the rest of: what must be known from the parts before is sealed under the key. */
-export interface MessagePart {
-  /** What the sealed state is bound to, beside the key and the parameters: it must be the same with every part. */
-  readonly context: Uint8Array;
-  /** What the part before has answered; nothing with the first part, which alone brings the additional data. */
-  readonly state: Uint8Array;
-  readonly last: boolean;
-  readonly input: Uint8Array;
-}
-
-/**
- * How a cipher runs. `iv` is 16 bytes for cbc/ctr (the initial counter block), 1 to 256 bytes for gcm (tagLength 12 to 16
- * bytes), 7 to 13 for ccm (tagLength 4 to 16, even; `dataLength` is the message without its tag, and other lengths are
- * refused).
- */
-export type CipherParameters =
-  | { readonly algorithm: 'aes-ecb' }
-  | { readonly algorithm: 'aes-cbc'; readonly iv: Uint8Array }
-  | { readonly algorithm: 'aes-cbc-pad'; readonly iv: Uint8Array }
-  | { readonly algorithm: 'aes-ctr'; readonly iv: Uint8Array; readonly counterBits?: number }
-  | { readonly algorithm: 'aes-gcm'; readonly iv: Uint8Array; readonly aad?: Uint8Array; readonly tagLength: number }
-  | {
-      readonly algorithm: 'aes-ccm';
-      readonly iv: Uint8Array;
-      readonly aad?: Uint8Array;
-      readonly tagLength: number;
-      readonly dataLength: number;
-    };
-export type Direction = 'encrypt' | 'decrypt';
-
-export type MacParameters =
-  | { readonly algorithm: 'hmac'; readonly digest: Digest }
-  | { readonly algorithm: 'aes-cmac' };
-
-/** `message` inputs are hashed inside; `prehashed` inputs are the digest itself (RSA PKCS#1: the DigestInfo when `digest` is absent). */
-export type SignatureParameters =
-  | { readonly algorithm: 'rsa-pkcs1'; readonly digest?: Digest }
-  | {
-      readonly algorithm: 'rsa-pss';
-      readonly digest: Digest;
-      readonly mgfDigest: Digest;
-      readonly saltLength: number;
-      readonly prehashed?: boolean;
-    }
-  | { readonly algorithm: 'ecdsa'; readonly digest?: Digest; readonly encoding: 'p1363' | 'der' }
-  | { readonly algorithm: 'ed25519' | 'ed448' };
-
-export interface OaepParameters {
-  readonly padding: 'oaep';
-  readonly digest: Digest;
-  readonly mgfDigest: Digest;
-  readonly label?: Uint8Array;
-}
-
-/** Decryption with PKCS#1 v1.5 padding never fails for wrong padding: it answers with other bytes (rsa_encryption.h). */
-export type RsaEncryptionParameters = OaepParameters | { readonly padding: 'pkcs1' };
-
-/** What an unwrapped key becomes. */
-export type UnwrappedKind = 'aes' | 'generic' | 'kek' | 'private';
-
-export interface EcdhOptions {
-  readonly kind: 'aes' | 'generic';
-  /** Without a KDF the last bytes of the shared secret, as PKCS#11 cuts it. */
-  readonly bytes: number;
-  /** The KDF of ANSI X9.63 with this digest, and its shared info. */
-  readonly kdf?: Digest;
-  readonly sharedInfo?: Uint8Array;
-}
-
-/**
- * What the pseudorandom function of SP 800-108 takes for each block: `data`, the fixed part, with the counter at `counterAt` and, in
- * feedback mode, the block before, at first `iv`, at `previousAt`. Where both are at one place, `counterFirst` tells their order. `data` and
- * `iv` have at most 4096 bytes, a counter has 1 to 4.
- */
-export interface Sp800108Parameters {
-  readonly data: Uint8Array;
-  readonly counterAt?: number | undefined;
-  readonly counterBytes: number;
-  readonly littleEndian: boolean;
-  readonly previousAt?: number | undefined;
-  readonly counterFirst: boolean;
-  readonly iv: Uint8Array;
-}
-
-/** The fields that a key record binds; see FORMAT.md. All byte fields are raw bytes. */
-export interface RecordContext {
-  /** 16 bytes. */
-  readonly tenant: Uint8Array;
-  /** 16 bytes. */
-  readonly object: Uint8Array;
-  readonly version: number;
-  /** Epoch of the key that seals: 32-bit. */
-  readonly epoch: number;
-  /** What this blob is, for example 'vault-copy', 'sealed-copy', 'tenant-kek'. */
-  readonly class: string;
-  /** Bound into the seal: algorithm and immutable attributes, in a canonical form the caller chooses. */
-  readonly attributes: Uint8Array;
-}
-
-export interface MemoryStatus {
-  /** Bytes of locked memory that the key arena has, and that it uses now. */
-  readonly capacity: number;
-  readonly used: number;
-  readonly keys: number;
-  readonly operations: number;
-  readonly locked: boolean;
-}
-
-export interface RootFile {
-  readonly epoch: number;
-  /** The root key: a KEK, usable with `sealRecord` and `openRecord`. */
-  readonly key: KeyRef;
-}
-
-/** Reply of an XKS body function: bytes to send, made inside the addon so that no plaintext becomes a JavaScript string. */
-export interface XksRequestMetadata {
-  readonly kmsRequestId: string;
-  readonly kmsOperation: string;
-  readonly awsPrincipalArn: string | undefined;
-  readonly kmsKeyArn: string | undefined;
-  readonly awsSourceVpc: string | undefined;
-  readonly awsSourceVpce: string | undefined;
-  readonly kmsViaService: string | undefined;
-}
-export type XksOperation = 'health' | 'metadata' | 'encrypt' | 'decrypt';
-/** A parsed XKS request: the metadata as strings, the secret members kept inside the addon under `body`. */
-export type XksParsed =
-  | {
-      readonly ok: true;
-      readonly body: number;
-      readonly requestMetadata: XksRequestMetadata | undefined;
-      readonly empty: boolean;
-      /** Decrypt: the version that sealed the ciphertext; 0, which no key has, when it was not made here. */
-      readonly keyVersion: number;
-    }
-  | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };
-export type XksBodyErrorName = 'ValidationException' | 'UnsupportedOperationException' | 'InternalException';
-
-export interface FrameServerOptions {
-  /** Path of the unix socket to make; or `fd`, an already listening socket (systemd). */
-  readonly path?: string;
-  readonly fd?: number;
-  /** Mode of the socket file, for example 0o600. */
-  readonly mode?: number;
-  /** Microseconds of yield-spinning before the loop sleeps; 0 = off. */
-  readonly spinMicroseconds: number;
-  /** Largest sum of a frame's options and body, and largest reply, in bytes. A longer request closes the connection. */
-  readonly maxFrame: number;
-  readonly maxConnections: number;
-  /**
-   * A peer that does not say its version byte, or takes nothing of the output that waits for it, for this long is
-   * disconnected. Default 30 000; 0 = never.
-   */
-  readonly stallMilliseconds?: number;
-  /** A peer that is answered this version byte is offered a lane: memory shared with it, for the time while calls flow. Absent: nobody. */
-  readonly laneVersion?: number;
-  /**
-   * A peer must be admitted (`admit`) within this time after it connects, or it is disconnected; until then its frames have at most
-   * `admissionFrame` bytes. Absent or 0: every greeted peer is admitted.
-   */
-  readonly admissionMilliseconds?: number;
-  readonly admissionFrame?: number;
-  /** For all connections of one user together; absent or 0: no limit. How many there may be, */
-  readonly userConnections?: number;
-  /** and the bytes that the server holds for them: frames that are not complete, and answers that are not read. */
-  readonly userBytes?: number;
-}
-export interface Peer {
-  readonly pid: number;
-  readonly uid: number;
-  readonly gid: number;
-}
-/**
- * Called inside `turn`, on its thread. A handler that throws, or answers with something else than its number, ends that turn
- * with the error after its connection was closed; the server stays usable. No connection's work waits for another's: a peer
- * that sends faster than it reads is not read from until it has caught up.
- */
-export interface FrameHandlers {
-  /** A peer has connected and sent its version byte. Return the version byte to answer with, or -1 to refuse. */
-  connect(connection: number, peer: Peer, version: number): number;
-  /**
-   * One whole frame. `request` is a reused buffer: valid only during the call (it is wiped afterwards); the frame body is
-   * request[0..length). Write the reply body into `reply` (reused, maxFrame long) and return its length (> 0): it is sent
-   * with the same call code, and that much of `reply` is wiped. Return 0 when the reply comes later through `send`. Return
-   * -1 to close the connection. Neither buffer may be transferred to another thread.
-   */
-  frame(connection: number, callCode: number, request: Buffer, length: number, reply: Buffer): number;
-  /**
-   * The connection's user holds too much memory: a frame is thrown away, of whose body request[0..length) has come; or the answer to a frame
-   * is, and then length is 0. Return the length of the reply instead, 1 to 4096, or -1 to close. Absent: -1.
-   */
-  refuse?(connection: number, request: Buffer, length: number, reply: Buffer): number;
-  /** A connection was closed at once because its user has too many. Told once in ten seconds for each user. */
-  tooMany?(peer: Peer): void;
-  /** Once for each connection that `connect` accepted, after it has gone, whoever closed it. */
-  close(connection: number): void;
-}
-export interface IvUser {
-  readonly owner: number;
-  readonly identity: Uint8Array;
-  readonly otherIdentity?: Uint8Array | undefined;
-}
-export interface RoutineInOnePiece {
-  /** What the operation's message begins with, before the data, and its answer, before the result. */
-  readonly operation: Uint8Array;
-  readonly operationAnswer: Uint8Array;
-}
-/** AES in ECB or CBC without padding: one Update with data, and a Final whose result is empty. */
-export interface RoutineInParts {
-  readonly update: Uint8Array;
-  readonly updateAnswer: Uint8Array;
-  readonly last: Uint8Array;
-  readonly lastAnswer: Uint8Array;
-}
-/**
- * Messages, an Init and its operation, that a frame server answers without its handler (addon/core/routines.h): the Init, whatever its
- * IV, and the operation by the cipher or the MAC under the key, in one piece or as an Update and a Final. Byte layouts: provider/PROTOCOL.md.
- */
-export type Routine = {
-  /** Where the operation runs: one of each kind in a session. */
-  readonly session: number;
-  readonly kind: number;
-  readonly init: Uint8Array;
-  /** Where in `init` the IV lies; a length of 0: there is none, and the Init must be the same. */
-  readonly ivAt: number;
-  readonly ivLength: number;
-  readonly initAnswer: Uint8Array;
-  /** Data that is not a multiple of so many bytes goes to the handler. */
-  readonly unit: number;
-  readonly key: KeyRef;
-} & (
-  | {
-      readonly direction: Direction;
-      readonly cipher: CipherParameters;
-      /** For an encryption that uses its IV up: who has the key, and what it is known by there. */
-      readonly usedIvs?: IvUser | undefined;
-    }
-  /** The first so many bytes of the MAC are given. */
-  | { readonly mac: MacParameters; readonly macLength: number }
-) &
-  (RoutineInOnePiece | RoutineInParts);
-export interface FrameServer {
-  /** Process-wide number of this server, for `wakeFrameServer` from other threads. */
-  readonly id: number;
-  /**
-   * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame` callback returned 0 and the
-   * batch of ready events is done (so that promises can settle). Returns 'woken', 'pending', or 'stopped' after `stop`.
-   * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it turn before
-   * the next call, which will not sleep until that work is done. With `glance` serves what is there now and does not block: for a
-   * caller that has work of its own left, which nothing wakes it for.
-   */
-  turn(glance?: boolean): 'woken' | 'pending' | 'stopped';
-  /**
-   * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has gone). Copies what the
-   * socket does not take at once. False when the connection's user holds too much (`userBytes`): send a reply of at most 4096 bytes instead.
-   */
-  send(connection: number, callCode: number, body: Uint8Array): boolean;
-  /** Whether the peer may stay: see `admissionMilliseconds`, which begin again with false. From the server's own thread. */
-  admit(connection: number, admitted: boolean): void;
-  /**
-   * From now on answers these messages of the connection itself, and again those of its place, as `resume` does. Everything
-   * else goes to `frame`, and before it each Init and Update that was answered so and whose operation has not ended. Answers how often the
-   * routine was used that had to make room for it, -1 when none had to. From the server's own thread, like the next three.
-   */
-  learn(connection: number, routine: Routine): number;
-  /** The routines of a place wait until `resume`, or until one of it is learned. */
-  suspend(connection: number, session: number, kind: number): void;
-  resume(connection: number, session: number, kind: number): void;
-  /** Something has changed that an Init looks at. */
-  forget(connection: number): void;
-  closeConnection(connection: number): void;
-  /** Changes `spinMicroseconds`. From the server's own thread. */
-  setSpin(microseconds: number): void;
-  /** Counters for health and tests. */
-  statistics(): {
-    readonly connections: number;
-    readonly frames: number;
-    /** Of them, those that were answered by routines. */
-    readonly routineFrames: number;
-    readonly laneMessages: number;
-    readonly rejected: number;
-    /** Frames and answers that were not taken because their user holds too much. */
-    readonly refusedFrames: number;
-    readonly heldBytes: number;
-  };
-  /** Closes the socket and every connection; the next `turn` reports them to `close` and returns 'stopped'. */
-  stop(): void;
 }
 
 /** What the .node exports. Arguments are trusted there: this file's callers pass good shapes, the binding checks the rest. */

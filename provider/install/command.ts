@@ -2,10 +2,11 @@
 import { resolve } from 'node:path';
 import type { Installer, ProviderOptions } from '../../server/fronts/contract/provider.ts';
 import { checkProvider, defaultConfigPath } from './check.ts';
-import { type InstallOptions, install, rollback, uninstall, upgrade } from './install.ts';
+import { install, rollback, uninstall, upgrade } from './install.ts';
 import { defaultBase, defaultLogDirectory, type Layout, layoutOf } from './layout.ts';
 import { parseOwner } from './owner.ts';
 import { gatherPayload } from './payload.ts';
+import type { InstallOptions } from './run.ts';
 import { unitFolder } from './units.ts';
 
 const layoutIn = ({ base = defaultBase, layout = 'hsm' }: ProviderOptions): Layout => layoutOf(layout, resolve(base));

@@ -4,7 +4,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { handlers } from '../../provider/client/dispatch.ts';
-import { findMechanism, type MechanismRow } from '../../provider/client/operations/mechanisms.ts';
+import type { MechanismRow } from '../../provider/client/operations/mechanism-row.ts';
+import { findMechanism } from '../../provider/client/operations/mechanisms.ts';
 import { type CallName, calls, stubs } from '../../provider/schema/calls.ts';
 import { CKF } from '../../provider/schema/constants.ts';
 import { CKM, type MechanismName, mechanisms } from '../../provider/schema/mechanisms.ts';

@@ -1,6 +1,7 @@
 // The tables of docs/pkcs11.md as the code has them: a test compares the page with these.
 import { handlers } from '../../provider/client/dispatch.ts';
-import { type MechanismRow, mechanismRows } from '../../provider/client/operations/mechanisms.ts';
+import type { MechanismRow } from '../../provider/client/operations/mechanism-row.ts';
+import { mechanismRows } from '../../provider/client/operations/mechanisms.ts';
 import { newObject } from '../../provider/client/template.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
 import { type CallName, calls } from '../../provider/schema/calls.ts';

@@ -9,12 +9,16 @@ import { keyTooShort, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
 import { isChained } from '../operations/chain.ts';
-import { LocalCipher, LocalRsaCipher, ServiceAead, ServiceCipher, ServiceRsaCipher } from '../operations/cipher.ts';
 import { type FreshIv, freshIv } from '../operations/initial-values.ts';
 import { type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
-import { type MechanismRow, mechanismFor, switchFor } from '../operations/mechanisms.ts';
+import { LocalCipher } from '../operations/local-cipher.ts';
+import type { MechanismRow } from '../operations/mechanism-row.ts';
+import { mechanismFor, switchFor } from '../operations/mechanisms.ts';
 import { serviceMessages } from '../operations/message-streams.ts';
+import { LocalRsaCipher, ServiceRsaCipher } from '../operations/rsa-cipher.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
+import { ServiceAead } from '../operations/service-aead.ts';
+import { ServiceCipher } from '../operations/service-cipher.ts';
 import type { Later, Session } from '../session.ts';
 
 const flags = { encrypt: CKF.ENCRYPT, decrypt: CKF.DECRYPT } as const satisfies Record<Direction, number>;

@@ -6,7 +6,8 @@ import { keyInvalid, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { kindOfView, type ObjectView } from '../object-view.ts';
 import { DigestOperation } from '../operations/digest.ts';
-import { mechanismFor, noParameter } from '../operations/mechanisms.ts';
+import { noParameter } from '../operations/mechanism-parameters.ts';
+import { mechanismFor } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 
 export const digest = {

@@ -4,7 +4,8 @@ import { argumentsBad, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { deriveKey } from '../operations/derivation.ts';
 import { generatePair } from '../operations/key-pairs.ts';
-import { mechanismFor, noParameter } from '../operations/mechanisms.ts';
+import { noParameter } from '../operations/mechanism-parameters.ts';
+import { mechanismFor } from '../operations/mechanisms.ts';
 import { generateObject } from '../operations/objects.ts';
 import { unwrapKey, wrapKey } from '../operations/wrapping.ts';
 

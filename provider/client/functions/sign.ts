@@ -9,14 +9,9 @@ import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { LocalSign, LocalVerify, ServiceSign, ServiceVerify } from '../operations/mac.ts';
-import {
-  type MacRow,
-  type MechanismRow,
-  macLength,
-  mechanismFor,
-  type SignatureRow,
-  switchFor,
-} from '../operations/mechanisms.ts';
+import { macLength } from '../operations/mechanism-parameters.ts';
+import type { MacRow, MechanismRow, SignatureRow } from '../operations/mechanism-row.ts';
+import { mechanismFor, switchFor } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import { LocalSignature, LocalVerification, ServiceSignature } from '../operations/signature.ts';
 import type { Later, Session } from '../session.ts';

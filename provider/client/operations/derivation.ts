@@ -15,11 +15,14 @@ import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject, prescribed } from '../template.ts';
 import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
 import { deriveHead } from './heads.ts';
+import { checkMayMake, keepMadeKey } from './keep-object.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
-import { type DeriveParameters, type MechanismRow, mechanismFor, partsFor } from './mechanisms.ts';
-import { checkMayMake, createObject, keepMadeKey } from './objects.ts';
+import type { DeriveParameters, MechanismRow } from './mechanism-row.ts';
+import { mechanismFor } from './mechanisms.ts';
+import { createObject } from './objects.ts';
 import { ownCopy } from './parts.ts';
 import { openSealed, ownRecipient, secretKind } from './sealed-keys.ts';
+import { partsFor } from './sp800-108.ts';
 
 /** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */
 const naturalLength = (bits: number, parameters: DeriveParameters): number | null => {

@@ -10,7 +10,7 @@ import { keyNotPermitted } from '../errors.ts';
 import { algorithmOf, describeNew, SharedKey } from '../object-view.ts';
 import type { Session } from '../session.ts';
 import type { NewObject } from '../template.ts';
-import { keepInSession } from './objects.ts';
+import { keepInSession } from './keep-object.ts';
 import { openSealed, ownRecipient, secretKind } from './sealed-keys.ts';
 
 /** Where the service is to put a key; `bits` is its size where that is known before the key. */

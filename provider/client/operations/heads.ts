@@ -15,7 +15,8 @@ import type {
   SignatureHead,
   WrapHead,
 } from '../../../server/fronts/contract/tde.ts';
-import { type DeriveParameters, partsFor, type WrapParameters } from './mechanisms.ts';
+import type { DeriveParameters, WrapParameters } from './mechanism-row.ts';
+import { partsFor } from './sp800-108.ts';
 
 export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');

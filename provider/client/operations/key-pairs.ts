@@ -11,8 +11,8 @@ import { curveOf, sameNumber } from '../key-forms.ts';
 import { describeNew, SharedKey } from '../object-view.ts';
 import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject } from '../template.ts';
+import { checkMayMake, keepInSession, sendPublicKey } from './keep-object.ts';
 import { bringPublicKey } from './keys.ts';
-import { checkMayMake, keepInSession, sendPublicKey } from './objects.ts';
 import { inTurn } from './slow-work.ts';
 
 export interface Pair {

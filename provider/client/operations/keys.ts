@@ -20,7 +20,7 @@ import {
 } from '../errors.ts';
 import { isTrue, kindOfView, type ObjectView, SharedKey, type TokenView, usageAttribute } from '../object-view.ts';
 import type { ObjectKind } from '../rules.ts';
-import { isAsymmetric, type MechanismRow } from './mechanisms.ts';
+import { isAsymmetric, type MechanismRow } from './mechanism-row.ts';
 
 /** What a key is used for. To the service, a signature with recovery is a signature: what it makes is the same. */
 export type Use = KeyUsage | 'signRecover' | 'verifyRecover';

@@ -7,7 +7,7 @@ import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../
 import type { Application } from '../application.ts';
 import type { Later, Repeatable, SummaryOperation, VerifyOperation } from '../session.ts';
 import { macHead } from './heads.ts';
-import type { MacRow } from './mechanisms.ts';
+import type { MacRow } from './mechanism-row.ts';
 import { accept, maxMessage, ownCopy, Parts } from './parts.ts';
 
 const longestMac = 64;

@@ -13,7 +13,7 @@ import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { operationActive, operationMissing, parameterInvalid } from '../errors.ts';
 import { andThen, type Later, type MessageOperation, type MessageStep } from '../session.ts';
 import type { InitialValues } from './initial-values.ts';
-import { mostGcmIv } from './mechanisms.ts';
+import { mostGcmIv } from './mechanism-parameters.ts';
 import { HeldMessage, joined, type MessageKey, type MessageStream } from './message-streams.ts';
 import { accept, fits, inInit, wipeAfterReply } from './parts.ts';
 

@@ -1,26 +1,15 @@
 // Making, copying, changing and destroying objects (PKCS#11 2.40, sections 5.7 and 5.14). A session object's key is made in,
 // or copied into, the addon; a token object is the service's. Whatever a template holds as a view is copied before the
 // first await.
-import { randomUUID } from 'node:crypto';
-import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
-import { isShortRsa } from '../../../server/base/compatibility.ts';
+import { core, type KeyRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
-import { attributeKind, attributeName, CKA } from '../../schema/attributes.ts';
+import { attributeKind, CKA } from '../../schema/attributes.ts';
 import { CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../../schema/types.ts';
-import type { Application } from '../application.ts';
 import type { AttributeMap, ReadonlyAttributes } from '../attribute-blob.ts';
 import { actionProhibited } from '../errors.ts';
-import {
-  encodePrivateKey,
-  encodePublicKey,
-  isWholeRsaKey,
-  publicAttributes,
-  rsaNumbers,
-  sameNumber,
-} from '../key-forms.ts';
 import {
   blobOf,
   describeNew,
@@ -32,67 +21,29 @@ import {
   type TokenView,
   usagesOf,
 } from '../object-view.ts';
-import { kindOf } from '../rules.ts';
 import { andThen, type Later, type Session } from '../session.ts';
-import { changes, equalValues, type NewObject, newObject } from '../template.ts';
+import { changes, type NewObject, newObject } from '../template.ts';
+import { importPrivate, importPublic, importSecret } from './import-key.ts';
+import {
+  checkCheckValue,
+  checkMayGoAbroad,
+  checkMayMake,
+  keepInSession,
+  sendKey,
+  sendOwnKey,
+  sendPrivateKey,
+  sendPublicKey,
+  sendToToken,
+  wrongCheckValue,
+} from './keep-object.ts';
 import { ownCopy } from './parts.ts';
-import { bringReadable, secretKind } from './sealed-keys.ts';
-import { inTurn } from './slow-work.ts';
+import { bringReadable } from './sealed-keys.ts';
 import { isSecretKey, readSessionValue, readValue } from './value.ts';
 
 const aesBits = { 16: 128, 24: 192, 32: 256 } as const;
 
 const generate = (keyType: number, length: number): KeyRef =>
   keyType === CKK.AES ? core.generateAes(aesBits[length as keyof typeof aesBits]) : core.generateGeneric(length);
-const importSecret = (attributes: ReadonlyAttributes, value: Uint8Array): SharedKey =>
-  new SharedKey(core.importSecret(secretKind(attributes), value));
-
-export const checkMayMake = (session: Session, attributes: ReadonlyAttributes): void =>
-  session.application.checkMayWrite(session, attributes.get(CKA.TOKEN) === true, attributes.get(CKA.PRIVATE) === true);
-
-/** Puts a session object into its session, with what follows from its key. The key is released when that fails. */
-export const keepInSession = (session: Session, attributes: AttributeMap, key: SharedKey | null): number => {
-  try {
-    // The session may have been closed while the key was made.
-    if (session.closed) throw new CryptokiError(CKR.SESSION_CLOSED, 'the session was closed meanwhile');
-    attributes.set(CKA.UNIQUE_ID, Buffer.from(randomUUID()));
-    if (key !== null) describeKey(attributes, key.ref);
-    return session.application.addObject(session, attributes, key).handle;
-  } catch (error) {
-    key?.release();
-    throw error;
-  }
-};
-
-/** Adds what follows from a key to its object's attributes, and checks what the template said of it. */
-const describeKey = (attributes: AttributeMap, key: KeyRef): void => {
-  const kind = kindOf(attributes.get(CKA.CLASS));
-  if (kind === 'secret') {
-    if (!attributes.has(CKA.VALUE_LEN)) attributes.set(CKA.VALUE_LEN, core.describe(key).bits / 8);
-    attributes.set(CKA.CHECK_VALUE, core.checkValue(key));
-    return;
-  }
-  if (kind !== 'public' && kind !== 'private') return;
-  for (const [type, value] of publicAttributes(core.exportPublicKey(key), kind)) {
-    const given = attributes.get(type);
-    // A curve keeps the name that its maker gave it; everything else has one form.
-    if (given === undefined || type !== CKA.EC_PARAMS) attributes.set(type, value);
-    if (given === undefined || type === CKA.EC_PARAMS || type === CKA.EC_POINT) continue;
-    if (!equalValues(given, value) && !sameNumber(given, value)) {
-      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, `${attributeName(type)} is not that of the key`);
-    }
-  }
-};
-
-const wrongCheckValue = (): CryptokiError =>
-  new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_CHECK_VALUE is not that of the value');
-
-const checkCheckValue = (given: Uint8Array | null, key: SharedKey): void => {
-  if (given === null || Buffer.compare(given, core.checkValue(key.ref)) === 0) return;
-  key.release();
-  throw wrongCheckValue();
-};
-
 /** C_GenerateKey. */
 export const generateObject = (
   session: Session,
@@ -123,86 +74,6 @@ export const createObject = (session: Session, template: readonly Attribute[]): 
   const made = newObject(template, { how: 'create' }, session.application.loggedIn);
   checkMayMake(session, made.attributes);
   return made.attributes.get(CKA.TOKEN) === true ? createOnToken(session, made) : createInSession(session, made);
-};
-
-/** The refusal of a key's numbers, by the core or because they fit into no key: the template's values are at fault. */
-const notImported = (error: unknown): unknown => {
-  const refused = error instanceof CoreError && (error.code === 'bad-argument' || error.code === 'unsupported');
-  if (!refused && !(error instanceof RangeError)) return error;
-  return new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'the attributes are not those of a key of this type');
-};
-
-const tooShort = (): CryptokiError =>
-  new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'an RSA key has at least 2048 bits, or needs a compatibility switch');
-
-/** The key. A short RSA key that the application may not have is released, and `refusal` thrown. */
-export const admitSize = (
-  application: Application,
-  key: SharedKey,
-  refusal: () => CryptokiError = tooShort,
-): Later<SharedKey> => {
-  const { kind, bits } = core.describe(key.ref);
-  const switches = kind === 'rsa-private' || kind === 'rsa-public' ? switchesByHalf[kind] : null;
-  if (switches === null || !isShortRsa(bits)) return key;
-  return application.permit(switches, refusal).then(
-    () => key,
-    (error: unknown) => {
-      key.release();
-      throw error;
-    },
-  );
-};
-const switchesByHalf = {
-  'rsa-private': ['short-rsa-keys'],
-  'rsa-public': ['short-rsa-verification', 'short-rsa-keys'],
-} as const;
-
-/** A promise for a short RSA key only. */
-const importPublic = (application: Application, attributes: ReadonlyAttributes): Later<SharedKey> => {
-  try {
-    const spki = encodePublicKey(Number(attributes.get(CKA.KEY_TYPE)), attributes);
-    return admitSize(application, new SharedKey(core.importPublicKey(spki)));
-  } catch (error) {
-    throw notImported(error);
-  }
-};
-
-/** The standard requires the modulus and the private exponent only: what else is not given is computed. */
-const completeRsa = async (application: Application, { attributes, material }: NewObject): Promise<SharedKey> => {
-  const numbers = rsaNumbers(attributes, material).map((number) => ownCopy(number));
-  const [modulus, publicExponent, privateExponent, prime1, prime2] = numbers as [
-    Uint8Array,
-    Uint8Array,
-    Uint8Array,
-    Uint8Array,
-    Uint8Array,
-  ];
-  try {
-    const add = () => core.importRsaNumbersLater(modulus, publicExponent, privateExponent, prime1, prime2);
-    return await admitSize(application, new SharedKey(await inTurn('search', application, add)));
-  } catch (error) {
-    throw notImported(error);
-  } finally {
-    for (const each of numbers) if (each.length > 0) core.wipe(each);
-  }
-};
-
-/** The material is encoded at once, because it does not outlive the call. The numbers are checked in the user's turn. */
-const importPrivate = async (application: Application, made: NewObject): Promise<SharedKey> => {
-  const { attributes, material } = made;
-  if (attributes.get(CKA.KEY_TYPE) === CKK.RSA && !isWholeRsaKey(attributes, material))
-    return completeRsa(application, made);
-  let encoded: Buffer | null = null;
-  try {
-    const pkcs8 = encodePrivateKey(Number(attributes.get(CKA.KEY_TYPE)), attributes, material);
-    encoded = pkcs8;
-    const key = new SharedKey(await inTurn('computation', application, () => core.importPrivateKeyLater(pkcs8)));
-    return await admitSize(application, key);
-  } catch (error) {
-    throw notImported(error);
-  } finally {
-    if (encoded !== null) core.wipe(encoded);
-  }
 };
 
 const createInSession = (session: Session, made: NewObject): Later<number> => {
@@ -264,79 +135,6 @@ const createOnToken = (session: Session, made: NewObject): Promise<number> => {
       attributes.delete(CKA.VALUE);
   }
   return sendToToken(session, attributes, ownCopy(value ?? new Uint8Array(0)));
-};
-
-/** An object that is no secret, for the token. */
-const sendToToken = async (
-  session: Session,
-  attributes: AttributeMap,
-  value: Uint8Array<ArrayBuffer>,
-): Promise<number> => {
-  const { application } = session;
-  const { answer } = await application.ask('createObject', null, describeNew(attributes, null), value);
-  return application.remember(answer).handle;
-};
-
-/** A secret or private key for the token, sealed. The local one stays the caller's. */
-const sendKey = async (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
-  const { application } = session;
-  const isSecret = kindOf(attributes.get(CKA.CLASS)) === 'secret';
-  const head = describeNew(attributes, isSecret ? core.describe(key.ref).bits : null);
-  // Its object may be destroyed while the service is asked.
-  const shared = key.share();
-  try {
-    const { answer } = await application.askWithKey('createObject', null, head, shared.ref);
-    return application.remember(answer).handle;
-  } finally {
-    shared.release();
-  }
-};
-
-/** The same with a key that was made for it: it is released. */
-const sendOwnKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
-  try {
-    return sendKey(session, attributes, key);
-  } finally {
-    key.release();
-  }
-};
-
-/** A public key for the token; the local one is released. */
-export const sendPublicKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
-  try {
-    describeKey(attributes, key.ref);
-    return sendToToken(session, attributes, ownCopy(core.exportPublicKey(key.ref)));
-  } finally {
-    key.release();
-  }
-};
-
-/** The same for a private key. */
-const sendPrivateKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
-  try {
-    describeKey(attributes, key.ref);
-    return sendKey(session, attributes, key);
-  } finally {
-    key.release();
-  }
-};
-
-/** Throws when a key of the session must not go to the service, which has it from then on. */
-export const checkMayGoAbroad = (session: Session, attributes: ReadonlyAttributes): void => {
-  if (session.application.roles.mayGoAbroad(attributes)) return;
-  throw new CryptokiError(CKR.ACTION_PROHIBITED, 'a key that has wrapped sensitive keys stays in its session');
-};
-
-/** Puts a key that was unwrapped or derived here where its template wants it; on the token it is in the service's custody. */
-export const keepMadeKey = (session: Session, attributes: AttributeMap, key: SharedKey): Later<number> => {
-  if (attributes.get(CKA.TOKEN) !== true) return keepInSession(session, attributes, key);
-  try {
-    describeKey(attributes, key.ref);
-    checkMayGoAbroad(session, attributes);
-    return sendKey(session, attributes, key);
-  } finally {
-    key.release();
-  }
 };
 
 /** C_CopyObject. */

@@ -18,7 +18,8 @@ import { operationMissing } from '../errors.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { Later, RecoverOperation, SummaryOperation, VerifyOperation } from '../session.ts';
 import { signatureHead } from './heads.ts';
-import { noParameter, type SignatureRow } from './mechanisms.ts';
+import { noParameter } from './mechanism-parameters.ts';
+import type { SignatureRow } from './mechanism-row.ts';
 import { accept, checkCarried, ownCopy, Parts } from './parts.ts';
 import { inTurn, isSlowPrivateKey } from './slow-work.ts';
 

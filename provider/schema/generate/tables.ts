@@ -1,0 +1,132 @@
+// gen/tables.c and gen/numbers.h: calls, attributes and mechanisms as data.
+import { signatures } from '../../client/codec/plan.ts';
+import { attributes } from '../attributes.ts';
+import { mechanisms } from '../mechanisms.ts';
+import type { Call, OperationKind } from '../types.ts';
+import { hex, isSession, opening, wired } from './rows.ts';
+
+const operations: readonly OperationKind[] = [
+  'find',
+  'encrypt',
+  'decrypt',
+  'digest',
+  'sign',
+  'signRecover',
+  'verify',
+  'verifyRecover',
+  'messageEncrypt',
+  'messageDecrypt',
+];
+const operationNumber = (operation: OperationKind | undefined): number =>
+  operation === undefined ? -1 : operations.indexOf(operation);
+const operationSet = (set: readonly OperationKind[] = []): number =>
+  set.reduce((bits, operation) => bits | (1 << operations.indexOf(operation)), 0);
+
+// --- C signatures ---------------------------------------------------------------------------------------------------
+export const numbers = (): string =>
+  [
+    opening('Positions in call_rows.'),
+    '#ifndef DKE_NUMBERS_H',
+    '#define DKE_NUMBERS_H\n',
+    'enum {',
+    ...wired.map(([name], i) => `  ROW_${name} = ${i},`),
+    `  ROWS = ${wired.length}`,
+    '};\n',
+    '#endif',
+    '',
+  ].join('\n');
+
+/** Calls that leave keys, sessions and the login as they are, so that what is held back may stay so. */
+const isQuiet = ({ starts, ends, continues, quiet }: Call): boolean =>
+  quiet === true || starts !== undefined || ends !== undefined || continues !== undefined;
+
+const rowNumber = (name: string | undefined): string => (name === undefined ? '-1' : `ROW_${name}`);
+
+const callRow = ([name, row]: readonly [string, Call]): string => {
+  const { request, reply } = signatures(row);
+  const fields = [
+    `"${request}"`,
+    `"${reply}"`,
+    row.code,
+    row.args.some((arg, i) => isSession(arg, i) && arg.kind === 'ulong'),
+    row.once === true,
+    row.since === undefined,
+    operationNumber(row.starts),
+    operationNumber(row.ends),
+    operationSet(row.continues),
+    isQuiet(row),
+    row.slow === true,
+    rowNumber(row.parts?.begin),
+    rowNumber(row.parts?.part),
+    rowNumber(row.parts?.last),
+  ];
+  return `    [ROW_${name}] = {${fields.join(', ')}},`;
+};
+
+/** One `case` line a value, grouped by what is returned. */
+const cases = (groups: ReadonlyMap<string, readonly string[]>): readonly string[] =>
+  [...groups].flatMap(([result, labels]) => [
+    ...labels.map((label) => `    case ${label}:`),
+    `      return ${result};`,
+  ]);
+
+const grouped = (pairs: readonly (readonly [string, string])[]): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    [...Map.groupBy(pairs, ([result]) => result)].map(([result, each]) => [result, each.map(([, label]) => label)]),
+  );
+
+const attributeForms = {
+  boolean: 'KIND_BOOLEAN',
+  ulong: 'KIND_ULONG',
+  date: 'KIND_DATE',
+  template: 'KIND_TEMPLATE',
+  mechanisms: 'KIND_MECHANISMS',
+  byteBoolean: null,
+  bytes: null,
+  secret: null,
+} as const;
+
+export const tables = (): string =>
+  [
+    opening('Calls, attributes and mechanisms as data.'),
+    '#include "../call.h"',
+    '#include "numbers.h"\n',
+    '/* request, reply, code, in_session, once, foreign, starts, ends, continues, quiet, slow, begin, part, last */',
+    'const struct call_row call_rows[ROWS] = {',
+    ...wired.map(callRow),
+    '};\n',
+    'const char *const call_names[ROWS] = {',
+    ...wired.map(([name]) => `    [ROW_${name}] = "${name}",`),
+    '};\n',
+    'enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type) {',
+    '  switch (type) {',
+    ...cases(
+      grouped(
+        Object.entries(attributes).flatMap(([name, { type, kind }]) => {
+          const form = attributeForms[kind];
+          return form === null ? [] : [[form, `${hex(type)} /* CKA_${name} */`] as const];
+        }),
+      ),
+    ),
+    '    default:',
+    '      return KIND_BYTES;',
+    '  }',
+    '}\n',
+    'enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {',
+    '  switch (type) {',
+    ...cases(
+      grouped(
+        Object.entries(mechanisms)
+          .filter(([, { parameter }]) => parameter !== 'bytes')
+          .map(
+            ([name, { type, parameter }]) =>
+              [`FORM_${parameter.toUpperCase()}`, `${hex(type)} /* CKM_${name} */`] as const,
+          ),
+      ),
+    ),
+    '    default:',
+    '      return FORM_BYTES;',
+    '  }',
+    '}',
+    '',
+  ].join('\n');
