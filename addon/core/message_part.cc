@@ -12,12 +12,11 @@
 #include "digest.h"
 #include "digest_state.h"
 #include "kdf.h"
+#include "message_blocks.h"
 
 namespace dke {
 namespace {
 
-constexpr size_t kBlock = 16;
-constexpr size_t kChunk = 4096;
 constexpr size_t kSalt = 32;
 constexpr size_t kSealTag = 16;
 constexpr size_t kMostPart = size_t{1} << 30;
@@ -25,22 +24,6 @@ constexpr size_t kMostPart = size_t{1} << 30;
 constexpr uint64_t kMostGcm = (uint64_t{1} << 36) - 32;
 constexpr char kSaltInfo[] = "dke message part: salt";
 constexpr char kSealInfo[] = "dke message part: seal";
-
-void PutU64(uint8_t* out, uint64_t value) {
-  PutU32(out, static_cast<uint32_t>(value >> 32));
-  PutU32(out + 4, static_cast<uint32_t>(value));
-}
-uint64_t GetU64(const uint8_t* in) { return uint64_t{GetU32(in)} << 32 | GetU32(in + 4); }
-
-// Bytes that are wiped when they go.
-template <size_t Size>
-struct Wiped {
-  uint8_t bytes[Size] = {};
-  Wiped() = default;
-  Wiped(const Wiped&) = delete;
-  Wiped& operator=(const Wiped&) = delete;
-  ~Wiped() { Wipe(bytes, Size); }
-};
 
 // --- the sealed state -------------------------------------------------------------------------------------------------
 
@@ -116,191 +99,6 @@ Status Open(const Key& key, const std::vector<uint8_t>& binding, const MessagePa
   return {};
 }
 
-// --- blocks -----------------------------------------------------------------------------------------------------------
-
-Result<EvpCipherCtxPtr> Cipher(const Key& key, CipherMode mode, const uint8_t* iv) {
-  EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
-  if (context == nullptr || EVP_CipherInit_ex(context.get(), AesCipher(Row(mode), key.secret.size()), nullptr, key.secret.data(), iv, 1) != 1) {
-    return CryptoFailure("cipher");
-  }
-  EVP_CIPHER_CTX_set_padding(context.get(), 0);
-  return context;
-}
-
-Status EncryptBlock(const Key& key, const uint8_t in[kBlock], uint8_t out[kBlock]) {
-  Result<EvpCipherCtxPtr> context = Cipher(key, CipherMode::kEcb, nullptr);
-  if (!context.ok()) return context.status();
-  int written = 0;
-  return EVP_CipherUpdate(context.value().get(), out, &written, in, kBlock) == 1 ? Status() : CryptoFailure("cipher");
-}
-
-// CBC from `chain` on over whole blocks: the last one becomes the chain.
-Status ChainBlocks(const Key& key, uint8_t chain[kBlock], const uint8_t* data, size_t length) {
-  if (length == 0) return {};
-  Result<EvpCipherCtxPtr> context = Cipher(key, CipherMode::kCbc, chain);
-  if (!context.ok()) return context.status();
-  Wiped<kChunk + kBlock> scratch;
-  for (size_t at = 0; at < length;) {
-    const size_t piece = std::min(length - at, kChunk);
-    int written = 0;
-    if (EVP_CipherUpdate(context.value().get(), scratch.bytes, &written, data + at, static_cast<int>(piece)) != 1) return CryptoFailure("CBC");
-    at += piece;
-    if (at == length) memcpy(chain, scratch.bytes + piece - kBlock, kBlock);
-  }
-  return {};
-}
-
-// CTR behind `first`, the block before that of the first byte of the message, from a byte of the message on. GCM counts in 32 bits.
-Status Count(const Key& key, const uint8_t first[kBlock], bool in_32_bits, uint64_t from, const uint8_t* input, size_t length, uint8_t* output) {
-  size_t skip = from % kBlock;
-  uint64_t block = from / kBlock + 1;
-  while (length > 0) {
-    Wiped<kBlock> counter;
-    memcpy(counter.bytes, first, kBlock);
-    size_t piece = length;
-    if (in_32_bits) {
-      const uint32_t number = GetU32(first + 12) + static_cast<uint32_t>(block);
-      const uint64_t left = ((uint64_t{1} << 32) - number) * kBlock - skip;
-      piece = static_cast<size_t>(std::min<uint64_t>(piece, left));
-      PutU32(counter.bytes + 12, number);
-    } else {
-      uint64_t carry = block;
-      for (size_t i = kBlock; i-- > 0 && carry > 0;) {
-        carry += counter.bytes[i];
-        counter.bytes[i] = static_cast<uint8_t>(carry);
-        carry >>= 8;
-      }
-    }
-    Result<EvpCipherCtxPtr> context = Cipher(key, CipherMode::kCtr, counter.bytes);
-    if (!context.ok()) return context.status();
-    Wiped<kBlock> skipped;
-    int written = 0;
-    if ((skip > 0 && EVP_CipherUpdate(context.value().get(), skipped.bytes, &written, skipped.bytes, static_cast<int>(skip)) != 1) ||
-        EVP_CipherUpdate(context.value().get(), output, &written, input, static_cast<int>(piece)) != 1) {
-      return CryptoFailure("CTR");
-    }
-    block += (skip + piece) / kBlock;
-    skip = (skip + piece) % kBlock;
-    input += piece;
-    output += piece;
-    length -= piece;
-  }
-  return {};
-}
-
-// --- GHASH (SP 800-38D, 6.3 and 6.4) ------------------------------------------------------------------------------------
-
-struct Element {
-  uint64_t high = 0;
-  uint64_t low = 0;
-  ~Element() { Wipe(this, sizeof *this); }
-};
-
-Element Sum(const Element& a, const Element& b) { return {a.high ^ b.high, a.low ^ b.low}; }
-Element Load(const uint8_t bytes[kBlock]) { return {GetU64(bytes), GetU64(bytes + 8)}; }
-void Store(const Element& element, uint8_t bytes[kBlock]) {
-  PutU64(bytes, element.high);
-  PutU64(bytes + 8, element.low);
-}
-
-// Takes as long whatever the bits are.
-Element Product(const Element& a, const Element& b) {
-  Element product;
-  Element factor = {b.high, b.low};
-  for (size_t bit = 0; bit < 128; bit++) {
-    const uint64_t taken = 0 - ((bit < 64 ? a.high >> (63 - bit) : a.low >> (127 - bit)) & 1);
-    product.high ^= factor.high & taken;
-    product.low ^= factor.low & taken;
-    const uint64_t carry = 0 - (factor.low & 1);
-    factor.low = factor.low >> 1 | factor.high << 63;
-    factor.high = factor.high >> 1 ^ (carry & 0xe100000000000000);
-  }
-  return product;
-}
-
-Element Power(const Element& base, uint64_t exponent) {
-  Element power = {0x8000000000000000, 0};  // one
-  Element square = {base.high, base.low};
-  for (; exponent > 0; exponent >>= 1) {
-    if ((exponent & 1) != 0) power = Product(power, square);
-    square = Product(square, square);
-  }
-  return power;
-}
-
-// GHASH of what came so far, times H once more. GHASH of two pieces is that of the first times a power of H, plus that of the
-// second, which libcrypto's GMAC gives: so all but a few multiplications are done by libcrypto.
-class Ghash {
- public:
-  static Result<std::unique_ptr<Ghash>> Begin(const Key& key) {
-    std::unique_ptr<Ghash> ghash(new Ghash(key));
-    const uint8_t zeros[kBlock] = {};
-    uint8_t one[kBlock] = {};
-    one[kBlock - 1] = 1;
-    Wiped<kBlock> block;
-    DKE_RETURN_IF_ERROR(EncryptBlock(key, zeros, block.bytes));
-    ghash->h_ = Load(block.bytes);
-    DKE_RETURN_IF_ERROR(EncryptBlock(key, one, block.bytes));
-    ghash->mask_ = Load(block.bytes);
-    return ghash;
-  }
-
-  // Whole blocks.
-  Status Add(const uint8_t* data, size_t length) {
-    if (length == 0) return {};
-    const uint8_t nonce[12] = {};
-    Wiped<kBlock> tag;
-    int written = 0;
-    EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
-    if (context == nullptr ||
-        EVP_CipherInit_ex(context.get(), AesCipher(Row(CipherMode::kGcm), key_.secret.size()), nullptr, key_.secret.data(), nonce, 1) != 1 ||
-        EVP_CipherUpdate(context.get(), nullptr, &written, data, static_cast<int>(length)) != 1 ||
-        EVP_CipherFinal_ex(context.get(), tag.bytes, &written) != 1 ||
-        EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, kBlock, tag.bytes) != 1) {
-      return CryptoFailure("GHASH");
-    }
-    const Element lengths = {length * 8, 0};
-    const Element piece = Sum(Sum(Load(tag.bytes), mask_), Product(lengths, h_));
-    value = Sum(Product(value, Power(h_, length / kBlock)), piece);
-    return {};
-  }
-
-  Status AddPadded(const uint8_t* data, size_t length) {
-    const size_t whole = length - length % kBlock;
-    DKE_RETURN_IF_ERROR(Add(data, whole));
-    if (whole == length) return {};
-    Wiped<kBlock> block;
-    memcpy(block.bytes, data + whole, length - whole);
-    return Add(block.bytes, kBlock);
-  }
-
-  // With the block of both lengths, in bits.
-  Element End(uint64_t first, uint64_t second) const { return Sum(value, Product({first, second}, h_)); }
-
-  Element value;
-
- private:
-  explicit Ghash(const Key& key) : key_(key) {}
-  const Key& key_;
-  Element h_;
-  Element mask_;  // of libcrypto's tags
-};
-
-// 7.1, step 2: the block that encrypts the tag, before the first one of the message.
-Status GcmFirstBlock(const Key& key, const CipherParameters& parameters, uint8_t first[kBlock]) {
-  memset(first, 0, kBlock);
-  if (parameters.iv_length == 12) {
-    memcpy(first, parameters.iv, 12);
-    first[kBlock - 1] = 1;
-    return {};
-  }
-  Result<std::unique_ptr<Ghash>> ghash = Ghash::Begin(key);
-  if (!ghash.ok()) return ghash.status();
-  DKE_RETURN_IF_ERROR(ghash.value()->AddPadded(parameters.iv, parameters.iv_length));
-  Store(ghash.value()->End(0, uint64_t{parameters.iv_length} * 8), first);
-  return {};
-}
-
 // --- GCM and CCM ------------------------------------------------------------------------------------------------------
 
 // What goes from one part to the next.
@@ -342,7 +140,7 @@ class PartCipher {
       Result<std::unique_ptr<Ghash>> ghash = Ghash::Begin(key_);
       if (!ghash.ok()) return ghash.status();
       ghash_ = ghash.Take();
-      ghash_->value = dke::Load(state_.chain);
+      ghash_->value = LoadElement(state_.chain);
       return is_first ? ghash_->AddPadded(parameters_.aad, parameters_.aad_length) : Status();
     }
     CcmFirstBlock(parameters_, first_);
@@ -354,7 +152,7 @@ class PartCipher {
   // `output` is null where nothing is given out.
   Status Run(bool encrypting, const uint8_t* input, size_t length, uint8_t* output) {
     if (is_gcm_) {
-      if (output != nullptr) DKE_RETURN_IF_ERROR(Count(key_, first_, true, state_.total, input, length, output));
+      if (output != nullptr) DKE_RETURN_IF_ERROR(ApplyCounter(key_, first_, true, state_.total, input, length, output));
       DKE_RETURN_IF_ERROR(Authenticate(encrypting ? output : input, length));
       state_.total += length;
       return {};
@@ -363,7 +161,7 @@ class PartCipher {
     for (size_t at = 0; at < length;) {
       const size_t piece = output == nullptr ? std::min(length - at, kChunk) : length - at;
       uint8_t* const out = output == nullptr ? scratch.bytes : output + at;
-      DKE_RETURN_IF_ERROR(Count(key_, first_, false, state_.total, input + at, piece, out));
+      DKE_RETURN_IF_ERROR(ApplyCounter(key_, first_, false, state_.total, input + at, piece, out));
       DKE_RETURN_IF_ERROR(Authenticate(encrypting ? input + at : out, piece));
       state_.total += piece;
       at += piece;
@@ -376,7 +174,7 @@ class PartCipher {
     DKE_RETURN_IF_ERROR(EncryptBlock(key_, first_, mask.bytes));
     if (is_gcm_) {
       DKE_RETURN_IF_ERROR(ghash_->AddPadded(state_.rest, state_.rest_length));
-      Store(ghash_->End(state_.aad_length * 8, state_.total * 8), tag);
+      StoreElement(ghash_->End(state_.aad_length * 8, state_.total * 8), tag);
     } else {
       memset(state_.rest + state_.rest_length, 0, kBlock - state_.rest_length);
       DKE_RETURN_IF_ERROR(ChainBlocks(key_, state_.chain, state_.rest, state_.rest_length == 0 ? 0 : kBlock));
@@ -387,7 +185,7 @@ class PartCipher {
   }
 
   void Save() {
-    if (is_gcm_) Store(ghash_->value, state_.chain);
+    if (is_gcm_) StoreElement(ghash_->value, state_.chain);
   }
 
  private:

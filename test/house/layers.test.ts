@@ -24,7 +24,7 @@ const fronts = [
 const layers: readonly Layer[] = [
   { name: 'addon', path: /^addon\//, may: [], packages: /^node:/ },
   // It writes the module's tables with the signatures that the agent's codec derives.
-  { name: 'generator', path: /^provider\/schema\/generate\.ts$/, may: ['schema', 'client'] },
+  { name: 'generator', path: /^provider\/schema\/generate[./]/, may: ['schema', 'client'] },
   { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
   { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'log-file', 'addon'] },
   // What makes packages of the built project.
@@ -255,9 +255,13 @@ describe('who includes whom in C and C++', () => {
     log: ['cryptoki', 'gen/causes', 'process'],
     launch: ['cryptoki', 'log', 'process'],
     codec: ['buffer', 'cryptoki'],
+    mechanism: ['codec'],
     lane: ['buffer', 'process'],
     spinning: [],
-    transport: ['buffer', 'lane', 'process', 'spinning'],
+    wire: ['buffer', 'lane', 'process', 'spinning'],
+    leader: ['process', 'transport', 'wire'],
+    sender: ['leader', 'process', 'transport', 'wire'],
+    transport: ['buffer', 'lane', 'leader', 'process', 'sender', 'wire'],
     sessions: ['buffer', 'cryptoki', 'process'],
     connect: ['codec', 'settings', 'lane', 'launch', 'log', 'process', 'sessions', 'transport'],
     library: ['connect', 'cryptoki', 'log', 'process', 'sessions', 'settings', 'transport'],
@@ -265,7 +269,8 @@ describe('who includes whom in C and C++', () => {
     delivery: ['arguments', 'connect', 'gen/numbers', 'library', 'log', 'process', 'sessions', 'transport'],
     recovery: ['arguments', 'delivery', 'gen/numbers', 'log', 'sessions', 'transport'],
     call: ['arguments', 'delivery', 'gen/numbers', 'recovery', 'sessions', 'transport'],
-    large: ['call', 'connect', 'gen/numbers', 'library', 'log', 'recovery', 'sessions'],
+    parts: ['connect', 'large', 'library'],
+    large: ['call', 'connect', 'gen/numbers', 'library', 'log', 'parts', 'recovery', 'sessions'],
     'gen/entries': ['call', 'gen/numbers', 'large', 'library'],
     'gen/tables': ['call', 'gen/numbers'],
     entry: ['call', 'gen/numbers', 'library', 'sessions'],

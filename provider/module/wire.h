@@ -1,0 +1,89 @@
+/*
+ * The state of the connection in use, the calls that wait for their replies, and the end of a connection. Only transport.c, sender.c and
+ * leader.c include this.
+ *
+ * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the connection: the library's side".
+ */
+#ifndef DKE_WIRE_H
+#define DKE_WIRE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buffer.h"
+#include "lane.h"
+#include "spinning.h"
+
+enum { LONG_WAIT = 1000 /* milliseconds, after which a blocking read of the socket returns without anything */ };
+
+/** What a waiting thread looks at. */
+enum { WAITING, LEADING, ANSWERED, GONE };
+
+struct pending {
+  struct pending *next;
+  struct pending *previous;
+  uint32_t code;
+  _Atomic uint32_t state;
+  struct buffer *reply;
+  bool sending; /* its thread is not done with sending, so it is given no other work; changes under `lock` */
+  bool keep_late;
+  bool ahead_sent; /* something that goes ahead of it is in the socket */
+  bool in_lane; /* went through the lane, and alone */
+  uint32_t bell; /* of the lane, before */
+};
+
+/** A call that has given up, and whose reply is wanted all the same. */
+struct late {
+  struct late *next;
+  uint32_t code;
+  bool answered;
+  struct buffer reply;
+};
+
+struct wire {
+  _Atomic uint32_t write_lock; /* both: of process_lock */
+  _Atomic uint32_t lock;
+  _Atomic uint32_t epoch;
+  _Atomic int fd; /* changes under both locks; -1 when there is no connection */
+  struct lane *lane; /* changes under both locks; NULL when there is none */
+  bool unanswered; /* something was sent on this connection whose answer shows nothing any more: the agent may not have seen it yet */
+  atomic_int spin_us;
+  uint32_t last_code;
+  struct pending *first;
+  struct pending *last;
+  atomic_bool led;
+  struct late *late;
+  atomic_uint late_replies; /* of those on the list, how many have come */
+  /* Only the leader uses these: bytes received and not yet handed out. The next leader goes on with them. */
+  unsigned char *input;
+  size_t input_capacity;
+  size_t input_from;
+  size_t input_to;
+  struct spinning spinning;
+};
+extern struct wire wire;
+
+/* The list of waiting calls: under `lock`. */
+void wire_link(struct pending *call);
+void wire_unlink(struct pending *call);
+/** Tells a waiting call its state and wakes its thread. */
+void wire_settle(struct pending *call, uint32_t state);
+/** Makes the call that has waited longest the leader. */
+void wire_pass_on(void);
+/** Makes a call the leader if there is none. Its own thread does this. */
+void wire_lead_if_needed(struct pending *call);
+/** Keeps a reply that comes after its caller's deadline, if it is wanted. */
+void wire_keep_late(uint32_t code, const unsigned char *body, size_t length);
+void wire_forget_late(void);
+/** Takes a call off the list that has not been answered. False when it has been meanwhile. Takes `lock` itself. */
+bool wire_withdraw(struct pending *call, bool sent);
+
+/** Makes every reader and writer of the connection see its end, without closing the descriptor while they use it. */
+void wire_cut(uint32_t epoch);
+/** Gives up the connection's descriptor, lane and input. Under both locks, and no other thread leads. */
+void wire_release(void);
+/** Closes the connection and tells all who wait. False when another thread leads. */
+bool wire_lose(uint32_t epoch, bool leads);
+
+#endif
