@@ -373,9 +373,9 @@ export interface Core {
 
   // --- frames ---------------------------------------------------------------------------------------------------------------
   createFrameServer(options: FrameServerOptions, handlers: FrameHandlers): FrameServer;
-  /** From any thread: makes `turn` return. Unknown ids are ignored. */
+  /** From any thread: makes `run` return. Unknown ids are ignored. */
   wakeFrameServer(id: number): void;
-  /** From any thread: makes `turn` return 'stopped', now and for ever. */
+  /** From any thread: makes `run` return 'stopped', now and for ever. */
   stopFrameServer(id: number): void;
 }
 

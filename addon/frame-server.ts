@@ -36,7 +36,7 @@ export interface Peer {
   readonly gid: number;
 }
 /**
- * Called inside `turn`, on its thread. A handler that throws, or answers with something else than its number, ends that turn
+ * Called inside `run`, on its thread. A handler that throws, or answers with something else than its number, ends that run
  * with the error after its connection was closed; the server stays usable. No connection's work waits for another's: a peer
  * that sends faster than it reads is not read from until it has caught up.
  */
@@ -65,23 +65,23 @@ export interface IvUser {
   readonly identity: Uint8Array;
   readonly otherIdentity?: Uint8Array | undefined;
 }
-export interface RoutineInOnePiece {
+export interface ReplayInOnePiece {
   /** What the operation's message begins with, before the data, and its answer, before the result. */
   readonly operation: Uint8Array;
   readonly operationAnswer: Uint8Array;
 }
 /** AES in ECB or CBC without padding: one Update with data, and a Final whose result is empty. */
-export interface RoutineInParts {
+export interface ReplayInParts {
   readonly update: Uint8Array;
   readonly updateAnswer: Uint8Array;
   readonly last: Uint8Array;
   readonly lastAnswer: Uint8Array;
 }
 /**
- * Messages, an Init and its operation, that a frame server answers without its handler (addon/core/routines.h): the Init, whatever its
+ * Messages, an Init and its operation, that a frame server answers without its handler (addon/core/replay_cache.h): the Init, whatever its
  * IV, and the operation by the cipher or the MAC under the key, in one piece or as an Update and a Final. Byte layouts: provider/PROTOCOL.md.
  */
-export type Routine = {
+export type Replay = {
   /** Where the operation runs: one of each kind in a session. */
   readonly session: number;
   readonly kind: number;
@@ -103,18 +103,18 @@ export type Routine = {
   /** The first so many bytes of the MAC are given. */
   | { readonly mac: MacParameters; readonly macLength: number }
 ) &
-  (RoutineInOnePiece | RoutineInParts);
+  (ReplayInOnePiece | ReplayInParts);
 export interface FrameServer {
   /** Process-wide number of this server, for `wakeFrameServer` from other threads. */
   readonly id: number;
   /**
    * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame` callback returned 0 and the
    * batch of ready events is done (so that promises can settle). Returns 'woken', 'pending', or 'stopped' after `stop`.
-   * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it turn before
+   * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it run before
    * the next call, which will not sleep until that work is done. With `glance` serves what is there now and does not block: for a
    * caller that has work of its own left, which nothing wakes it for.
    */
-  turn(glance?: boolean): 'woken' | 'pending' | 'stopped';
+  run(glance?: boolean): 'woken' | 'pending' | 'stopped';
   /**
    * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has gone). Copies what the
    * socket does not take at once. False when the connection's user holds too much (`userBytes`): send a reply of at most 4096 bytes instead.
@@ -123,12 +123,12 @@ export interface FrameServer {
   /** Whether the peer may stay: see `admissionMilliseconds`, which begin again with false. From the server's own thread. */
   admit(connection: number, admitted: boolean): void;
   /**
-   * From now on answers these messages of the connection itself, and again those of its place, as `resume` does. Everything
+   * From now on answers these messages of the connection itself, and again those of its slot, as `resume` does. Everything
    * else goes to `frame`, and before it each Init and Update that was answered so and whose operation has not ended. Answers how often the
-   * routine was used that had to make room for it, -1 when none had to. From the server's own thread, like the next three.
+   * replay was used that had to make room for it, -1 when none had to. From the server's own thread, like the next three.
    */
-  learn(connection: number, routine: Routine): number;
-  /** The routines of a place wait until `resume`, or until one of it is learned. */
+  learn(connection: number, replay: Replay): number;
+  /** The replays of a slot wait until `resume`, or until one of it is learned. */
   suspend(connection: number, session: number, kind: number): void;
   resume(connection: number, session: number, kind: number): void;
   /** Something has changed that an Init looks at. */
@@ -140,14 +140,14 @@ export interface FrameServer {
   statistics(): {
     readonly connections: number;
     readonly frames: number;
-    /** Of them, those that were answered by routines. */
-    readonly routineFrames: number;
+    /** Of them, those that were answered by replays. */
+    readonly replayedFrames: number;
     readonly laneMessages: number;
     readonly rejected: number;
     /** Frames and answers that were not taken because their user holds too much. */
     readonly refusedFrames: number;
     readonly heldBytes: number;
   };
-  /** Closes the socket and every connection; the next `turn` reports them to `close` and returns 'stopped'. */
+  /** Closes the socket and every connection; the next `run` reports them to `close` and returns 'stopped'. */
   stop(): void;
 }

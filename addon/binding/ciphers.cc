@@ -19,8 +19,8 @@ T& Find(const Arguments& arguments, OperationType type) {
 }
 
 template <typename T>
-napi_value Begin(const Arguments& arguments, Result<std::unique_ptr<T>> begun) {
-  const OperationRef ref = AddOperation(arguments.Unwrap(std::move(begun)));
+napi_value Begin(const Arguments& arguments, Result<std::unique_ptr<T>> operation) {
+  const OperationRef ref = AddOperation(arguments.Unwrap(std::move(operation)));
   if (ref == 0) Fail(arguments.env(), Status(Code::kInternal, "too many operations at once"));
   return arguments.ReturnNumber(static_cast<double>(ref));
 }

@@ -1,11 +1,11 @@
 // The frame server as JavaScript sees it (FrameServer in core.ts): argument checks, and the way from a frame to a callback.
 //
-// `turn` blocks its thread in the loop and calls the handlers synchronously. A handler that throws, or answers with what is
-// no number, ends the turn with that error after its connection was closed; the server stays usable.
+// `run` blocks its thread in the loop and calls the handlers synchronously. A handler that throws, or answers with what is
+// no number, ends the run with that error after its connection was closed; the server stays usable.
 //
-// A worker that is terminated, or whose process exits, has to come out of a blocked `turn`. Node announces both through the
-// thread's libuv loop, so the loop's own descriptor is watched beside the sockets: `turn` then answers 'woken', and Node takes
-// over. The same makes an ordinary message to the worker end its turn.
+// A worker that is terminated, or whose process exits, has to come out of a blocked `run`. Node announces both through the
+// thread's libuv loop, so the loop's own descriptor is watched beside the sockets: `run` then answers 'woken', and Node takes
+// over. The same makes an ordinary message to the worker end its run.
 #include "../core/frames.h"
 #include "arguments.h"
 #include "parameters.h"
@@ -23,7 +23,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return DefineClass(env, "FrameServer",
                        {
                            InstanceAccessor<&FrameServer::Id>("id"),
-                           InstanceMethod<&FrameServer::Turn>("turn"),
+                           InstanceMethod<&FrameServer::Run>("run"),
                            InstanceMethod<&FrameServer::Send>("send"),
                            InstanceMethod<&FrameServer::Learn>("learn"),
                            InstanceMethod<&FrameServer::Suspend<true>>("suspend"),
@@ -130,9 +130,9 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
 
   Napi::Value Id(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), loop_->id()); }
 
-  Napi::Value Turn(const Napi::CallbackInfo& info) {
+  Napi::Value Run(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    if (loop_->running()) Fail(env, "bad-argument", "turn was called from a handler: the server is in it already");
+    if (loop_->running()) Fail(env, "bad-argument", "run was called from a handler: the server is in it already");
     env_ = env;
     turn_handlers_ = handlers_.Value();
     turn_connect_ = connect_.Value();
@@ -142,13 +142,13 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     turn_reply_ = reply_.Value();
     const bool glance = info.Length() > 0 && info[0].IsBoolean() && info[0].As<Napi::Boolean>().Value();
     switch (glance ? loop_->Glance(this) : loop_->Run(this)) {
-      case FrameLoop::Turn::kWoken:
+      case FrameLoop::RunResult::kWoken:
         return Napi::String::New(env, "woken");
-      case FrameLoop::Turn::kPending:
+      case FrameLoop::RunResult::kPending:
         return Napi::String::New(env, "pending");
-      case FrameLoop::Turn::kStopped:
+      case FrameLoop::RunResult::kStopped:
         return Napi::String::New(env, "stopped");
-      case FrameLoop::Turn::kFailed:
+      case FrameLoop::RunResult::kFailed:
         break;
     }
     return Napi::Value();  // the handler's exception is pending
@@ -166,7 +166,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return Napi::Boolean::New(info.Env(), sent == FrameLoop::Sent::kYes);
   }
 
-  static RoutinePlace ReadPlace(const Arguments& arguments, napi_value session, napi_value kind) {
+  static OperationSlot ReadSlot(const Arguments& arguments, napi_value session, napi_value kind) {
     return {static_cast<uint64_t>(arguments.IntegerOf(session, 0, int64_t{1} << 53)),
             static_cast<uint32_t>(arguments.IntegerOf(kind, 0, UINT32_MAX))};
   }
@@ -179,68 +179,68 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
       return std::vector<uint8_t>(view.data, view.data + view.size);
     };
     const auto is_there = [&](const char* name) { return arguments.Member(object, name) != nullptr; };
-    Routine routine;
-    routine.place = ReadPlace(arguments, arguments.Member(object, "session"), arguments.Member(object, "kind"));
-    routine.init = message("init");
-    routine.init_answer = message("initAnswer");
+    Replay replay;
+    replay.slot = ReadSlot(arguments, arguments.Member(object, "session"), arguments.Member(object, "kind"));
+    replay.init = message("init");
+    replay.init_answer = message("initAnswer");
     if (is_there("operation")) {
-      routine.operation = message("operation");
-      routine.operation_answer = message("operationAnswer");
+      replay.operation = message("operation");
+      replay.operation_answer = message("operationAnswer");
     }
     if (is_there("update")) {
-      routine.update = message("update");
-      routine.update_answer = message("updateAnswer");
-      routine.last = message("last");
-      routine.last_answer = message("lastAnswer");
+      replay.update = message("update");
+      replay.update_answer = message("updateAnswer");
+      replay.last = message("last");
+      replay.last_answer = message("lastAnswer");
     }
-    const auto init_length = static_cast<int64_t>(routine.init.size());
-    routine.iv_at = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "ivAt"), 0, init_length));
-    routine.iv_length = static_cast<size_t>(
-        arguments.IntegerOf(arguments.Member(object, "ivLength"), 0, init_length - static_cast<int64_t>(routine.iv_at)));
-    routine.unit = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "unit"), 1, 1024));
-    routine.key = FindKey(static_cast<KeyRef>(arguments.IntegerOf(arguments.Member(object, "key"), 0, int64_t{1} << 53)));
+    const auto init_length = static_cast<int64_t>(replay.init.size());
+    replay.iv_at = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "ivAt"), 0, init_length));
+    replay.iv_length = static_cast<size_t>(
+        arguments.IntegerOf(arguments.Member(object, "ivLength"), 0, init_length - static_cast<int64_t>(replay.iv_at)));
+    replay.unit = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "unit"), 1, 1024));
+    replay.key = FindKey(static_cast<KeyRef>(arguments.IntegerOf(arguments.Member(object, "key"), 0, int64_t{1} << 53)));
     if (napi_value mac = arguments.Member(object, "mac")) {
-      routine.is_mac = true;
-      routine.mac = MacOf(arguments, mac);
-      routine.mac_length = static_cast<size_t>(
-          arguments.IntegerOf(arguments.Member(object, "macLength"), 1, static_cast<int64_t>(MacLength(routine.mac))));
+      replay.is_mac = true;
+      replay.mac = MacOf(arguments, mac);
+      replay.mac_length = static_cast<size_t>(
+          arguments.IntegerOf(arguments.Member(object, "macLength"), 1, static_cast<int64_t>(MacLength(replay.mac))));
     } else {
-      routine.direction = arguments.DirectionOf(arguments.Member(object, "direction"));
-      routine.cipher = CipherOf(arguments, arguments.Member(object, "cipher"));
+      replay.direction = arguments.DirectionOf(arguments.Member(object, "direction"));
+      replay.cipher = CipherOf(arguments, arguments.Member(object, "cipher"));
       // The additional data would have to outlive this call.
-      if (routine.cipher.aad_length != 0 || (routine.iv_length != 0 && routine.iv_length != routine.cipher.iv_length)) {
-        arguments.Refuse("this cipher is not for routines");
+      if (replay.cipher.aad_length != 0 || (replay.iv_length != 0 && replay.iv_length != replay.cipher.iv_length)) {
+        arguments.Refuse("this cipher is not for replays");
       }
     }
     if (napi_value used = arguments.Member(object, "usedIvs")) {
-      routine.iv_owner = static_cast<uint64_t>(arguments.IntegerOf(arguments.Member(used, "owner"), 0, int64_t{1} << 53));
+      replay.iv_owner = static_cast<uint64_t>(arguments.IntegerOf(arguments.Member(used, "owner"), 0, int64_t{1} << 53));
       for (const char* name : {"identity", "otherIdentity"}) {
         if (napi_value identity = arguments.Member(used, name)) {
           const Bytes bytes = arguments.BytesOf(identity);
-          routine.identities.emplace_back(bytes.data, bytes.data + bytes.size);
+          replay.identities.emplace_back(bytes.data, bytes.data + bytes.size);
         }
       }
-      if (routine.identities.empty() || routine.iv_length == 0 || routine.is_mac) arguments.Refuse("an IV is used up by a key");
+      if (replay.identities.empty() || replay.iv_length == 0 || replay.is_mac) arguments.Refuse("an IV is used up by a key");
     }
-    const bool whole = !routine.operation.empty() && !routine.operation_answer.empty();
-    const bool parts = !routine.update.empty() && !routine.update_answer.empty() && !routine.last.empty() && !routine.last_answer.empty();
-    if (routine.init.empty() || routine.init_answer.empty() || !(whole || parts)) {
-      arguments.Refuse("a routine has an Init and an operation, in one piece or in parts, with their answers");
+    const bool whole = !replay.operation.empty() && !replay.operation_answer.empty();
+    const bool parts = !replay.update.empty() && !replay.update_answer.empty() && !replay.last.empty() && !replay.last_answer.empty();
+    if (replay.init.empty() || replay.init_answer.empty() || !(whole || parts)) {
+      arguments.Refuse("a replay has an Init and an operation, in one piece or in parts, with their answers");
     }
-    const CipherMode mode = routine.cipher.mode;
-    if (parts && (routine.is_mac || (mode != CipherMode::kEcb && mode != CipherMode::kCbc))) {
+    const CipherMode mode = replay.cipher.mode;
+    if (parts && (replay.is_mac || (mode != CipherMode::kEcb && mode != CipherMode::kCbc))) {
       arguments.Refuse("this operation keeps something back for its last part");
     }
-    return Napi::Number::New(info.Env(), static_cast<double>(loop_->Learn(ReadConnection(info), std::move(routine))));
+    return Napi::Number::New(info.Env(), static_cast<double>(loop_->Learn(ReadConnection(info), std::move(replay))));
   }
 
   template <bool suspended>
   void Suspend(const Napi::CallbackInfo& info) {
     const Arguments arguments(info);
-    loop_->SuspendRoutines(ReadConnection(info), ReadPlace(arguments, arguments.at(1), arguments.at(2)), suspended);
+    loop_->SuspendReplays(ReadConnection(info), ReadSlot(arguments, arguments.at(1), arguments.at(2)), suspended);
   }
 
-  void Forget(const Napi::CallbackInfo& info) { loop_->ForgetRoutines(ReadConnection(info)); }
+  void Forget(const Napi::CallbackInfo& info) { loop_->ForgetReplays(ReadConnection(info)); }
 
   void Admit(const Napi::CallbackInfo& info) {
     if (!info[1].IsBoolean()) Fail(info.Env(), "bad-argument", "admit takes a connection and true or false");
@@ -254,7 +254,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     const auto result = Napi::Object::New(info.Env());
     result.Set("connections", static_cast<double>(statistics.connections));
     result.Set("frames", static_cast<double>(statistics.frames));
-    result.Set("routineFrames", static_cast<double>(statistics.routine_frames));
+    result.Set("replayedFrames", static_cast<double>(statistics.replayed_frames));
     result.Set("laneMessages", static_cast<double>(statistics.lane_messages));
     result.Set("rejected", static_cast<double>(statistics.rejected));
     result.Set("refusedFrames", static_cast<double>(statistics.refused_frames));
@@ -367,7 +367,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
   Napi::ObjectReference request_;
   Napi::ObjectReference reply_;
 
-  // The same as handles of the running turn.
+  // The same as handles of the running `run`.
   napi_env env_ = nullptr;
   napi_value turn_handlers_ = nullptr;
   napi_value turn_connect_ = nullptr;

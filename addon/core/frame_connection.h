@@ -65,7 +65,7 @@ struct FrameLoop::Connection {
   uint32_t idle_looks = 0;
   uint32_t census = 0;    // the last one in which it was counted
   std::unique_ptr<FrameLane> lane;
-  std::unique_ptr<Routines> routines;  // null until something was learned
+  std::unique_ptr<ReplayCache> replays;  // null until something was learned
   uint32_t interest = EPOLLIN;
   uint32_t awaited = 0;   // frames that the handler answers later
   bool admitted = false;

@@ -1,4 +1,4 @@
-// The way into the frame server: from bytes to whole frames, to the routines or the handler; and what becomes of a frame whose user holds
+// The way into the frame server: from bytes to whole frames, to the replays or the handler; and what becomes of a frame whose user holds
 // too much.
 #include <errno.h>
 #include <sys/socket.h>
@@ -81,13 +81,13 @@ bool FrameLoop::MakeRoom(Connection* connection) {
   return false;
 }
 
-// Throws away the frame of which `begun` has come. Its peer is answered when the rest has come, too.
-bool FrameLoop::RefuseFrame(Connection* connection, const uint8_t* begun, size_t length) {
-  const uint32_t call_code = GetU32(begun);
-  const size_t options = GetU32(begun + 4);
-  const size_t whole = kHeader + options + GetU32(begun + 8);
+// Throws away the frame of which `front` has come. Its peer is answered when the rest has come, too.
+bool FrameLoop::RefuseFrame(Connection* connection, const uint8_t* front, size_t length) {
+  const uint32_t call_code = GetU32(front);
+  const size_t options = GetU32(front + 4);
+  const size_t whole = kHeader + options + GetU32(front + 8);
   const size_t body = std::min(length - std::min(length, kHeader + options), kSmall);
-  if (body > 0) memcpy(request(), begun + kHeader + options, body);
+  if (body > 0) memcpy(request(), front + kHeader + options, body);
   const int64_t answer = handler_->Refuse(connection->id, static_cast<uint32_t>(body));
   explicit_bzero(request(), body);
   if (answer == FrameHandler::kFailed) failed_ = true;
@@ -158,14 +158,14 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     at += whole;
     ++frames_;
     if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
-    if (connection->routines != nullptr) {
-      const size_t length_of_answer = connection->routines->Answer(message, body, reply(), options_.max_frame);
+    if (connection->replays != nullptr) {
+      const size_t length_of_answer = connection->replays->Answer(message, body, reply(), options_.max_frame);
       if (length_of_answer > 0) {
-        ++routine_frames_;
+        ++replayed_frames_;
         Reply(connection, call_code, length_of_answer, another(at));
         continue;
       }
-      if (connection->routines->unseen() && !ShowUnseen(connection)) return at;
+      if (connection->replays->unseen() && !ShowUnseen(connection)) return at;
     }
     if (body > 0) memcpy(request(), message, body);
     const int64_t answer = handler_->Frame(connection->id, call_code, body);
@@ -185,11 +185,11 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
   return at;
 }
 
-// Hands the handler what was begun without it; the answers, which were given already, are dropped. False when the connection is gone.
+// Hands the handler what was front without it; the answers, which were given already, are dropped. False when the connection is gone.
 bool FrameLoop::ShowUnseen(Connection* connection) {
   constexpr uint32_t kNobodys = 1;
-  while (!connection->closed && connection->routines->unseen()) {
-    const size_t length = connection->routines->TakeUnseen(request());
+  while (!connection->closed && connection->replays->unseen()) {
+    const size_t length = connection->replays->TakeUnseen(request());
     const int64_t answer = handler_->Frame(connection->id, kNobodys, static_cast<uint32_t>(length));
     explicit_bzero(request(), length);
     if (answer == FrameHandler::kFailed) failed_ = true;

@@ -76,7 +76,7 @@ int FrameLoop::Gather(epoll_event* events, int capacity) {
 // let run before anything else, since nothing can have come yet. What epoll_wait told, 0 when frames came another way, or
 // kNothingCame.
 int FrameLoop::Spin(epoll_event* events, int capacity, int64_t from, int64_t window) {
-  const int64_t until = from + patience_.Window(window);
+  const int64_t until = from + spin_policy_.Window(window);
   int64_t before = from;
   while (!signal_->raised()) {
     int count = 0;
@@ -99,7 +99,7 @@ int FrameLoop::Spin(epoll_event* events, int capacity, int64_t from, int64_t win
       if (count != 0) return count;
     }
     const int64_t now = Now();
-    if (now - before > window) patience_.Disturb();
+    if (now - before > window) spin_policy_.Disturb();
     if (now >= until || lanes_.size() > kMostYieldedTo) break;
     before = now;
     if (!yielded) sched_yield();
@@ -129,7 +129,7 @@ bool FrameLoop::ServeLane(Connection* connection) {
     return true;
   }
   Count(connection);
-  if (++lane_messages_ % kMessagesAPlace == 0 && lanes_.size() == 1) LookAtPlace(connection);
+  if (++lane_messages_ % kMessagesAPlace == 0 && lanes_.size() == 1) CheckPlacement(connection);
   const auto length = static_cast<size_t>(taken);
   const size_t used = HandOn(connection, message, length, true);
   TransmitBatch(connection);
@@ -140,22 +140,22 @@ bool FrameLoop::ServeLane(Connection* connection) {
 }
 
 // Leaves the CPU of the only caller when another has nothing to do.
-void FrameLoop::LookAtPlace(const Connection* connection) {
+void FrameLoop::CheckPlacement(const Connection* connection) {
   const int own = sched_getcpu();
   if (own < 0) return;
-  switch (place_.Look(connection->lane->cpu() == own, Now())) {
-    case Place::Step::kStay:
+  switch (cpu_placement_.Check(connection->lane->cpu() == own, Now())) {
+    case CpuPlacement::Step::kStay:
       return;
-    case Place::Step::kBegin:
+    case CpuPlacement::Step::kBegin:
       cpu_times_ = ReadCpuTimes();
       return;
-    case Place::Step::kEnd:
+    case CpuPlacement::Step::kEnd:
       break;
   }
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   const int idle = IdleCpu(cpu_times_, ReadCpuTimes(), allowed, own);
-  if (idle >= 0) GoTo(idle);
+  if (idle >= 0) MoveTo(idle);
 }
 
 // Looks at every lane once. False when nothing waited in any.
@@ -188,7 +188,7 @@ bool FrameLoop::LeaveLanes() {
   bool served = false;
   std::vector<Connection*> left;
   left.swap(lanes_);
-  // A connection that is dropped on the way stays in the graveyard until the next round, but is not to be touched any more.
+  // A connection that is dropped on the way stays in `deferred_` until the next round, but is not to be touched any more.
   for (Connection* connection : left) {
     if (connection != nullptr && !connection->closed && LeaveLane(connection)) served = true;
   }

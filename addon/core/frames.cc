@@ -87,7 +87,7 @@ FrameLoop::~FrameLoop() {
   if (id_ != 0) FrameSignal::Unregister(id_);
   CloseListener();
   connections_.clear();
-  graveyard_.clear();
+  deferred_.clear();
   if (epoll_ >= 0) close(epoll_);
 }
 
@@ -101,14 +101,14 @@ bool FrameLoop::Arm(int fd, uint32_t events, void* tag) {
 bool FrameLoop::Watch(int fd) { return Arm(fd, EPOLLIN, &watch_fired_); }
 
 FrameStatistics FrameLoop::statistics() const {
-  return {connections_.size(), frames_, routine_frames_, lane_messages_, rejected_, refused_frames_, users_.held()};
+  return {connections_.size(), frames_, replayed_frames_, lane_messages_, rejected_, refused_frames_, users_.held()};
 }
 
-FrameLoop::Turn FrameLoop::Run(FrameHandler* handler) { return Rounds(handler, false); }
+FrameLoop::RunResult FrameLoop::Run(FrameHandler* handler) { return Rounds(handler, false); }
 
-FrameLoop::Turn FrameLoop::Glance(FrameHandler* handler) { return Rounds(handler, true); }
+FrameLoop::RunResult FrameLoop::Glance(FrameHandler* handler) { return Rounds(handler, true); }
 
-FrameLoop::Turn FrameLoop::Rounds(FrameHandler* handler, bool glance) {
+FrameLoop::RunResult FrameLoop::Rounds(FrameHandler* handler, bool glance) {
   struct Running {
     FrameLoop* loop;
     ~Running() {
@@ -125,23 +125,23 @@ FrameLoop::Turn FrameLoop::Rounds(FrameHandler* handler, bool glance) {
 
   epoll_event events[kEventsPerRound];
   for (bool looked = false;; looked = true) {
-    graveyard_.clear();
+    deferred_.clear();
     const uint32_t raised = signal_fired_ || signal_->raised() ? signal_->Take() : 0;
     signal_fired_ = false;
     if ((raised & FrameSignal::kStop) != 0) Stop();
     DropStalled();
-    if (!ReportClosed()) return Turn::kFailed;
-    if (stopped_) return Turn::kStopped;
+    if (!ReportClosed()) return RunResult::kFailed;
+    if (stopped_) return RunResult::kStopped;
     // A glance looks once, also when it was woken before, and ends then.
     if (looked || !glance) {
       if ((raised & FrameSignal::kWake) != 0 || watch_fired_ || (glance && !pending_)) {
         watch_fired_ = false;
         pending_ = false;
-        return Turn::kWoken;
+        return RunResult::kWoken;
       }
       if (pending_) {
         pending_ = false;
-        return Turn::kPending;
+        return RunResult::kPending;
       }
     }
 
@@ -167,7 +167,7 @@ FrameLoop::Turn FrameLoop::Rounds(FrameHandler* handler, bool glance) {
       }
     }
     ServeReady();
-    if (failed_) return Turn::kFailed;
+    if (failed_) return RunResult::kFailed;
   }
 }
 
@@ -182,7 +182,7 @@ int FrameLoop::Wait(epoll_event* events, int capacity) {
     const int64_t window = static_cast<int64_t>(options_.spin_microseconds) * 1000;
     const int64_t now = Now();
     const bool flowing = now - last_busy_ <= kFlowWindows * window && spin_wanted_;
-    patience_.Note(now - last_busy_, window);
+    spin_policy_.Note(now - last_busy_, window);
     TakeCensus(now);
     frames_seen_ = frames_;
     last_busy_ = now;
@@ -298,25 +298,25 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (rejected) ++rejected_;
   if (connection->greeted) closed_.push_back(connection->id);
   const auto found = connections_.find(connection->id);
-  graveyard_.push_back(std::move(found->second));
+  deferred_.push_back(std::move(found->second));
   connections_.erase(found);
 }
 
-int64_t FrameLoop::Learn(uint64_t connection, Routine routine) {
+int64_t FrameLoop::Learn(uint64_t connection, Replay replay) {
   const auto found = connections_.find(connection);
-  if (found == connections_.end() || routine.init.size() > options_.max_frame) return -1;
-  if (found->second->routines == nullptr) found->second->routines = std::make_unique<Routines>();
-  return found->second->routines->Learn(std::move(routine));
+  if (found == connections_.end() || replay.init.size() > options_.max_frame) return -1;
+  if (found->second->replays == nullptr) found->second->replays = std::make_unique<ReplayCache>();
+  return found->second->replays->Learn(std::move(replay));
 }
 
-void FrameLoop::SuspendRoutines(uint64_t connection, const RoutinePlace& place, bool suspended) {
+void FrameLoop::SuspendReplays(uint64_t connection, const OperationSlot& slot, bool suspended) {
   const auto found = connections_.find(connection);
-  if (found != connections_.end() && found->second->routines != nullptr) found->second->routines->Suspend(place, suspended);
+  if (found != connections_.end() && found->second->replays != nullptr) found->second->replays->Suspend(slot, suspended);
 }
 
-void FrameLoop::ForgetRoutines(uint64_t connection) {
+void FrameLoop::ForgetReplays(uint64_t connection) {
   const auto found = connections_.find(connection);
-  if (found != connections_.end() && found->second->routines != nullptr) found->second->routines->Forget();
+  if (found != connections_.end() && found->second->replays != nullptr) found->second->replays->Forget();
 }
 
 void FrameLoop::CloseConnection(uint64_t connection) {

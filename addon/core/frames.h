@@ -1,6 +1,6 @@
 // The frame server: one epoll loop that speaks the framing of p11-kit's RPC protocol on a unix stream socket.
 //
-// It knows connections, frames and limits, and nothing of what a frame says. What its handler has taught it (routines.h) it answers
+// It knows connections, frames and limits, and nothing of what a frame says. What its handler has taught it (replay_cache.h) it answers
 // by itself. The wire: the client's first byte is its
 // protocol version and is answered by one byte; from then on both sides send frames, a header of three big-endian 32-bit
 // numbers (call code, length of the options, length of the body), the options, the body. Options name a module to p11-kit
@@ -23,10 +23,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cpu_placement.h"
 #include "frame_users.h"
-#include "patience.h"
-#include "place.h"
-#include "routines.h"
+#include "replay_cache.h"
+#include "spin_policy.h"
 
 struct epoll_event;
 
@@ -66,7 +66,7 @@ struct FrameOptions {
 struct FrameStatistics {
   uint64_t connections = 0;  // open now
   uint64_t frames = 0;       // served since the start
-  uint64_t routine_frames = 0;  // of them, those that the handler has not seen
+  uint64_t replayed_frames = 0;  // of them, those that the handler has not seen
   uint64_t lane_messages = 0;  // requests that came through a lane
   uint64_t rejected = 0;     // connections refused or closed because of a limit or a broken frame
   uint64_t refused_frames = 0;  // frames and answers that were not taken because their user holds too much
@@ -166,7 +166,7 @@ class FrameSignal {
 
 class FrameLoop {
  public:
-  enum class Turn { kWoken, kPending, kStopped, kFailed };
+  enum class RunResult { kWoken, kPending, kStopped, kFailed };
   enum class Fault { kNone, kArgument, kIo };
 
   // Makes the socket and listens. On failure returns null and says in `fault` and `message` what is wrong.
@@ -184,9 +184,9 @@ class FrameLoop {
 
   // Serves until the loop is woken or stopped, or until the events at hand are done and a handler answered kLater. Not
   // re-entrant. After kFailed and every answer but kStopped it may be called again; kStopped is the answer for ever.
-  Turn Run(FrameHandler* handler);
+  RunResult Run(FrameHandler* handler);
   // Serves what is there now and does not sleep: for a host that has work of its own left. Then kWoken, or as above.
-  Turn Glance(FrameHandler* handler);
+  RunResult Glance(FrameHandler* handler);
 
   // Changes how long the loop spins before it sleeps. From the loop's own thread, also from a handler.
   void SetSpin(uint32_t microseconds) { options_.spin_microseconds = microseconds; }
@@ -201,10 +201,10 @@ class FrameLoop {
   // instead. A connection that has gone is no error.
   enum class Sent { kYes, kTooLong, kNoRoom };
   Sent Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length);
-  // What may be answered without the handler, for one connection: see Routines. From the loop's own thread, also from a handler.
-  int64_t Learn(uint64_t connection, Routine routine);
-  void SuspendRoutines(uint64_t connection, const RoutinePlace& place, bool suspended);
-  void ForgetRoutines(uint64_t connection);
+  // What may be answered without the handler, for one connection: see Replays. From the loop's own thread, also from a handler.
+  int64_t Learn(uint64_t connection, Replay replay);
+  void SuspendReplays(uint64_t connection, const OperationSlot& slot, bool suspended);
+  void ForgetReplays(uint64_t connection);
   // Handlers hear of it by Close, from Run.
   void CloseConnection(uint64_t connection);
   // Closes the socket and every connection; the next Run reports them and returns kStopped.
@@ -221,7 +221,7 @@ class FrameLoop {
   bool Arm(int fd, uint32_t events, void* tag);
 
   static constexpr int kNothingCame = -2;
-  Turn Rounds(FrameHandler* handler, bool glance);
+  RunResult Rounds(FrameHandler* handler, bool glance);
   int Look(epoll_event* events, int capacity);
   int Wait(epoll_event* events, int capacity);
   void TakeCensus(int64_t now);
@@ -237,7 +237,7 @@ class FrameLoop {
   bool Receive(Connection* connection);
   bool Keep(Connection* connection, const uint8_t* rest, size_t length);
   bool MakeRoom(Connection* connection);
-  bool RefuseFrame(Connection* connection, const uint8_t* begun, size_t length);
+  bool RefuseFrame(Connection* connection, const uint8_t* front, size_t length);
   size_t Skip(Connection* connection, size_t length);
   bool HasRoom(const Connection* connection, size_t more) const;
   bool ReceiveLone();
@@ -246,7 +246,7 @@ class FrameLoop {
   void WatchLane(Connection* connection);
   bool LeaveLane(Connection* connection);
   bool LeaveLanes();
-  void LookAtPlace(const Connection* connection);
+  void CheckPlacement(const Connection* connection);
   size_t Consume(Connection* connection, const uint8_t* data, size_t length);
   size_t HandOn(Connection* connection, const uint8_t* data, size_t length, bool from_lane);
   bool ShowUnseen(Connection* connection);
@@ -290,7 +290,7 @@ class FrameLoop {
   uint64_t next_connection_ = 1;
   FrameUsers users_;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
-  std::vector<std::unique_ptr<Connection>> graveyard_;  // freed when no event of the current batch can name them
+  std::vector<std::unique_ptr<Connection>> deferred_;  // freed when no event of the current batch can name them
   std::deque<uint64_t> closed_;                         // to be reported to the handler
   std::vector<uint64_t> ready_;                         // connections with whole frames already in memory
   std::vector<uint64_t> serving_;
@@ -307,12 +307,12 @@ class FrameLoop {
   size_t callers_before_ = 0;   // in the one before
   bool crowded_ = false;
   bool spin_wanted_ = false;    // by one of the callers since the loop last waited
-  Patience patience_;
-  Place place_;
+  SpinPolicy spin_policy_;
+  CpuPlacement cpu_placement_;
   std::vector<CpuTime> cpu_times_;  // when the others began to be watched
 
   uint64_t frames_ = 0;
-  uint64_t routine_frames_ = 0;
+  uint64_t replayed_frames_ = 0;
   uint64_t lane_messages_ = 0;
   uint64_t frames_seen_ = 0;  // by Wait, to tell whether the round before it carried calls
   uint64_t rejected_ = 0;

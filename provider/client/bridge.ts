@@ -8,7 +8,6 @@ import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
 import type { LogLevel } from './config.ts';
 import type { Context } from './connection.ts';
-import { LastWords } from './last-words.ts';
 import type { LogFields } from './log.ts';
 import {
   type Caller,
@@ -18,6 +17,7 @@ import {
   type ServiceDoor,
   type ServiceRequest,
 } from './service.ts';
+import { ServiceAnswerCache } from './service-answer-cache.ts';
 
 /** From the socket thread to the main thread. */
 export type Question =
@@ -83,7 +83,7 @@ export class HostPort {
   readonly #spin: (microseconds: number) => void;
   readonly #waiting = new Map<number, Waiting>();
   /** By context. */
-  readonly #lastWords = new Map<number, LastWords>();
+  readonly #answerCache = new Map<number, ServiceAnswerCache>();
   #next = 1;
 
   /** `spin` hears what the configuration opened last wants of the socket loop. */
@@ -102,30 +102,30 @@ export class HostPort {
     if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
     this.#spin(reply.spinUs);
     const { context, keyCheckMs } = reply;
-    let lastWords = this.#lastWords.get(context);
-    if (lastWords === undefined) {
-      lastWords = new LastWords(keyCheckMs, () => performance.now());
-      this.#lastWords.set(context, lastWords);
+    let answerCache = this.#answerCache.get(context);
+    if (answerCache === undefined) {
+      answerCache = new ServiceAnswerCache(keyCheckMs, () => performance.now());
+      this.#answerCache.set(context, answerCache);
     }
-    return { id: context, door: this.#door(context, lastWords) };
+    return { id: context, door: this.#door(context, answerCache) };
   }
 
   /** The service through the main thread. What one process has learned counts for all that share the configuration. */
-  #door(context: number, lastWords: LastWords): ServiceDoor {
+  #door(context: number, answerCache: ServiceAnswerCache): ServiceDoor {
     return {
       call: async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
         const { raw } = request;
-        const said = lastWords.recall(request);
+        const said = answerCache.recall(request);
         if (said !== null) return { answer: said as ServiceAnswer<R>['answer'], raw: new Uint8Array(0), epoch: 0 };
-        const sentAt = lastWords.now();
+        const sentAt = answerCache.now();
         const question = { kind: 'call', context, request, caller } as const;
         const reply = await this.#ask(question, raw === null ? [] : [raw.buffer]);
         switch (reply.kind) {
           case 'answered':
-            lastWords.answered(request, sentAt, reply.epoch, reply.answer);
+            answerCache.answered(request, sentAt, reply.epoch, reply.answer);
             return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw, epoch: reply.epoch };
           case 'failed':
-            lastWords.failed();
+            answerCache.failed();
             throw new ServiceCallError(reply.code, reply.message, reply.requestId, {
               told: reply.told,
               reason: reply.reason,

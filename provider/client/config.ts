@@ -34,7 +34,7 @@ export interface ProviderConfig {
   readonly logLevel: LogLevel;
   /** Microseconds that the agent's socket loop spins before it sleeps. The loop is one: what was opened last counts. */
   readonly spinUs: number;
-  /** How long the service's word of a key or an object spares the next question for it (last-words.ts); 0: everything is asked. */
+  /** How long the service's word of a key or an object spares the next question for it (service-answer-cache.ts); 0: everything is asked. */
   readonly keyCheckMs: number;
 }
 

@@ -9,7 +9,7 @@ import type { Dialect } from './codec/wire.ts';
 import type { LogLevel } from './config.ts';
 import type { Hello } from './hello.ts';
 import type { LogFields } from './log.ts';
-import { type Repeater, Routines } from './routines.ts';
+import { type Repeater, ReplayCache } from './replays.ts';
 import type { ServiceDoor } from './service.ts';
 import type { Later } from './session.ts';
 
@@ -43,7 +43,7 @@ export class Connection {
   readonly dialect: Dialect;
   application: Application | null = null;
   initializing = false;
-  readonly routines: Routines;
+  readonly replays: ReplayCache;
   readonly #surroundings: Surroundings;
   /** What the processes of the peer's user have in this agent. */
   readonly account: Account;
@@ -60,7 +60,7 @@ export class Connection {
     this.dialect = dialect;
     this.#surroundings = surroundings;
     // Other dialects have other messages.
-    this.routines = new Routines(id, (dialect === 'own' && surroundings.repeater) || null);
+    this.replays = new ReplayCache(id, (dialect === 'own' && surroundings.repeater) || null);
   }
 
   /** C_Initialize. `hello` is what our library says of itself; null for other peers. */

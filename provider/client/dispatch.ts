@@ -22,7 +22,7 @@ import { session } from './functions/session.ts';
 import { sign } from './functions/sign.ts';
 import { slot } from './functions/slot.ts';
 import { type GuardedHandlers, guards } from './guards.ts';
-import { routineWitness } from './routines.ts';
+import { replayWitness } from './replays.ts';
 import { ServiceCallError } from './service.ts';
 
 const chapters: GuardedHandlers = {
@@ -127,4 +127,4 @@ export const refuseFrame = (connection: Connection, request: Buffer, length: num
 };
 
 /** The dispatcher of the agent: one for all connections of a thread. */
-export const createAgentDispatcher = (): DispatchFrame<Connection> => createDispatcher(handlers, fail, routineWitness);
+export const createAgentDispatcher = (): DispatchFrame<Connection> => createDispatcher(handlers, fail, replayWitness);

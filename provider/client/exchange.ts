@@ -26,7 +26,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #reject: (reason: Error) => void = () => undefined;
   #controller: Dispatcher.DispatchController | null = null;
   #cancelled: Error | null = null;
-  #isBegun = false;
+  #isStarted = false;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
@@ -40,8 +40,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Whether the request may have reached the service. */
-  get isBegun(): boolean {
-    return this.#isBegun;
+  get isStarted(): boolean {
+    return this.#isStarted;
   }
 
   /** Ends it at once, also while it waits for a connection. Nothing happens when the answer is there. */
@@ -53,7 +53,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#isBegun = true;
+    this.#isStarted = true;
     if (this.#cancelled !== null) controller.abort(this.#cancelled);
   }
 

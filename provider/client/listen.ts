@@ -62,7 +62,7 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
     userName: userNames(),
     admit: (connection, admitted) => server.admit(connection, admitted),
     repeater: {
-      learn: (connection, routine) => server.learn(connection, routine),
+      learn: (connection, replay) => server.learn(connection, replay),
       suspend: (connection, session, kind) => server.suspend(connection, session, kind),
       resume: (connection, session, kind) => server.resume(connection, session, kind),
       forget: (connection) => server.forget(connection),
@@ -121,7 +121,7 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
 
   for (;;) {
     // A slice that waits goes on in the next turn of the event loop, after what has come in meanwhile.
-    if (server.turn(sliceWaits()) === 'stopped') break;
+    if (server.run(sliceWaits()) === 'stopped') break;
     for (let message = receiveMessageOnPort(port); message !== undefined; message = receiveMessageOnPort(port)) {
       host.deliver(message.message as Reply);
     }

@@ -136,7 +136,7 @@ export const openHttpService = (
       const timeout = full - Math.min(full * aheadOfLibrary.share, aheadOfLibrary.mostMs);
       const once = onceRoutes.has(request.route);
       const until = performance.now() + full;
-      let begun = false;
+      let mayBeDone = false;
       let expired = false;
       let expire = (): void => undefined;
       // Cleared at the end: each call would wake the agent once more, seconds later.
@@ -162,7 +162,7 @@ export const openHttpService = (
             if (once && performance.now() > until) throw new Error('the answer came after the deadline');
             return answered;
           } catch (error) {
-            begun ||= exchange?.isBegun === true;
+            mayBeDone ||= exchange?.isStarted === true;
             if (attempt > 0 && isDestroyed(request.route, error))
               return { answer: {} as Answer<typeof request.route>, raw: new Uint8Array(0), epoch: 0 };
             const pause = pausesMs[attempt];
@@ -175,7 +175,7 @@ export const openHttpService = (
           }
         }
       } catch (error) {
-        if (once && begun && isOutcomeUnknown(error)) withdrawals.add(caller);
+        if (once && mayBeDone && isOutcomeUnknown(error)) withdrawals.add(caller);
         throw error instanceof ServiceCallError
           ? error
           : unreachable(error, expired, config.origin, caller.requestId, request.handle);

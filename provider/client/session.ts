@@ -22,7 +22,7 @@ export type Later<T> = T | Promise<T>;
 export const andThen = <T, R>(later: Later<T>, next: (value: T) => Later<R>): Later<R> =>
   later instanceof Promise ? later.then(next) : next(later);
 
-/** What the addon needs to do the same again: see routines.ts. */
+/** What the addon needs to do the same again: see replays.ts. */
 export type Repeatable = { readonly key: KeyRef; readonly unit: number } & (
   | { readonly direction: Direction; readonly cipher: CipherParameters; readonly usedIvs?: IvUser | undefined }
   | { readonly mac: MacParameters; readonly macLength: number }
@@ -132,7 +132,7 @@ export class Session implements Operations {
   /** The session objects that were made in it, and end with it. */
   readonly objects = new Set<SessionObject>();
   closed = false;
-  readonly #turns = new Map<OperationKind, number>();
+  readonly #cycles = new Map<OperationKind, number>();
   /** Bytes that running operations hold, as the account counts them. */
   readonly #held = new Map<OperationKind, number>();
   find: FindOperation | null = null;
@@ -187,19 +187,19 @@ export class Session implements Operations {
   }
 
   /** Counts Inits and cancellations of a kind. */
-  turn(kind: OperationKind): number {
-    return this.#turns.get(kind) ?? 0;
+  cycle(kind: OperationKind): number {
+    return this.#cycles.get(kind) ?? 0;
   }
 
-  nextTurn(kind: OperationKind): number {
-    const turn = this.turn(kind) + 1;
-    this.#turns.set(kind, turn);
-    return turn;
+  nextCycle(kind: OperationKind): number {
+    const cycle = this.cycle(kind) + 1;
+    this.#cycles.set(kind, cycle);
+    return cycle;
   }
 
   /** One that is away ends as soon as it is back. */
   cancel(kind: OperationKind): void {
-    this.nextTurn(kind);
+    this.nextCycle(kind);
     const operation = this[kind];
     this[kind] = null;
     this.#away.delete(kind);

@@ -20,7 +20,7 @@ struct message {
   bool idle;       /* the operation has come to its end since */
   bool plain;      /* of an Init whose parts come back as long as they go */
   bool whole;      /* and so did every part so far: the agent has nothing left to say */
-  bool begun;      /* a part has gone through */
+  bool started;      /* a part has gone through */
   unsigned char final[FINAL_MAX]; /* the Final that is held back */
   size_t final_length;
 };
@@ -177,7 +177,7 @@ static void forget_message(struct session *session, int operation) {
   struct message *message = &session->messages[operation];
 
   message->length = 0;
-  message->idle = message->whole = message->begun = false;
+  message->idle = message->whole = message->started = false;
   clear_due(session, operation);
   set_held(session, session->held & ~(1u << operation), session->finals);
 }
@@ -229,7 +229,7 @@ void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole
     const bool still = whole && session->messages[i].whole;
     if ((operations & 1u << i) == 0) continue;
     forget_message(session, i);
-    session->messages[i].whole = session->messages[i].begun = still;
+    session->messages[i].whole = session->messages[i].started = still;
   }
   process_unlock(&table.lock);
 }
@@ -300,7 +300,7 @@ bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned
   if (session != NULL && table.changing == 0) {
     struct message *message = &session->messages[operation];
     /* What changes something may have ended the operation. */
-    held = message->begun && message->whole && message->age == table.age && length <= FINAL_MAX &&
+    held = message->started && message->whole && message->age == table.age && length <= FINAL_MAX &&
            ((session->finals | session->doubtful) & 1u << operation) == 0;
     if (held) {
       memcpy(message->final, bytes, length);
@@ -426,7 +426,7 @@ void sessions_all_due(void) {
       session->finals = 0;
       for (int j = 0; j < OPERATIONS_MAX; j++) {
         if (session->messages[j].length > 0) session->due |= 1u << j;
-        if (session->messages[j].begun) session->messages[j].whole = false;
+        if (session->messages[j].started) session->messages[j].whole = false;
       }
       if (session->due != 0) due++;
     }

@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-static void begin_turn(struct spinning *spinning, unsigned turn) {
-  spinning->turn = turn;
+static void begin_phase(struct spinning *spinning, unsigned phase) {
+  spinning->phase = phase;
   spinning->left = SPINNING_FIRST + SPINNING_CALLS;
-  spinning->sleeps = turn % 2 != 0;
+  spinning->sleeps = phase % 2 != 0;
 }
 
 void spinning_begin(struct spinning *spinning) {
   memset(spinning, 0, sizeof *spinning);
-  begin_turn(spinning, 0);
+  begin_phase(spinning, 0);
 }
 
 bool spinning_counts(const struct spinning *spinning) {
-  return spinning->turn < SPINNING_TURNS && spinning->left <= SPINNING_CALLS;
+  return spinning->phase < SPINNING_PHASES && spinning->left <= SPINNING_CALLS;
 }
 
 /* A few calls in which somebody lost the CPU, or the agent collected its garbage, weigh more than all the others together. So the
@@ -37,7 +37,7 @@ static void judge(struct spinning *spinning) {
 
   if (spinning->kept == 0 || sleeps != spinning->slept) spinning->kept = SPINNING_KEPT;
   else if (spinning->kept < SPINNING_KEPT_LONG) spinning->kept *= 2;
-  spinning->turn = SPINNING_TURNS;
+  spinning->phase = SPINNING_PHASES;
   spinning->left = spinning->kept;
   spinning->slept = spinning->sleeps = sleeps;
 }
@@ -45,11 +45,11 @@ static void judge(struct spinning *spinning) {
 bool spinning_note(struct spinning *spinning, int64_t took) {
   if (spinning_counts(spinning)) add(&spinning->tallies[spinning->sleeps], took);
   if (--spinning->left > 0) return false;
-  if (spinning->turn == SPINNING_TURNS) {
+  if (spinning->phase == SPINNING_PHASES) {
     memset(spinning->tallies, 0, sizeof spinning->tallies);
-    begin_turn(spinning, 0);
-  } else if (spinning->turn + 1 < SPINNING_TURNS) {
-    begin_turn(spinning, spinning->turn + 1);
+    begin_phase(spinning, 0);
+  } else if (spinning->phase + 1 < SPINNING_PHASES) {
+    begin_phase(spinning, spinning->phase + 1);
   } else {
     judge(spinning);
   }

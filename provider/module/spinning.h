@@ -1,7 +1,7 @@
 /*
  * Whether a thread that waits for an answer should spin, yielding the CPU, or sleep at once. On a quiet CPU spinning makes calls
  * several times faster; where others want the CPU, or the scheduler divides it between groups of processes, several times
- * slower. Nobody can tell beforehand, so both are tried in turn and the better is kept for a while.
+ * slower. Nobody can tell beforehand, so both are tried alternately and the better is kept for a while.
  *
  * What this leaves out: the waiting itself, and the clock, which are transport.c's business.
  */
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum {
-  SPINNING_TURNS = 4, /* spinning, sleeping, spinning, sleeping: what changes meanwhile meets both */
-  SPINNING_FIRST = 8, /* of a turn's calls that do not count: both sides are only getting used to it */
+  SPINNING_PHASES = 4, /* spinning, sleeping, spinning, sleeping: what changes meanwhile meets both */
+  SPINNING_FIRST = 8, /* of a phase's calls that do not count: both sides are only getting used to it */
   SPINNING_CALLS = 32, /* that count */
   SPINNING_ODD = 8, /* the longest of those that count each way, left out */
   SPINNING_LONGEST = 1000, /* microseconds: a call that takes longer tells of something else */
@@ -30,8 +30,8 @@ struct spinning_tally {
 struct spinning {
   bool sleeps; /* what to do with the next call */
   bool slept; /* the verdict of the last trial */
-  unsigned turn; /* SPINNING_TURNS: between trials */
-  unsigned left; /* calls of this turn, or until the next trial */
+  unsigned phase; /* SPINNING_PHASES: between trials */
+  unsigned left; /* calls of this phase, or until the next trial */
   unsigned kept; /* how many that were; 0 before the first verdict */
   struct spinning_tally tallies[2]; /* spinning, sleeping */
 };

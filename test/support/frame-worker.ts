@@ -37,7 +37,7 @@ const server: FrameServer = core.createFrameServer(options, {
       case ACTION.largest:
         return reply.fill(0x62).length;
       case ACTION.turnAgain:
-        server.turn();
+        server.run();
         return 0;
       case ACTION.crossed:
         // Two at once, the other way round.
@@ -55,7 +55,7 @@ const server: FrameServer = core.createFrameServer(options, {
 tell({ kind: 'listening', id: server.id });
 for (let end = ''; end !== 'stopped'; ) {
   try {
-    end = server.turn();
+    end = server.run();
   } catch (error) {
     tell({ kind: 'threw', message: error instanceof Error ? error.message : 'no error' });
   }

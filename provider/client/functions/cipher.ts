@@ -26,16 +26,16 @@ const flags = { encrypt: CKF.ENCRYPT, decrypt: CKF.DECRYPT } as const satisfies 
 const init = (session: Session, direction: Direction, mechanism: Mechanism | null, key: number): Later<void> => {
   // A null mechanism ends what is running (3.0, section 5.8.1; also 2.40, errata 1).
   if (mechanism === null) return session.cancel(direction);
-  const turn = checkIdle(session, direction);
+  const cycle = checkIdle(session, direction);
   const row = mechanismFor(mechanism, flags[direction]);
-  if (row.rsaEncryption !== undefined) return initRsa(session, direction, row, mechanism, key, turn);
+  if (row.rsaEncryption !== undefined) return initRsa(session, direction, row, mechanism, key, cycle);
   const { cipher } = row;
   if (cipher === undefined) throw mechanismInvalid();
   const local = localKey(session.application, key, row, direction);
-  if (local === undefined) return initOnToken(session, direction, row, mechanism, key, turn);
+  if (local === undefined) return initOnToken(session, direction, row, mechanism, key, cycle);
   const parameters = cipher.parameters(mechanism.parameter);
   const start = (iv: FreshIv | null): void =>
-    begin(session, direction, new LocalCipher(cipher, local, direction, parameters, iv), turn);
+    begin(session, direction, new LocalCipher(cipher, local, direction, parameters, iv), cycle);
   const iv = freshIv(session.application, local.view, local.key, direction, parameters);
   return iv instanceof Promise ? iv.then(start) : start(iv);
 };
@@ -47,7 +47,7 @@ const initRsa = (
   row: MechanismRow,
   mechanism: Mechanism,
   handle: number,
-  turn: number,
+  cycle: number,
 ): Later<void> => {
   const { application } = session;
   const parameters = row.rsaEncryption?.(mechanism.parameter);
@@ -57,15 +57,15 @@ const initRsa = (
     if (local !== undefined) return startHere({ ...local, key: local.key.share() });
     if (direction === 'encrypt') return tokenPublicKey(application, handle, row, direction).then(startHere);
     return tokenKey(application, handle, row, direction).then((view) =>
-      begin(session, direction, new ServiceRsaCipher(application, view, parameters), turn),
+      begin(session, direction, new ServiceRsaCipher(application, view, parameters), cycle),
     );
   };
   const startHere = (local: LocalKey): Later<void> => {
     const operation = new LocalRsaCipher(application, local, direction, parameters);
     if (direction === 'decrypt' || !isShortRsa(core.describe(local.key.ref).bits))
-      return begin(session, direction, operation, turn);
+      return begin(session, direction, operation, cycle);
     return application.permit(['short-rsa-keys'], keyTooShort).then(
-      () => begin(session, direction, operation, turn),
+      () => begin(session, direction, operation, cycle),
       (error: unknown) => {
         operation.cancel();
         throw error;
@@ -82,7 +82,7 @@ const initOnToken = async (
   row: MechanismRow,
   mechanism: Mechanism,
   handle: number,
-  turn: number,
+  cycle: number,
 ): Promise<void> => {
   const { application } = session;
   const { cipher } = row;
@@ -94,7 +94,7 @@ const initOnToken = async (
   const operation = isChained(parameters)
     ? new ServiceCipher(application, cipher, handle, direction, parameters, isPrivate)
     : new ServiceAead(serviceMessages(application, handle), cipher, direction, parameters, iv, isPrivate);
-  begin(session, direction, operation, turn);
+  begin(session, direction, operation, cycle);
 };
 
 export const cipher = {

@@ -22,7 +22,7 @@ const rows = {
 
 const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle: number): Later<void> => {
   if (mechanism === null) return session.cancel(kind);
-  const turn = checkIdle(session, kind);
+  const cycle = checkIdle(session, kind);
   const { application } = session;
   const { flag, usage } = rows[kind];
   const row = mechanismFor(mechanism, flag);
@@ -36,9 +36,9 @@ const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle:
   return tokenKey(application, handle, row, usage).then((view) => {
     const key = serviceMessages(application, handle);
     const isPrivate = isTrue(view, CKA.PRIVATE);
-    if (kind === 'messageDecrypt') return begin(session, kind, new DecryptMessages(key, isPrivate), turn);
+    if (kind === 'messageDecrypt') return begin(session, kind, new DecryptMessages(key, isPrivate), cycle);
     const values = new InitialValues(application, view, null);
-    return begin(session, kind, new EncryptMessages(key, values, isPrivate), turn);
+    return begin(session, kind, new EncryptMessages(key, values, isPrivate), cycle);
   });
 };
 

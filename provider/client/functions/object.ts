@@ -89,11 +89,11 @@ export const object = {
   C_SetAttributeValue: (session, { object, template }) => changeObject(session, object, template),
 
   C_FindObjectsInit: (session, { template }) => {
-    const turn = checkIdle(session, 'find');
+    const cycle = checkIdle(session, 'find');
     const operation = new FindOperation(session.application, template);
     const searching = operation.begin();
     if (searching === undefined) return begin(session, 'find', operation);
-    return searching.then(() => begin(session, 'find', operation, turn));
+    return searching.then(() => begin(session, 'find', operation, cycle));
   },
 
   C_FindObjects: (session, { objects }) => stepOn(session, 'find', (operation) => operation.take(objects)),

@@ -16,7 +16,7 @@ const flags = { signRecover: CKF.SIGN_RECOVER, verifyRecover: CKF.VERIFY_RECOVER
 
 const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle: number): Later<void> => {
   if (mechanism === null) return session.cancel(kind);
-  const turn = checkIdle(session, kind);
+  const cycle = checkIdle(session, kind);
   const { application } = session;
   const row = mechanismFor(mechanism, flags[kind]);
   const { signature } = row;
@@ -26,9 +26,9 @@ const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle:
       ? new LocalSignature(application, signature, mechanism, key, isPrivate)
       : new LocalRecovery(mechanism, key, isPrivate);
   const local = localKey(application, handle, row, kind);
-  if (local !== undefined) return beginWith(session, kind, { ...local, key: local.key.share() }, start, turn);
-  if (kind === 'signRecover') return signOnToken(session, row, signature, mechanism, handle, turn);
-  return tokenPublicKey(application, handle, row, kind).then((key) => beginWith(session, kind, key, start, turn));
+  if (local !== undefined) return beginWith(session, kind, { ...local, key: local.key.share() }, start, cycle);
+  if (kind === 'signRecover') return signOnToken(session, row, signature, mechanism, handle, cycle);
+  return tokenPublicKey(application, handle, row, kind).then((key) => beginWith(session, kind, key, start, cycle));
 };
 
 /** `local.key` is the operation's from here on. */
@@ -37,7 +37,7 @@ const beginWith = (
   kind: Kind,
   local: LocalKey,
   start: (local: LocalKey) => RecoverOperation,
-  turn: number,
+  cycle: number,
 ): void => {
   let operation: RecoverOperation;
   try {
@@ -46,7 +46,7 @@ const beginWith = (
     local.key.release();
     throw error;
   }
-  begin(session, kind, operation, turn);
+  begin(session, kind, operation, cycle);
 };
 
 /** The service signs if the key may sign: to it there is one permission. CKA_SIGN_RECOVER is asked for here. */
@@ -56,13 +56,13 @@ const signOnToken = async (
   signature: SignatureRow,
   mechanism: Mechanism,
   handle: number,
-  turn: number,
+  cycle: number,
 ): Promise<void> => {
   const { application } = session;
   const view = await tokenKeyOnce(application, handle, row, 'signRecover', 'key');
   await application.ask('checkUse', handle, { usage: 'sign' });
   const start = ({ key }: LocalKey) => new ServiceSignature(application, signature, mechanism, view, key);
-  beginWith(session, 'signRecover', bringPublicKey(view), start, turn);
+  beginWith(session, 'signRecover', bringPublicKey(view), start, cycle);
 };
 
 export const recover = {

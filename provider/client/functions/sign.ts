@@ -24,11 +24,11 @@ const isOverSha1 = ({ parameter }: Mechanism): boolean => parameter?.kind === 'p
 
 const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, key: number): Later<void> => {
   if (mechanism === null) return session.cancel(purpose);
-  const turn = checkIdle(session, purpose);
+  const cycle = checkIdle(session, purpose);
   const row = mechanismFor(mechanism, flags[purpose]);
   const { mac, signature } = row;
   if (signature !== undefined) {
-    const start = () => initSignature(session, purpose, row, signature, mechanism, key, turn);
+    const start = () => initSignature(session, purpose, row, signature, mechanism, key, cycle);
     const name = switchFor(row, flags[purpose]);
     if (name !== null) return session.application.permit([name], mechanismInvalid).then(start);
     if (purpose === 'sign' && isOverSha1(mechanism))
@@ -39,7 +39,7 @@ const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, k
   const local = localKey(session.application, key, row, purpose);
   const length = macLength(mac, mechanism);
   if (purpose === 'verify' && length < leastVerifiedMac) throw parameterInvalid();
-  if (local === undefined) return initOnToken(session, purpose, row, mac, length, key, turn);
+  if (local === undefined) return initOnToken(session, purpose, row, mac, length, key, cycle);
   if (purpose === 'sign') begin(session, 'sign', new LocalSign(mac, length, local.key.ref, local.private));
   else begin(session, 'verify', new LocalVerify(mac, length, local.key.ref, local.private));
 };
@@ -51,14 +51,14 @@ const initSignature = (
   signature: SignatureRow,
   mechanism: Mechanism,
   key: number,
-  turn: number,
+  cycle: number,
 ): Later<void> => {
   const local = localKey(session.application, key, row, purpose);
   if (local !== undefined)
-    return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() }, turn);
-  if (purpose === 'sign') return beginOnToken(session, row, signature, mechanism, key, turn);
+    return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() }, cycle);
+  if (purpose === 'sign') return beginOnToken(session, row, signature, mechanism, key, cycle);
   const found = tokenPublicKey(session.application, key, row, purpose);
-  return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought, turn));
+  return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought, cycle));
 };
 
 /** With a private key of the token: what is signed is hashed here, and travels to the service. */
@@ -68,7 +68,7 @@ const beginOnToken = async (
   signature: SignatureRow,
   mechanism: Mechanism,
   handle: number,
-  turn: number,
+  cycle: number,
 ): Promise<void> => {
   const { application } = session;
   const view = await tokenKey(application, handle, row, 'sign');
@@ -80,7 +80,7 @@ const beginOnToken = async (
     key.release();
     throw error;
   }
-  begin(session, 'sign', operation, turn);
+  begin(session, 'sign', operation, cycle);
 };
 
 /** `local.key` is the operation's from here on. */
@@ -90,7 +90,7 @@ const beginSignature = (
   row: SignatureRow,
   mechanism: Mechanism,
   { key, private: isPrivate }: LocalKey,
-  turn: number,
+  cycle: number,
 ): void => {
   let operation: LocalSignature | LocalVerification;
   try {
@@ -102,8 +102,8 @@ const beginSignature = (
     key.release();
     throw error;
   }
-  if (operation instanceof LocalSignature) begin(session, 'sign', operation, turn);
-  else begin(session, 'verify', operation, turn);
+  if (operation instanceof LocalSignature) begin(session, 'sign', operation, cycle);
+  else begin(session, 'verify', operation, cycle);
 };
 
 const initOnToken = async (
@@ -113,13 +113,13 @@ const initOnToken = async (
   mac: MacRow,
   length: number,
   handle: number,
-  turn: number,
+  cycle: number,
 ): Promise<void> => {
   const { application } = session;
   const view = await tokenKey(application, handle, row, purpose);
   const isPrivate = isTrue(view, CKA.PRIVATE);
-  if (purpose === 'sign') begin(session, 'sign', new ServiceSign(application, mac, length, handle, isPrivate), turn);
-  else begin(session, 'verify', new ServiceVerify(application, mac, length, handle, isPrivate), turn);
+  if (purpose === 'sign') begin(session, 'sign', new ServiceSign(application, mac, length, handle, isPrivate), cycle);
+  else begin(session, 'verify', new ServiceVerify(application, mac, length, handle, isPrivate), cycle);
 };
 
 export const sign = {

@@ -14,7 +14,7 @@ import type { Later } from '../session.ts';
 import type { NewObject } from '../template.ts';
 import { ownCopy } from './parts.ts';
 import { secretKind } from './sealed-keys.ts';
-import { inTurn } from './slow-work.ts';
+import { queued } from './slow-work.ts';
 
 export const importSecret = (attributes: ReadonlyAttributes, value: Uint8Array): SharedKey =>
   new SharedKey(core.importSecret(secretKind(attributes), value));
@@ -73,7 +73,7 @@ const completeRsa = async (application: Application, { attributes, material }: N
   ];
   try {
     const add = () => core.importRsaNumbersLater(modulus, publicExponent, privateExponent, prime1, prime2);
-    return await admitSize(application, new SharedKey(await inTurn('search', application, add)));
+    return await admitSize(application, new SharedKey(await queued('search', application, add)));
   } catch (error) {
     throw notImported(error);
   } finally {
@@ -90,7 +90,7 @@ export const importPrivate = async (application: Application, made: NewObject): 
   try {
     const pkcs8 = encodePrivateKey(Number(attributes.get(CKA.KEY_TYPE)), attributes, material);
     encoded = pkcs8;
-    const key = new SharedKey(await inTurn('computation', application, () => core.importPrivateKeyLater(pkcs8)));
+    const key = new SharedKey(await queued('computation', application, () => core.importPrivateKeyLater(pkcs8)));
     return await admitSize(application, key);
   } catch (error) {
     throw notImported(error);

@@ -13,7 +13,7 @@ import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject } from '../template.ts';
 import { checkMayMake, keepInSession, sendPublicKey } from './keep-object.ts';
 import { bringPublicKey } from './keys.ts';
-import { inTurn } from './slow-work.ts';
+import { queued } from './slow-work.ts';
 
 export interface Pair {
   readonly publicKey: number;
@@ -41,7 +41,7 @@ const sizeOf = (keyType: number, attributes: ReadonlyAttributes): number => {
 /** A promise where finding the key takes long. */
 const generate = (application: Application, keyType: number, attributes: ReadonlyAttributes): Later<KeyRef> => {
   const bits = sizeOf(keyType, attributes);
-  if (keyType === CKK.RSA) return inTurn('search', application, () => core.generateRsaLater(bits));
+  if (keyType === CKK.RSA) return queued('search', application, () => core.generateRsaLater(bits));
   return core.generateEc(curveOf(keyType, attributes).curve);
 };
 

@@ -1,6 +1,6 @@
 // From a key handle in an Init to a key that may be used: its class and type, its permission and the mechanisms that it allows
 // (PKCS#11 2.40, sections 4.7 and 5.8.1). What only the service knows now, whether the key is disabled or destroyed, it is
-// asked at every Init, but for what it has said a moment ago (last-words.ts).
+// asked at every Init, but for what it has said a moment ago (service-answer-cache.ts).
 import { core, type KeyDescription, type KeyRef } from '../../../addon/core.ts';
 import type { KeyUsage } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';

@@ -56,7 +56,7 @@ interface Announced {
 }
 
 /** A message that comes in parts: they go through a stream, or are held until the tag was checked. */
-interface Begun {
+interface RunningMessage {
   readonly parameters: Gcm;
   readonly stream: MessageStream | null;
   readonly held: HeldMessage | null;
@@ -65,7 +65,7 @@ interface Begun {
 abstract class Messages {
   readonly private: boolean;
   protected readonly messageKey: MessageKey;
-  protected begun: Begun | null = null;
+  protected running: RunningMessage | null = null;
 
   constructor(messageKey: MessageKey, isPrivate: boolean) {
     this.messageKey = messageKey;
@@ -73,34 +73,34 @@ abstract class Messages {
   }
 
   get held(): number {
-    return this.begun === null ? 0 : (this.begun.held?.length ?? 0) + inInit(this.begun.parameters);
+    return this.running === null ? 0 : (this.running.held?.length ?? 0) + inInit(this.running.parameters);
   }
 
   get inMessage(): boolean {
-    return this.begun !== null;
+    return this.running !== null;
   }
 
   cancel(): void {
-    const { begun } = this;
-    this.begun = null;
-    begun?.stream?.cancel();
-    begun?.held?.cancel();
+    const { running } = this;
+    this.running = null;
+    running?.stream?.cancel();
+    running?.held?.cancel();
   }
 
   protected checkBetween(): void {
-    if (this.begun !== null) throw operationActive();
+    if (this.running !== null) throw operationActive();
   }
 
-  /** The message that was begun, checked against the parameter that came with its next part. */
-  protected current(given: MessageParameter | null, last: boolean): Begun {
-    const { begun } = this;
-    if (begun === null) throw operationMissing();
+  /** The running message, checked against the parameter that came with its next part. */
+  protected current(given: MessageParameter | null, last: boolean): RunningMessage {
+    const { running } = this;
+    if (running === null) throw operationMissing();
     const parameter = required(given);
-    if (last && tagLengthOf(parameter) !== begun.parameters.tagLength) throw parameterInvalid();
-    return begun;
+    if (last && tagLengthOf(parameter) !== running.parameters.tagLength) throw parameterInvalid();
+    return running;
   }
 
-  /** One step of the message that was begun. Whatever goes wrong ends it, and so does the step that is its last. */
+  /** One step of the running message. Whatever goes wrong ends it, and so does the step that is its last. */
   protected step(work: () => Later<MessageStep>, last: boolean): Later<MessageStep> {
     const ended = (value: MessageStep): MessageStep => {
       if (last && !(value.data instanceof LengthOnly)) this.cancel();
@@ -161,7 +161,7 @@ export class EncryptMessages extends Messages implements MessageOperation {
   }
 
   announcePart(length: number, out: OutBuffer): BytesOutput {
-    if (this.begun === null) throw operationMissing();
+    if (this.running === null) throw operationMissing();
     return accept(out, length);
   }
 
@@ -172,7 +172,7 @@ export class EncryptMessages extends Messages implements MessageOperation {
     checkIv(parameter);
     const iv = this.#initialValues.next(parameter);
     const parameters = gcm(iv, aad, tagLength);
-    this.begun = { parameters, stream: this.messageKey.begin('encrypt', parameters), held: null };
+    this.running = { parameters, stream: this.messageKey.begin('encrypt', parameters), held: null };
     return { iv: iv === parameter.iv ? null : iv, tag: null };
   }
 
@@ -226,7 +226,7 @@ export class DecryptMessages extends Messages implements MessageOperation {
   }
 
   announcePart(length: number, out: OutBuffer, last: boolean): BytesOutput {
-    const held = this.begun?.held;
+    const held = this.running?.held;
     if (held === undefined || held === null) throw operationMissing();
     held.checkRoom(length);
     return accept(out, last ? held.length + length : 0);
@@ -237,7 +237,7 @@ export class DecryptMessages extends Messages implements MessageOperation {
     const parameter = required(given);
     checkIv(parameter);
     const parameters = gcm(parameter.iv, aad, tagLengthOf(parameter));
-    this.begun =
+    this.running =
       this.#announced === null
         ? { parameters, stream: null, held: new HeldMessage(this.messageKey, parameters) }
         : {
@@ -268,7 +268,7 @@ export class DecryptMessages extends Messages implements MessageOperation {
       // Throws when the tag is wrong.
       return andThen(stream.open(tag), (rest): MessageStep => {
         if (given) return opened(joined([data, rest]));
-        this.begun = null;
+        this.running = null;
         this.#announced = { length, given: true };
         return only(length);
       });

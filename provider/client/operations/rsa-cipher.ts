@@ -12,7 +12,7 @@ import { placeFor, wrongLength } from './cipher-lengths.ts';
 import { rsaEncryptionHead } from './heads.ts';
 import { type LocalKey, publicHalf } from './keys.ts';
 import { fits, inInit, ownCopy, wipeAfterReply } from './parts.ts';
-import { inTurn, isSlowPrivateKey } from './slow-work.ts';
+import { isSlowPrivateKey, queued } from './slow-work.ts';
 
 /** RFC 8017: of the modulus, OAEP takes two digests and two bytes (section 7.1), PKCS#1 v1.5 takes 11 bytes (section 7.2). */
 const mostInRsa = (modulusBytes: number, parameters: RsaEncryptionParameters): number =>
@@ -57,16 +57,16 @@ export class LocalRsaCipher implements CipherOperation {
     }
     if (input.length !== this.#length) throw wrongLength('decrypt');
     if (out.capacity === null) return new LengthOnly(most);
-    if (this.#isSlow) return this.#decryptInTurn(ownCopy(input), out.capacity);
+    if (this.#isSlow) return this.#decryptQueued(ownCopy(input), out.capacity);
     const plain = core.rsaDecrypt(this.#key.ref, this.#parameters, input);
     const answer = fits(out, plain.length) ? plain.copy(placeFor(out, plain.length)) : new LengthOnly(plain.length);
     core.wipe(plain);
     return answer;
   }
 
-  async #decryptInTurn(input: Uint8Array, capacity: number): Promise<BytesOutput> {
+  async #decryptQueued(input: Uint8Array, capacity: number): Promise<BytesOutput> {
     const decrypt = () => core.rsaDecryptLater(this.#key.ref, this.#parameters, input);
-    const plain = await inTurn('computation', this.#application, decrypt);
+    const plain = await queued('computation', this.#application, decrypt);
     if (plain.length <= capacity) return wipeAfterReply(plain);
     core.wipe(plain);
     return new LengthOnly(plain.length);

@@ -11,7 +11,7 @@ const heldBy = ({ held = 0 }: Operation): number => held;
 const mayHold = ({ held }: Operation): boolean => held !== undefined;
 
 /**
- * Starts an operation unless one of its kind runs, or the session was closed meanwhile. `turn` is what `checkIdle` gave to an
+ * Starts an operation unless one of its kind runs, or the session was closed meanwhile. `cycle` is what `checkIdle` gave to an
  * Init that has asked the service since. A session belongs to one thread: when another Init of the kind has come, or the kind was
  * cancelled, the caller has given the first one up after its deadline, and it must not begin behind the caller's back.
  */
@@ -19,9 +19,9 @@ export const begin = <K extends OperationKind>(
   session: Session,
   kind: K,
   operation: Running<K>,
-  turn = session.turn(kind),
+  cycle = session.cycle(kind),
 ): void => {
-  if (session.closed || session[kind] !== null || session.isAway(kind) || session.turn(kind) !== turn) {
+  if (session.closed || session[kind] !== null || session.isAway(kind) || session.cycle(kind) !== cycle) {
     operation.cancel();
     throw operationActive();
   }
@@ -38,10 +38,10 @@ export const begin = <K extends OperationKind>(
   (session as Operations)[kind] = operation;
 };
 
-/** Refuses an Init while an operation of its kind runs. Answers the Init's turn. */
+/** Refuses an Init while an operation of its kind runs. Answers the Init's cycle. */
 export const checkIdle = (session: Session, kind: OperationKind): number => {
   if (session[kind] !== null || session.isAway(kind)) throw operationActive();
-  return session.nextTurn(kind);
+  return session.nextCycle(kind);
 };
 
 const putBack = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>, goesOn: boolean): void => {

@@ -8,7 +8,7 @@ import type { Application } from '../application.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { kindOfView, SharedKey, type TokenView } from '../object-view.ts';
 import { base64 } from './heads.ts';
-import { inTurn } from './slow-work.ts';
+import { queued } from './slow-work.ts';
 
 /** What the core calls a secret key of this type. */
 export const secretKind = (attributes: ReadonlyAttributes): 'aes' | 'generic' =>
@@ -30,7 +30,7 @@ export const openSealed = async (
   bound.writeUInt32BE(object);
   const own = application.recipient();
   if (kind !== 'private') return core.hpkeOpenKey(own, info, bound, sealed, kind);
-  return inTurn('computation', application, () => core.hpkeOpenKeyLater(own, info, bound, sealed, kind));
+  return queued('computation', application, () => core.hpkeOpenKeyLater(own, info, bound, sealed, kind));
 };
 
 /** A key of the token that its owner may read, as a local one. The receiver releases it. */

@@ -104,7 +104,7 @@ export class ServiceAead implements CipherOperation {
     this.started = true;
     this.#total += input.length;
     if (isHeld) return andThen(this.#held.add(this.#beforeTail(input)), () => noBytes);
-    return this.#begun('encrypt').update(input);
+    return this.#openStream('encrypt').update(input);
   }
 
   /** CCM says beforehand how long the message is. */
@@ -116,7 +116,7 @@ export class ServiceAead implements CipherOperation {
     }
   }
 
-  #begun(use: Direction | 'check'): MessageStream {
+  #openStream(use: Direction | 'check'): MessageStream {
     if (this.#stream === null) {
       this.#freshIv?.take();
       this.#stream = this.#key.begin(use, this.#parameters);
@@ -138,11 +138,11 @@ export class ServiceAead implements CipherOperation {
     if (this.#direction === 'encrypt') {
       if (!fits(out, input.length)) return new LengthOnly(input.length);
       message.taken += input.length;
-      return this.#begun('encrypt').update(input);
+      return this.#openStream('encrypt').update(input);
     }
     message.taken += input.length;
     const data = this.#beforeTail(input);
-    return andThen(this.#begun(message.given ? 'decrypt' : 'check').update(data), wipeAfterReply);
+    return andThen(this.#openStream(message.given ? 'decrypt' : 'check').update(data), wipeAfterReply);
   }
 
   final(out: OutBuffer): Later<BytesOutput> {
@@ -154,7 +154,7 @@ export class ServiceAead implements CipherOperation {
     const { tagLength } = this.#parameters;
     if (this.#direction === 'encrypt') {
       checkLength(this.#row, 'encrypt', this.#parameters, this.#announced?.length ?? this.#total);
-      return fits(out, tagLength) ? this.#begun('encrypt').seal() : new LengthOnly(tagLength);
+      return fits(out, tagLength) ? this.#openStream('encrypt').seal() : new LengthOnly(tagLength);
     }
     if (this.#held.isChecked) return this.#rest(out);
     checkLength(this.#row, 'decrypt', this.#parameters, this.#total);
@@ -165,7 +165,7 @@ export class ServiceAead implements CipherOperation {
 
   #openAnnounced(length: number, given: boolean): Later<BytesOutput> {
     // Throws when the tag is wrong.
-    return andThen(this.#begun(given ? 'decrypt' : 'check').open(this.#tail), (rest) => {
+    return andThen(this.#openStream(given ? 'decrypt' : 'check').open(this.#tail), (rest) => {
       if (given) return wipeAfterReply(rest);
       this.#restart({ length, taken: 0, given: true });
       return new LengthOnly(length - this.#parameters.tagLength);

@@ -21,7 +21,7 @@ import { signatureHead } from './heads.ts';
 import { noParameter } from './mechanism-parameters.ts';
 import type { SignatureRow } from './mechanism-row.ts';
 import { accept, checkCarried, ownCopy, Parts } from './parts.ts';
-import { inTurn, isSlowPrivateKey } from './slow-work.ts';
+import { isSlowPrivateKey, queued } from './slow-work.ts';
 
 const longestInput = 128;
 /** RFC 8017, section 9.2: the padding of PKCS#1 takes this much of the modulus at least. */
@@ -172,7 +172,7 @@ export class LocalSignature extends Message implements SummaryOperation {
     const { ref } = this.key;
     if (!this.isSlow) return core.sign(ref, this.parameters, message);
     const own = ownCopy(message);
-    return inTurn('computation', this.#application, () => core.signLater(ref, this.parameters, own));
+    return queued('computation', this.#application, () => core.signLater(ref, this.parameters, own));
   }
 }
 

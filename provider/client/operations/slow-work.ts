@@ -20,7 +20,7 @@ const turnstiles = {
 } as const;
 
 /** Runs `work` in the turn of the application's user. It does not begin when the application has ended meanwhile. */
-export const inTurn = async <T>(
+export const queued = async <T>(
   kind: keyof typeof turnstiles,
   application: Application,
   work: () => Promise<T>,

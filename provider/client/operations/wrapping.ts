@@ -29,7 +29,7 @@ import { isAsymmetric, type MechanismRow, type WrapParameters } from './mechanis
 import { mechanismFor } from './mechanisms.ts';
 import { ownCopy } from './parts.ts';
 import { bringReadable, secretKind } from './sealed-keys.ts';
-import { inTurn } from './slow-work.ts';
+import { queued } from './slow-work.ts';
 
 const notWrappable = (why: string): CryptokiError => new CryptokiError(CKR.KEY_NOT_WRAPPABLE, why);
 
@@ -218,7 +218,7 @@ const openLater = (
 };
 
 /** A private key, whose numbers are checked, or one that a private key unwraps: in the user's turn. `wrapped` is a copy; `unwrapping` is released. */
-const openInTurn = async (
+const openQueued = async (
   application: Application,
   unwrapping: SharedKey,
   parameters: WrapParameters,
@@ -228,7 +228,7 @@ const openInTurn = async (
 ): Promise<KeyRef> => {
   const open = () => openLater(unwrapping.ref, parameters, wrapped, kind, bytes);
   try {
-    return await inTurn('computation', application, open);
+    return await queued('computation', application, open);
   } catch (error) {
     throw notUnwrapped(error);
   } finally {
@@ -270,7 +270,7 @@ export const unwrapKey = (
   };
   if (wanted !== 'private' && parameters.way !== 'oaep')
     return keep(new SharedKey(openSecret(unwrapping.key.ref, parameters, wrapped, wanted, bytes)));
-  return openInTurn(application, unwrapping.key.share(), parameters, ownCopy(wrapped), wanted, bytes)
+  return openQueued(application, unwrapping.key.share(), parameters, ownCopy(wrapped), wanted, bytes)
     .then((reference) => admitSize(application, new SharedKey(reference), wrappedInvalid))
     .then(keep);
 };

@@ -37,7 +37,7 @@ using dke::FrameHandler;
 using dke::FrameLoop;
 using dke::FrameOptions;
 using dke::FramePeer;
-using Turn = FrameLoop::Turn;
+using RunResult = FrameLoop::RunResult;
 
 constexpr uint32_t kMaxFrame = 1 << 16;
 
@@ -153,15 +153,15 @@ class Echo : public FrameHandler {
   bool gate_open_ = false;
 };
 
-// A loop in a thread of its own, which starts the next turn whatever ended the last one, until it is stopped.
+// A loop in a thread of its own, which runs it again whatever ended the last run, until it is stopped.
 class Server {
  public:
   std::string folder;
   std::string path;
   Echo handler;
   std::unique_ptr<FrameLoop> loop;
-  std::vector<Turn> turns;
-  std::function<void(FrameLoop*, Turn)> after_turn;
+  std::vector<RunResult> results;
+  std::function<void(FrameLoop*, RunResult)> after_run;
 
   explicit Server(const std::function<void(FrameOptions*)>& adjust = [](FrameOptions*) {}) {
     char name[] = "/tmp/dke-frames-XXXXXX";
@@ -178,14 +178,14 @@ class Server {
     if (loop == nullptr) fail_msg("%s", message.c_str());
     handler.loop = loop.get();
     thread_ = std::thread([this] {
-      Turn turn;
+      RunResult result;
       do {
-        turn = loop->Run(&handler);
+        result = loop->Run(&handler);
         const std::lock_guard<std::mutex> lock(handler.mutex);
-        turns.push_back(turn);
-        if (after_turn) after_turn(loop.get(), turn);
+        results.push_back(result);
+        if (after_run) after_run(loop.get(), result);
         handler.changed.notify_all();
-      } while (turn != Turn::kStopped);
+      } while (result != RunResult::kStopped);
     });
   }
 
@@ -437,17 +437,17 @@ void ABusyPeerDoesNotKeepTheOthersWaiting(void**) {
   for (uint32_t i = 2; i <= 400; ++i) ExpectReply(busy, i, Body(kEcho, "!"));
   const auto& order = server.handler.frames_of;
   const uint64_t busy_number = order.front();
-  const auto turn = std::find_if(order.begin(), order.end(), [&](uint64_t number) { return number != busy_number; });
-  assert_true(turn != order.end());
-  assert_true(turn - order.begin() <= 32);
+  const auto result = std::find_if(order.begin(), order.end(), [&](uint64_t number) { return number != busy_number; });
+  assert_true(result != order.end());
+  assert_true(result - order.begin() <= 32);
   close(busy);
   close(quiet);
 }
 
 void ALateReplyEndsTheTurnAndLeavesBySend(void**) {
   Server server;
-  server.after_turn = [&](FrameLoop* loop, Turn turn) {
-    if (turn != Turn::kPending) return;
+  server.after_run = [&](FrameLoop* loop, RunResult result) {
+    if (result != RunResult::kPending) return;
     for (const auto& [connection, code] : server.handler.later) {
       loop->Send(connection, code, reinterpret_cast<const uint8_t*>("late"), 4);
     }
@@ -463,8 +463,8 @@ void ALateReplyEndsTheTurnAndLeavesBySend(void**) {
 void AReplyToAConnectionThatHasGoneIsDropped(void**) {
   Server server;
   bool sent = false;
-  server.after_turn = [&](FrameLoop* loop, Turn turn) {
-    if (turn != Turn::kWoken || server.handler.later.empty()) return;
+  server.after_run = [&](FrameLoop* loop, RunResult result) {
+    if (result != RunResult::kWoken || server.handler.later.empty()) return;
     sent = loop->Send(server.handler.later[0].first, 1, reinterpret_cast<const uint8_t*>("late"), 4) == FrameLoop::Sent::kYes;
     assert_true(loop->Send(1, 1, nullptr, kMaxFrame + 1) == FrameLoop::Sent::kTooLong);
   };
@@ -493,7 +493,7 @@ void AHandlerMayCloseAConnectionInEveryWay(void**) {
   close(Greet(server.path));
   server.handler.Await([&] { return server.handler.closed.size() == 4; });
   const std::lock_guard<std::mutex> lock(server.handler.mutex);
-  assert_int_equal(std::count(server.turns.begin(), server.turns.end(), Turn::kFailed), 2);
+  assert_int_equal(std::count(server.results.begin(), server.results.end(), RunResult::kFailed), 2);
   assert_int_equal(server.handler.frames_of.size(), 3);
 }
 
@@ -828,18 +828,18 @@ void AGlanceServesWhatIsThereAndDoesNotSleep(void**) {
   assert_non_null(loop.get());
   Echo handler;
   handler.loop = loop.get();
-  assert_true(loop->Glance(&handler) == Turn::kWoken);
+  assert_true(loop->Glance(&handler) == RunResult::kWoken);
   const int client = Dial(options.path);
   const uint8_t version = 0xd1;
   assert_int_equal(write(client, &version, 1), 1);
   for (int round = 0; round < 4; ++round) {
     dke::FrameSignal::WakeById(loop->id());
-    assert_true(loop->Glance(&handler) == Turn::kWoken);
+    assert_true(loop->Glance(&handler) == RunResult::kWoken);
   }
   uint8_t answer = 0;
   assert_int_equal(recv(client, &answer, 1, MSG_DONTWAIT), 1);
   dke::FrameSignal::StopById(loop->id());
-  assert_true(loop->Glance(&handler) == Turn::kStopped);
+  assert_true(loop->Glance(&handler) == RunResult::kStopped);
   close(client);
   loop.reset();
   rmdir(folder.c_str());
@@ -860,21 +860,21 @@ void AWakeBeforeTheTurnEndsItAtOnce(void**) {
   for (int i = 0; i < 3; ++i) {
     dke::FrameSignal::WakeById(id);
     dke::FrameSignal::WakeById(id);
-    assert_true(loop->Run(&handler) == Turn::kWoken);
+    assert_true(loop->Run(&handler) == RunResult::kWoken);
   }
   int pipe_ends[2];
   assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
   assert_true(loop->Watch(pipe_ends[0]));
   assert_int_equal(write(pipe_ends[1], "x", 1), 1);
-  assert_true(loop->Run(&handler) == Turn::kWoken);
+  assert_true(loop->Run(&handler) == RunResult::kWoken);
   // The loop does not sleep over work that its host has left.
-  assert_true(loop->Run(&handler) == Turn::kWoken);
+  assert_true(loop->Run(&handler) == RunResult::kWoken);
   char byte;
   assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
   std::thread stopper([id] { dke::FrameSignal::StopById(id); });
-  assert_true(loop->Run(&handler) == Turn::kStopped);
+  assert_true(loop->Run(&handler) == RunResult::kStopped);
   stopper.join();
-  assert_true(loop->Run(&handler) == Turn::kStopped);
+  assert_true(loop->Run(&handler) == RunResult::kStopped);
   assert_int_not_equal(access(options.path.c_str(), F_OK), 0);
   loop.reset();
   dke::FrameSignal::WakeById(id);
@@ -903,7 +903,7 @@ void AHandlerMayStopTheLoop(void**) {
   const int fd = Greet(server.path);
   Write(fd, Frame(1, Body(kStopAll)));
   server.Join();
-  assert_true(server.turns.back() == Turn::kStopped);
+  assert_true(server.results.back() == RunResult::kStopped);
   assert_int_equal(server.handler.closed.size(), 2);
   close(fd);
   close(other);

@@ -87,7 +87,7 @@ struct Server {
     if (loop == nullptr) fail_msg("%s", message.c_str());
     handler.loop = loop.get();
     thread = std::thread([this] {
-      while (loop->Run(&handler) != dke::FrameLoop::Turn::kStopped) continue;
+      while (loop->Run(&handler) != dke::FrameLoop::RunResult::kStopped) continue;
     });
   }
   ~Server() {

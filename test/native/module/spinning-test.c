@@ -7,7 +7,7 @@
 
 #include "spinning.h"
 
-enum { TRIAL = SPINNING_TURNS * (SPINNING_FIRST + SPINNING_CALLS) };
+enum { TRIAL = SPINNING_PHASES * (SPINNING_FIRST + SPINNING_CALLS) };
 
 /** One trial, with what calls take each way. */
 static void try_both(struct spinning *spinning, int64_t spun, int64_t slept) {
@@ -71,7 +71,7 @@ static void many_long_calls_do(void **state) {
   assert_true(spinning.sleeps);
 }
 
-static void first_calls_of_a_turn_do_not_count(void **state) {
+static void first_calls_of_a_phase_do_not_count(void **state) {
   struct spinning spinning;
 
   (void)state;
@@ -105,7 +105,7 @@ int main(void) {
       cmocka_unit_test(spins_when_both_are_about_the_same),
       cmocka_unit_test(a_few_long_calls_decide_nothing),
       cmocka_unit_test(many_long_calls_do),
-      cmocka_unit_test(first_calls_of_a_turn_do_not_count),
+      cmocka_unit_test(first_calls_of_a_phase_do_not_count),
       cmocka_unit_test(equal_verdicts_last_longer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

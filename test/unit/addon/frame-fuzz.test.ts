@@ -156,7 +156,7 @@ test(`${frames} damaged frames are each answered, held or refused, exactly as th
     laneMessages: 0,
     refusedFrames: 0,
     heldBytes: 0,
-    routineFrames: 0,
+    replayedFrames: 0,
     rejected: wantedRejections,
   });
   // The seed must keep the test worth its time: most frames reach the handler, and refusals happen.

@@ -267,7 +267,7 @@ describe('createFrameServer', () => {
   test('answers stopped for ever once it was stopped', () => {
     const server = core.createFrameServer(options, silent);
     server.stop();
-    expect([server.turn(), server.turn()]).toEqual(['stopped', 'stopped']);
+    expect([server.run(), server.run()]).toEqual(['stopped', 'stopped']);
     expect(existsSync(options.path ?? '')).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-// The worker thread of routines.test.ts: the agent's real functions behind a real frame server, with or without routines in the addon. The
+// The worker thread of replays.test.ts: the agent's real functions behind a real frame server, with or without replays in the addon. The
 // service is away: a token's key is asked for and not found, after a wait.
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -8,7 +8,7 @@ import { Connection, type Surroundings } from '../../provider/client/connection.
 import { createAgentDispatcher } from '../../provider/client/dispatch.ts';
 import { ServiceCallError, type ServiceDoor } from '../../provider/client/service.ts';
 
-const { path, withRoutines } = workerData as { readonly path: string; readonly withRoutines: boolean };
+const { path, withReplays } = workerData as { readonly path: string; readonly withReplays: boolean };
 
 core.initialize({ allowUnlocked: true });
 const dispatch = createAgentDispatcher();
@@ -26,9 +26,9 @@ const surroundings: Surroundings = {
   release: () => undefined,
   log: () => undefined,
   userName: String,
-  ...(withRoutines && {
+  ...(withReplays && {
     repeater: {
-      learn: (connection, routine) => server.learn(connection, routine),
+      learn: (connection, replay) => server.learn(connection, replay),
       suspend: (connection, session, kind) => server.suspend(connection, session, kind),
       resume: (connection, session, kind) => server.resume(connection, session, kind),
       forget: (connection) => server.forget(connection),
@@ -59,5 +59,5 @@ const server: FrameServer = core.createFrameServer(
   },
 );
 parentPort?.postMessage({ listening: server.id });
-while (server.turn() !== 'stopped') await turnOfTheEventLoop();
+while (server.run() !== 'stopped') await turnOfTheEventLoop();
 parentPort?.postMessage({ statistics: server.statistics() });

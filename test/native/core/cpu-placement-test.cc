@@ -1,5 +1,5 @@
 // When the loop looks for another CPU than its caller's, and which it chooses. That it runs there is the scheduler's business.
-#include "place.h"
+#include "cpu_placement.h"
 
 #include <algorithm>
 
@@ -8,55 +8,55 @@
 namespace dke {
 namespace {
 
-using Step = Place::Step;
+using Step = CpuPlacement::Step;
 
 // Looks that find both on one CPU, the last at `now`.
-Step Together(Place& place, int looks, int64_t now) {
+Step Together(CpuPlacement& placement, int looks, int64_t now) {
   Step step = Step::kStay;
   for (int i = 0; i < looks; ++i) {
     assert_true(step == Step::kStay);
-    step = place.Look(true, now);
+    step = placement.Check(true, now);
   }
   return step;
 }
 
 void WatchesTheOthersBeforeItGoes(void**) {
-  Place place;
-  assert_true(Together(place, Place::kLooks - 1, 1) == Step::kStay);
-  assert_true(place.Look(true, 1) == Step::kBegin);
-  assert_true(Together(place, 100, Place::kWatch) == Step::kStay);
-  assert_true(place.Look(true, Place::kWatch + 1) == Step::kEnd);
+  CpuPlacement placement;
+  assert_true(Together(placement, CpuPlacement::kChecks - 1, 1) == Step::kStay);
+  assert_true(placement.Check(true, 1) == Step::kBegin);
+  assert_true(Together(placement, 100, CpuPlacement::kWatch) == Step::kStay);
+  assert_true(placement.Check(true, CpuPlacement::kWatch + 1) == Step::kEnd);
 }
 
 void StaysWhenTheCallerHasGoneElsewhere(void**) {
-  Place place;
+  CpuPlacement placement;
   for (int i = 0; i < 100; ++i) {
-    assert_true(Together(place, Place::kLooks - 1, 1) == Step::kStay);
-    assert_true(place.Look(false, 1) == Step::kStay);
+    assert_true(Together(placement, CpuPlacement::kChecks - 1, 1) == Step::kStay);
+    assert_true(placement.Check(false, 1) == Step::kStay);
   }
-  assert_true(Together(place, Place::kLooks, 1) == Step::kBegin);
-  assert_true(place.Look(false, 2) == Step::kStay);
-  assert_true(place.Look(true, Place::kWatch + 2) == Step::kStay);
+  assert_true(Together(placement, CpuPlacement::kChecks, 1) == Step::kBegin);
+  assert_true(placement.Check(false, 2) == Step::kStay);
+  assert_true(placement.Check(true, CpuPlacement::kWatch + 2) == Step::kStay);
 }
 
 void TriesLessAndLessOften(void**) {
-  Place place;
+  CpuPlacement placement;
   int64_t now = 0;
-  assert_true(Together(place, Place::kLooks, now) == Step::kBegin);
-  for (int64_t pause = Place::kFirstPause; pause < 4 * Place::kLongestPause; pause *= 2) {
-    now += Place::kWatch;
-    assert_true(place.Look(true, now) == Step::kEnd);
-    now += std::min(pause, Place::kLongestPause);
-    assert_true(Together(place, Place::kLooks, now - 1) == Step::kStay);
-    assert_true(place.Look(true, now) == Step::kBegin);
+  assert_true(Together(placement, CpuPlacement::kChecks, now) == Step::kBegin);
+  for (int64_t pause = CpuPlacement::kFirstPause; pause < 4 * CpuPlacement::kLongestPause; pause *= 2) {
+    now += CpuPlacement::kWatch;
+    assert_true(placement.Check(true, now) == Step::kEnd);
+    now += std::min(pause, CpuPlacement::kLongestPause);
+    assert_true(Together(placement, CpuPlacement::kChecks, now - 1) == Step::kStay);
+    assert_true(placement.Check(true, now) == Step::kBegin);
   }
   // They have been apart for some time: from the beginning.
-  for (int i = 0; i < Place::kLooks; ++i) place.Look(false, now);
-  now += Place::kLongestPause;
-  assert_true(Together(place, Place::kLooks, now) == Step::kBegin);
-  now += Place::kWatch;
-  assert_true(place.Look(true, now) == Step::kEnd);
-  assert_true(Together(place, Place::kLooks, now + Place::kFirstPause) == Step::kBegin);
+  for (int i = 0; i < CpuPlacement::kChecks; ++i) placement.Check(false, now);
+  now += CpuPlacement::kLongestPause;
+  assert_true(Together(placement, CpuPlacement::kChecks, now) == Step::kBegin);
+  now += CpuPlacement::kWatch;
+  assert_true(placement.Check(true, now) == Step::kEnd);
+  assert_true(Together(placement, CpuPlacement::kChecks, now + CpuPlacement::kFirstPause) == Step::kBegin);
 }
 
 void ReadsWhatTheKernelTells(void**) {
@@ -100,7 +100,7 @@ void MayRunWhereItMightBefore(void**) {
   cpu_set_t after;
   assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    assert_int_equal(GoTo(cpu), CPU_ISSET(cpu, &before) != 0);
+    assert_int_equal(MoveTo(cpu), CPU_ISSET(cpu, &before) != 0);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
   }

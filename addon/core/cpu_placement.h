@@ -17,19 +17,19 @@
 namespace dke {
 
 // When to look at the other CPUs, and when to go: by looks at where the caller is. Nanoseconds.
-class Place {
+class CpuPlacement {
  public:
   enum class Step { kStay, kBegin, kEnd };
   // Looks in a row that find both on one CPU before the others are looked at, and looks that find them apart after which all is forgotten.
-  static constexpr int kLooks = 8;
+  static constexpr int kChecks = 8;
   // How long the others are watched.
   static constexpr int64_t kWatch = 100'000'000;
   // Between two attempts, when the scheduler has brought both together again: twice as long each time.
   static constexpr int64_t kFirstPause = 200'000'000;
   static constexpr int64_t kLongestPause = 30'000'000'000;
 
-  // kBegin: remember how idle the CPUs have been so far. kEnd: whichever was idle since then is the place to go to.
-  Step Look(bool together, int64_t now);
+  // kBegin: remember how idle the CPUs have been so far. kEnd: whichever was idle since then is the placement to go to.
+  Step Check(bool together, int64_t now);
 
  private:
   int together_ = 0;
@@ -53,6 +53,6 @@ std::vector<CpuTime> ReadCpuTimes();
 // One that has been idle for at least nine tenths of the time between, the most idle; -1 for none.
 int IdleCpu(const std::vector<CpuTime>& before, const std::vector<CpuTime>& after, const cpu_set_t& allowed, int own);
 // Goes to a CPU where this thread may run. Where it may run stays as it was.
-bool GoTo(int cpu);
+bool MoveTo(int cpu);
 
 }  // namespace dke

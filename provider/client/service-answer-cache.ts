@@ -32,7 +32,7 @@ const objectsIn = (route: RouteName, answer: unknown): readonly TokenObject[] =>
   return route === 'findObjects' ? (answer as Answer<'findObjects'>).objects : [];
 };
 
-export class LastWords {
+export class ServiceAnswerCache {
   readonly #lastMs: number;
   readonly #now: () => number;
   /** Until when; by handle and usage. */

@@ -1,4 +1,4 @@
-// Messages that the addon repeats by itself (routines.ts): nobody can tell them from those that come the whole way.
+// Messages that the addon repeats by itself (replays.ts): nobody can tell them from those that come the whole way.
 import { createCipheriv } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { core, type FrameServer, type Routine } from '../../../addon/core.ts';
+import { core, type FrameServer, type Replay } from '../../../addon/core.ts';
 import { signatures } from '../../../provider/client/codec/plan.ts';
 import { ownVersion } from '../../../provider/client/codec/wire.ts';
-import { Routines } from '../../../provider/client/routines.ts';
+import { ReplayCache } from '../../../provider/client/replays.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { type CallName, calls } from '../../../provider/schema/calls.ts';
 import { CKF, CKK, CKO } from '../../../provider/schema/constants.ts';
@@ -118,7 +118,7 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
       fc.constantFrom(...mechanisms.slice(0, 5)).map(always),
       cipherKey,
     ),
-    // Few IVs, so that some come again; and some with additional data, which never are routines.
+    // Few IVs, so that some come again; and some with additional data, which never are replays.
     fc.tuple(
       fc.constant('Encrypt' as const),
       fc.tuple(fc.nat({ max: 60 }), fc.constantFrom(0, 0, 0, 2)).map(
@@ -242,7 +242,7 @@ const sequence = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> =>
 
 interface Statistics {
   readonly frames: number;
-  readonly routineFrames: number;
+  readonly replayedFrames: number;
 }
 
 class Agent {
@@ -250,10 +250,10 @@ class Agent {
   readonly #worker: Worker;
   #id = 0;
 
-  constructor(folder: string, withRoutines: boolean) {
-    this.path = join(folder, withRoutines ? 'with' : 'without');
-    const url = new URL('../../support/routine-worker.ts', import.meta.url);
-    this.#worker = new Worker(url, { workerData: { path: this.path, withRoutines } });
+  constructor(folder: string, withReplays: boolean) {
+    this.path = join(folder, withReplays ? 'with' : 'without');
+    const url = new URL('../../support/replay-worker.ts', import.meta.url);
+    this.#worker = new Worker(url, { workerData: { path: this.path, withReplays } });
   }
 
   async start(): Promise<void> {
@@ -289,21 +289,21 @@ class Agent {
   }
 }
 
-describe('an agent with routines and one without', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'dke-routines-'));
+describe('an agent with replays and one without', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-replays-'));
   const plain = new Agent(folder, false);
-  const routine = new Agent(folder, true);
+  const replay = new Agent(folder, true);
   let sent = 0;
 
   beforeAll(async () => {
-    await Promise.all([plain.start(), routine.start()]);
+    await Promise.all([plain.start(), replay.start()]);
   });
   afterAll(async () => {
-    const [without, with_] = await Promise.all([plain.stop(), routine.stop()]);
+    const [without, with_] = await Promise.all([plain.stop(), replay.stop()]);
     rmSync(folder, { recursive: true });
     // Else nothing was compared.
-    expect(without.routineFrames).toBe(0);
-    expect(with_.routineFrames).toBeGreaterThan(sent / 10);
+    expect(without.replayedFrames).toBe(0);
+    expect(with_.replayedFrames).toBeGreaterThan(sent / 10);
     expect(with_.frames).toBe(without.frames);
   });
 
@@ -311,7 +311,7 @@ describe('an agent with routines and one without', () => {
     fc.assert(
       fc.asyncProperty(sequence(key), async (steps) => {
         sent += steps.length;
-        const [expected, given] = await Promise.all([plain.answers(steps, atOnce), routine.answers(steps, atOnce)]);
+        const [expected, given] = await Promise.all([plain.answers(steps, atOnce), replay.answers(steps, atOnce)]);
         expect(given).toEqual(expected);
       }),
       { numRuns },
@@ -335,12 +335,12 @@ describe('an agent with routines and one without', () => {
     patience,
   );
 
-  test('a pair of calls is a routine from its second time on, whatever its IV, and under several keys in turn', async () => {
+  test('a pair of calls is a replay from its second time on, whatever its IV, and under several keys in turn', async () => {
     const rounds = Array.from({ length: 20 }, (_, i) => [
       message('C_EncryptInit', u64(1), mechanism(CKM.AES_CBC, flat(Buffer.alloc(16, i))), u64(firstKey + (i % 2))),
       message('C_Encrypt', u64(1), present(Buffer.alloc(48, i)), u32(64)),
     ]).flat();
-    expect(await routine.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
+    expect(await replay.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
   });
 
   test('and so are an Init, an Update and a Final', async () => {
@@ -349,7 +349,7 @@ describe('an agent with routines and one without', () => {
       message('C_EncryptUpdate', u64(1), present(Buffer.alloc(48, i)), u32(48)),
       message('C_EncryptFinal', u64(1), u32(0)),
     ]).flat();
-    expect(await routine.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
+    expect(await replay.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
   });
 
   test('what GCM has sealed is opened, and what was changed is not', async () => {
@@ -362,7 +362,7 @@ describe('an agent with routines and one without', () => {
       message('C_DecryptInit', u64(1), gcm(4), u64(firstKey)),
       message('C_Decrypt', u64(1), present(given), u32(64)),
     ]);
-    const answers = await routine.answers(rounds, false);
+    const answers = await replay.answers(rounds, false);
     expect(answers).toEqual(await plain.answers(rounds, false));
     const opened = answers.filter((answer) => answer.endsWith(plaintext.toString('hex')));
     expect(opened).toHaveLength(5);
@@ -388,23 +388,23 @@ describe('an agent with routines and one without', () => {
       ...crossed,
       ...seal(1, 51, again),
     ];
-    expect(await routine.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
+    expect(await replay.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
   });
 });
 
 // --- when anything is learned --------------------------------------------------------------------------------------------
 
-describe('routines', () => {
+describe('replays', () => {
   const envelope = (name: CallName) => ({ name, request: message(name), reply: Buffer.from('answer') });
   const init = message('C_EncryptInit', u64(1), mechanism(CKM.AES_ECB, form.none), u64(firstKey));
   const repeatable = { key: 1 as never, unit: 16, direction: 'encrypt', cipher: { algorithm: 'aes-ecb' } } as const;
 
   const record = (uses = -1) => {
     const told: string[] = [];
-    const learned: Routine[] = [];
+    const learned: Replay[] = [];
     const repeater: Pick<FrameServer, 'learn' | 'suspend' | 'resume' | 'forget'> = {
-      learn: (_connection, routine) => {
-        learned.push(routine);
+      learn: (_connection, replay) => {
+        learned.push(replay);
         told.push('learn');
         return uses;
       },
@@ -412,103 +412,103 @@ describe('routines', () => {
       resume: (_connection, of, which) => told.push(`resume ${of} ${which}`),
       forget: () => told.push('forget'),
     };
-    return { told, learned, routines: new Routines(1, repeater) };
+    return { told, learned, replays: new ReplayCache(1, repeater) };
   };
-  const carryOut = (routines: Routines): void => {
-    routines.suspend(1, 'encrypt');
-    routines.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
-    routines.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
+  const carryOut = (replays: ReplayCache): void => {
+    replays.suspend(1, 'encrypt');
+    replays.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
+    replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
   };
 
   test('are learned when an operation has ended well, and hold nothing of its data', () => {
-    const { learned, routines } = record();
-    carryOut(routines);
+    const { learned, replays } = record();
+    carryOut(replays);
     expect(learned).toHaveLength(1);
     expect(learned[0]).toMatchObject({ session: 1, kind: 0, unit: 16, ivLength: 0 });
     expect(Buffer.from(learned[0]?.init ?? [])).toEqual(init);
     expect(learned[0]).toMatchObject({ operation: message('C_Encrypt', u64(1)) });
   });
 
-  const carryOutInParts = (routines: Routines, parts: number): void => {
-    routines.suspend(1, 'encrypt');
-    routines.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
-    for (let i = 0; i < parts; i++) routines.continued(1, 'encrypt', envelope('C_EncryptUpdate'));
-    routines.ended(1, 'encrypt', envelope('C_EncryptFinal'), 'last');
+  const carryOutInParts = (replays: ReplayCache, parts: number): void => {
+    replays.suspend(1, 'encrypt');
+    replays.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
+    for (let i = 0; i < parts; i++) replays.continued(1, 'encrypt', envelope('C_EncryptUpdate'));
+    replays.ended(1, 'encrypt', envelope('C_EncryptFinal'), 'last');
   };
 
   test('are learned from an operation of one part, not from one of none or of several', () => {
-    const { learned, told, routines } = record();
-    for (const parts of [0, 2, 3]) carryOutInParts(routines, parts);
+    const { learned, told, replays } = record();
+    for (const parts of [0, 2, 3]) carryOutInParts(replays, parts);
     expect(told).toEqual([]);
-    carryOutInParts(routines, 1);
+    carryOutInParts(replays, 1);
     expect(learned).toMatchObject([
       { update: message('C_EncryptUpdate', u64(1)), last: message('C_EncryptFinal', u64(1)) },
     ]);
     expect(learned[0]).not.toHaveProperty('operation');
-    carryOutInParts(routines, 2);
+    carryOutInParts(replays, 2);
     expect(told).toEqual(['learn', 'suspend 1 0', 'resume 1 0']);
   });
 
   test('an operation that keeps something back for its last part is not carried out in parts', () => {
-    const { learned, routines } = record();
-    routines.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, {
+    const { learned, replays } = record();
+    replays.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, {
       ...repeatable,
       cipher: { algorithm: 'aes-cbc-pad', iv: Buffer.alloc(16) },
     });
-    routines.continued(1, 'encrypt', envelope('C_EncryptUpdate'));
-    routines.ended(1, 'encrypt', envelope('C_EncryptFinal'), 'last');
+    replays.continued(1, 'encrypt', envelope('C_EncryptUpdate'));
+    replays.ended(1, 'encrypt', envelope('C_EncryptFinal'), 'last');
     expect(learned).toEqual([]);
   });
 
   test('are suspended by an Init of their kind and forgotten by a change', () => {
-    const { told, routines } = record();
-    carryOut(routines);
-    carryOut(routines);
-    routines.forget();
-    routines.forget();
+    const { told, replays } = record();
+    carryOut(replays);
+    carryOut(replays);
+    replays.forget();
+    replays.forget();
     expect(told).toEqual(['learn', 'suspend 1 0', 'learn', 'forget']);
   });
 
   test('go on when another operation of their kind has ended well', () => {
-    const { told, routines } = record();
-    carryOut(routines);
-    routines.suspend(1, 'encrypt');
-    routines.suspend(1, 'encrypt');
-    routines.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
-    routines.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
+    const { told, replays } = record();
+    carryOut(replays);
+    replays.suspend(1, 'encrypt');
+    replays.suspend(1, 'encrypt');
+    replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
+    replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
     expect(told).toEqual(['learn', 'suspend 1 0', 'resume 1 0']);
   });
 
   test('are not learned while a call that may change something waits, nor across its end', async () => {
-    const { told, routines } = record();
+    const { told, replays } = record();
     let end: () => void = () => undefined;
-    routines.forgetUntil(
+    replays.forgetUntil(
       new Promise<void>((resolve) => {
         end = resolve;
       }),
     );
-    carryOut(routines);
+    carryOut(replays);
     end();
     await Promise.resolve();
     await Promise.resolve();
     expect(told).toEqual([]);
-    carryOut(routines);
+    carryOut(replays);
     expect(told).toEqual(['learn']);
   });
 
   test('an operation whose Init was answered before a change teaches nothing', () => {
-    const { told, routines } = record();
-    routines.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
-    routines.forget();
-    routines.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
+    const { told, replays } = record();
+    replays.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
+    replays.forget();
+    replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
     expect(told).toEqual([]);
   });
 
-  test('who uses too many keys for routines is left alone for a while', () => {
-    const { learned, routines } = record(0);
-    for (let i = 0; i < 1000; i++) carryOut(routines);
+  test('who uses too many keys for replays is left alone for a while', () => {
+    const { learned, replays } = record(0);
+    for (let i = 0; i < 1000; i++) carryOut(replays);
     expect(learned).toHaveLength(1);
-    for (let i = 0; i < 100; i++) carryOut(routines);
+    for (let i = 0; i < 100; i++) carryOut(replays);
     expect(learned).toHaveLength(2);
   });
 });

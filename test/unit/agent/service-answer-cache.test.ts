@@ -1,7 +1,7 @@
-// When the service need not be asked again: provider/client/last-words.ts.
+// When the service need not be asked again: provider/client/service-answer-cache.ts.
 import { describe, expect, test } from 'vitest';
-import { LastWords } from '../../../provider/client/last-words.ts';
 import type { ServiceRequest } from '../../../provider/client/service.ts';
+import { ServiceAnswerCache } from '../../../provider/client/service-answer-cache.ts';
 import type { KeyUsage } from '../../../server/fronts/contract/tde.ts';
 
 const check = (handle: number, usage: KeyUsage): ServiceRequest => ({
@@ -14,7 +14,7 @@ const encrypt = (handle: number): ServiceRequest => ({ route: 'encrypt', handle,
 
 const start = (lastMs = 500) => {
   let time = 1000;
-  const checks = new LastWords(lastMs, () => time);
+  const checks = new ServiceAnswerCache(lastMs, () => time);
   return {
     checks,
     pass(ms: number) {

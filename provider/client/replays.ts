@@ -1,22 +1,22 @@
-// What the addon may do by itself (addon/core/routines.h): an Init and its operation, both answered before, under a session key. This file
+// What the addon may do by itself (addon/core/replay_cache.h): an Init and its operation, both answered before, under a session key. This file
 // decides when, from the table of calls; how a message looks and what comes of it was decided where it was first answered.
 //
-// A routine is bound to be right because nothing that an Init looks at has changed since: every call that could change a key, a session
+// A replay is bound to be right because nothing that an Init looks at has changed since: every call that could change a key, a session
 // or the login makes the addon forget (nobody else can change them: session objects belong to the connection), while such a call waits for
-// the service nothing is learned, and an Init that comes here suspends the routines of its kind in its session until an operation
+// the service nothing is learned, and an Init that comes here suspends the replays of its kind in its session until an operation
 // of the kind has ended well here. What the addon cannot do comes here, behind each Init that it has answered and whose operation is
 // still to come, so that operations are always where they would be without it.
-import type { FrameServer, Routine, RoutineInOnePiece, RoutineInParts } from '../../addon/core.ts';
+import type { FrameServer, Replay, ReplayInOnePiece, ReplayInParts } from '../../addon/core.ts';
 import { type CallName, calls } from '../schema/calls.ts';
 import type { Call } from '../schema/types.ts';
 import { type Envelope, initialValue, type Witness } from './codec/dispatcher.ts';
 import type { Connection } from './connection.ts';
 import type { Repeatable } from './session.ts';
 
-/** The part of the frame server that keeps routines. */
+/** The part of the frame server that keeps replays. */
 export type Repeater = Pick<FrameServer, 'learn' | 'suspend' | 'resume' | 'forget'>;
 
-/** The kinds of operation that have routines, by their number for the addon. */
+/** The kinds of operation that have replays, by their number for the addon. */
 const kinds = ['encrypt', 'decrypt', 'sign'] as const;
 type Kind = (typeof kinds)[number];
 
@@ -51,7 +51,7 @@ const roles = Object.fromEntries((Object.keys(calls) as CallName[]).map((name) =
 >;
 
 /** An Init that was answered here and whose operation is to come. */
-interface Begun {
+interface RunningOperation {
   readonly init: Buffer;
   readonly initAnswer: Buffer;
   readonly repeatable: Repeatable;
@@ -65,20 +65,20 @@ interface Begun {
 const givesAllBack = (repeatable: Repeatable): boolean =>
   'cipher' in repeatable && ['aes-ecb', 'aes-cbc'].includes(repeatable.cipher.algorithm);
 
-/** More than any Init of a routine: a longer IV than GCM's longest, and what is around it. */
+/** More than any Init of a replay: a longer IV than GCM's longest, and what is around it. */
 const longestInit = 256;
-/** A routine that makes room for another after fewer uses than this was not worth learning. */
+/** A replay that makes room for another after fewer uses than this was not worth learning. */
 const fewUses = 4;
 /** Then so many messages are not learned. */
 const rest = 1024;
 
-/** The routines of one connection. */
-export class Routines {
+/** The replays of one connection. */
+export class ReplayCache {
   readonly #connection: number;
   readonly #repeater: Repeater | null;
   /** By session and kind. */
-  readonly #begun = new Map<number, Begun>();
-  /** Places whose routines wait. */
+  readonly #running = new Map<number, RunningOperation>();
+  /** Slots whose replays wait. */
   readonly #suspended = new Set<number>();
   /** Whether the addon knows any. */
   #taught = false;
@@ -93,7 +93,7 @@ export class Routines {
 
   /** Something that an Init looks at may change. */
   forget(): void {
-    this.#begun.clear();
+    this.#running.clear();
     this.#suspended.clear();
     if (this.#taught) this.#repeater?.forget(this.#connection);
     this.#taught = false;
@@ -111,10 +111,10 @@ export class Routines {
 
   /** An Init of a kind comes here. */
   suspend(session: number, kind: Kind): void {
-    const place = placeOf(session, kind);
-    this.#begun.delete(place);
-    if (!this.#taught || this.#suspended.has(place)) return;
-    this.#suspended.add(place);
+    const slot = slotOf(session, kind);
+    this.#running.delete(slot);
+    if (!this.#taught || this.#suspended.has(slot)) return;
+    this.#suspended.add(slot);
     this.#repeater?.suspend(this.#connection, session, kinds.indexOf(kind));
   }
 
@@ -129,30 +129,30 @@ export class Routines {
     const hasIv = 'cipher' in repeatable && 'iv' in repeatable.cipher;
     const iv = hasIv ? initialValue(call, init) : null;
     if (hasIv && iv === null) return;
-    this.#begun.set(placeOf(session, kind), { init, initAnswer: call.reply, repeatable, iv, part: null, parts: 0 });
+    this.#running.set(slotOf(session, kind), { init, initAnswer: call.reply, repeatable, iv, part: null, parts: 0 });
   }
 
   /** A part of its data was taken. */
   continued(session: number, kind: Kind, call: Envelope): void {
-    const begun = this.#begun.get(placeOf(session, kind));
-    if (begun === undefined) return;
-    begun.part ??= call;
-    begun.parts++;
+    const running = this.#running.get(slotOf(session, kind));
+    if (running === undefined) return;
+    running.part ??= call;
+    running.parts++;
   }
 
-  /** An operation has ended well, in one piece or with its last part, and its place is free. */
+  /** An operation has ended well, in one piece or with its last part, and its slot is free. */
   ended(session: number, kind: Kind, call: Envelope, is: 'operation' | 'last'): void {
-    const place = placeOf(session, kind);
-    const begun = this.#begun.get(place);
-    const waited = this.#suspended.delete(place);
-    this.#begun.delete(place);
-    const steps = begun === undefined ? null : stepsOf(begun, session, call, is);
-    if (begun === undefined || steps === null) {
+    const slot = slotOf(session, kind);
+    const running = this.#running.get(slot);
+    const waited = this.#suspended.delete(slot);
+    this.#running.delete(slot);
+    const steps = running === undefined ? null : stepsOf(running, session, call, is);
+    if (running === undefined || steps === null) {
       if (waited) this.#repeater?.resume(this.#connection, session, kinds.indexOf(kind));
       return;
     }
-    const { init, initAnswer, repeatable, iv } = begun;
-    const routine: Routine = {
+    const { init, initAnswer, repeatable, iv } = running;
+    const replay: Replay = {
       session,
       kind: kinds.indexOf(kind),
       init,
@@ -162,7 +162,7 @@ export class Routines {
       ...repeatable,
       ...steps,
     };
-    const uses = this.#repeater?.learn(this.#connection, routine) ?? -1;
+    const uses = this.#repeater?.learn(this.#connection, replay) ?? -1;
     this.#taught = true;
     if (uses >= 0 && uses < fewUses) this.#resting = rest;
   }
@@ -170,11 +170,11 @@ export class Routines {
 
 /** How messages of the calls that follow the Init begin, and their answers. Null when the addon does not carry them out. */
 const stepsOf = (
-  { repeatable, part, parts }: Begun,
+  { repeatable, part, parts }: RunningOperation,
   session: number,
   call: Envelope,
   is: 'operation' | 'last',
-): RoutineInOnePiece | RoutineInParts | null => {
+): ReplayInOnePiece | ReplayInParts | null => {
   if (is === 'operation') return { operation: startOf(call, session), operationAnswer: call.reply };
   if (part === null || parts !== 1 || !givesAllBack(repeatable)) return null;
   return {
@@ -193,33 +193,33 @@ const startOf = ({ request }: Envelope, session: number): Buffer => {
   return start;
 };
 
-const placeOf = (session: number, kind: Kind): number => session * kinds.length + kinds.indexOf(kind);
+const slotOf = (session: number, kind: Kind): number => session * kinds.length + kinds.indexOf(kind);
 
 /** Follows the calls of all connections. */
-export const routineWitness: Witness<Connection> = {
-  before({ routines }, { name }, input) {
+export const replayWitness: Witness<Connection> = {
+  before({ replays }, { name }, input) {
     const role = roles[name];
     if (role === null) return;
-    if (role.is === 'change') routines.forget();
-    else if (role.is === 'init') routines.suspend(input.session as number, role.kind);
+    if (role.is === 'change') replays.forget();
+    else if (role.is === 'init') replays.suspend(input.session as number, role.kind);
   },
 
-  after({ routines, application }, call, input, message, length) {
+  after({ replays, application }, call, input, message, length) {
     const role = roles[call.name];
     if (role === null || role.is === 'change') return;
     const handle = input.session as number;
     const running = application?.session(handle)[role.kind] ?? null;
     if (role.is === 'init') {
       const repeatable = running?.repeatable ?? null;
-      if (repeatable !== null) routines.began(handle, role.kind, call, message, length, repeatable);
+      if (repeatable !== null) replays.began(handle, role.kind, call, message, length, repeatable);
     } else if (role.is === 'part') {
-      routines.continued(handle, role.kind, call);
+      replays.continued(handle, role.kind, call);
     } else if (running === null) {
-      routines.ended(handle, role.kind, call, role.is);
+      replays.ended(handle, role.kind, call, role.is);
     }
   },
 
-  waits({ routines }, { name }, over) {
-    if (roles[name]?.is === 'change') routines.forgetUntil(over);
+  waits({ replays }, { name }, over) {
+    if (roles[name]?.is === 'change') replays.forgetUntil(over);
   },
 };

@@ -1,4 +1,4 @@
-#include "place.h"
+#include "cpu_placement.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,12 +9,12 @@
 
 namespace dke {
 
-Place::Step Place::Look(bool together, int64_t now) {
+CpuPlacement::Step CpuPlacement::Check(bool together, int64_t now) {
   if (!together) {
     together_ = 0;
     watching_ = false;
-    apart_ = std::min(apart_ + 1, kLooks);
-    if (apart_ == kLooks) pause_ = 0;
+    apart_ = std::min(apart_ + 1, kChecks);
+    if (apart_ == kChecks) pause_ = 0;
     return Step::kStay;
   }
   apart_ = 0;
@@ -26,7 +26,7 @@ Place::Step Place::Look(bool together, int64_t now) {
     next_ = now + pause_;
     return Step::kEnd;
   }
-  if (++together_ < kLooks || now < next_) return Step::kStay;
+  if (++together_ < kChecks || now < next_) return Step::kStay;
   watching_ = true;
   since_ = now;
   return Step::kBegin;
@@ -101,7 +101,7 @@ int IdleCpu(const std::vector<CpuTime>& before, const std::vector<CpuTime>& afte
   return best;
 }
 
-bool GoTo(int cpu) {
+bool MoveTo(int cpu) {
   cpu_set_t allowed;
   cpu_set_t there;
   CPU_ZERO(&there);

@@ -1,0 +1,72 @@
+// How long the loop looks for calls: by what the pauses between them were.
+#include "spin_policy.h"
+
+#include "support.h"
+
+namespace dke {
+namespace {
+
+constexpr int64_t kWindow = 20'000;
+
+void Pauses(SpinPolicy& policy, int64_t pause, int count) {
+  for (int i = 0; i < count; ++i) policy.Note(pause, kWindow);
+}
+
+void LooksAsLongAsUsualAtFirst(void**) {
+  const SpinPolicy policy;
+  assert_int_equal(policy.Window(kWindow), kWindow);
+}
+
+void LooksLongerForPausesThatThisMeets(void**) {
+  SpinPolicy policy;
+  Pauses(policy, 3 * kWindow, SpinPolicy::kExtendAt - 1);
+  assert_int_equal(policy.Window(kWindow), kWindow);
+  Pauses(policy, 3 * kWindow, 1);
+  assert_int_equal(policy.Window(kWindow), SpinPolicy::kExtended * kWindow);
+  // Short ones in between change nothing.
+  Pauses(policy, kWindow, 1'000);
+  assert_int_equal(policy.Window(kWindow), SpinPolicy::kExtended * kWindow);
+}
+
+void DoesNotForPausesThatAreLongerStill(void**) {
+  SpinPolicy policy;
+  for (int i = 0; i < 1'000; ++i) {
+    Pauses(policy, 3 * kWindow, 1);
+    Pauses(policy, (SpinPolicy::kExtended + 1) * kWindow, 1);
+    assert_int_equal(policy.Window(kWindow), kWindow);
+  }
+}
+
+void LosesPatienceWithinSomeCalls(void**) {
+  SpinPolicy policy;
+  Pauses(policy, 3 * kWindow, 1'000);
+  Pauses(policy, 1'000 * kWindow, SpinPolicy::kMost / SpinPolicy::kLoss - 1);
+  assert_int_equal(policy.Window(kWindow), SpinPolicy::kExtended * kWindow);
+  Pauses(policy, 1'000 * kWindow, 1);
+  assert_int_equal(policy.Window(kWindow), kWindow);
+}
+
+void GivesWayToOthers(void**) {
+  SpinPolicy policy;
+  Pauses(policy, 3 * kWindow, 1'000);
+  for (int i = 0; i < SpinPolicy::kMost / SpinPolicy::kLoss; ++i) policy.Disturb();
+  assert_int_equal(policy.Window(kWindow), kWindow);
+  for (int i = 0; i < 100; ++i) {
+    Pauses(policy, 3 * kWindow, 2);
+    policy.Disturb();
+  }
+  assert_int_equal(policy.Window(kWindow), kWindow);
+}
+
+}  // namespace
+}  // namespace dke
+
+int main() {
+  using namespace dke;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(LooksAsLongAsUsualAtFirst),          cmocka_unit_test(LooksLongerForPausesThatThisMeets),
+      cmocka_unit_test(DoesNotForPausesThatAreLongerStill), cmocka_unit_test(LosesPatienceWithinSomeCalls),
+      cmocka_unit_test(GivesWayToOthers),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
