@@ -8,12 +8,10 @@
 
 #include "buffer.h"
 #include "cryptoki.h"
+#include "gen/forms.h"
 
 /** How the peer writes mechanisms and asks for attributes. */
 enum dialect { DIALECT_OWN, DIALECT_P11KIT_24, DIALECT_P11KIT_26 };
-
-/** The forms of a mechanism's parameter, by number on the wire. */
-enum parameter_form { FORM_NONE, FORM_BYTES, FORM_ULONG, FORM_CTR, FORM_GCM, FORM_PSS, FORM_OAEP, FORM_ECDH1, FORM_HKDF, FORM_CCM, FORM_EDDSA, FORM_DATA, FORM_IVDATA, FORM_SP800 };
 
 /** Of a message's tag: what a call does with it. */
 enum tag_use { TAG_UNUSED, TAG_WRITTEN, TAG_READ };

@@ -7,7 +7,7 @@ import { causesHeader, causesTable } from './generate/causes.ts';
 import { entries } from './generate/entries.ts';
 import { interfaceHeader } from './generate/interface.ts';
 import { wired } from './generate/rows.ts';
-import { numbers, tables } from './generate/tables.ts';
+import { formsHeader, numbers, tables } from './generate/tables.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const marks = { begin: '<!-- generated: calls -->', end: '<!-- end of generated -->' };
@@ -40,6 +40,7 @@ export const generate = (): ReadonlyMap<string, string> =>
     ['provider/module/gen/entries.c', entries()],
     ['provider/module/gen/tables.c', tables()],
     ['provider/module/gen/numbers.h', numbers()],
+    ['provider/module/gen/forms.h', formsHeader()],
     ['provider/module/gen/interface.h', interfaceHeader()],
     ['provider/module/gen/causes.h', causesHeader()],
     ['provider/module/gen/causes.c', causesTable()],

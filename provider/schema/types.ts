@@ -120,6 +120,28 @@ export interface PrfData {
 
 export type MechanismParameterKind = MechanismParameter['kind'];
 
+/**
+ * The forms of a mechanism's parameter, by number on the wire in our own dialect; a new one goes to the end. The enumeration of the C
+ * library is generated from it, so that the C compiler names each switch that lacks a form. p11-kit has forms up to `ecdh1`.
+ */
+export const parameterForms = [
+  'none',
+  'bytes',
+  'ulong',
+  'ctr',
+  'gcm',
+  'pss',
+  'oaep',
+  'ecdh1',
+  'hkdf',
+  'ccm',
+  'eddsa',
+  'data',
+  'ivdata',
+  'sp800',
+] as const satisfies readonly (MechanismParameterKind | 'none')[];
+export type MechanismParameterForm = (typeof parameterForms)[number];
+
 /** What a message-based function is given beside the data (3.0): CK_GCM_MESSAGE_PARAMS. Bytes are copies. */
 export interface MessageParameter {
   readonly kind: 'gcm';

@@ -3,10 +3,10 @@
 // never reaches a handler.
 import { type CallName, calls, type Handlers } from '../../schema/calls.ts';
 import { CKR } from '../../schema/return-values.ts';
-import { type Call, CryptokiError } from '../../schema/types.ts';
+import { type Call, CryptokiError, parameterForms } from '../../schema/types.ts';
 import { type Asked, makePlan, type Plan, prefix, readInput, writeOutput } from './plan.ts';
 import { Reader } from './reader.ts';
-import { type Dialect, parameterForms } from './wire.ts';
+import type { Dialect } from './wire.ts';
 import { Writer } from './writer.ts';
 
 const errorPrefix = prefix(0, 'u');

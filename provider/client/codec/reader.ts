@@ -10,11 +10,12 @@ import {
   CryptokiError,
   type Mechanism,
   type MechanismParameter,
-  type MechanismParameterKind,
+  type MechanismParameterForm,
   type MessageParameter,
   type OutBuffer,
+  parameterForms,
 } from '../../schema/types.ts';
-import { allOnes, type Dialect, malformed, noBytes, parameterForms, twoTo32 } from './wire.ts';
+import { allOnes, type Dialect, malformed, noBytes, twoTo32 } from './wire.ts';
 
 /** Templates nest at most this deep, as in p11-kit. */
 const maxDepth = 8;
@@ -202,7 +203,7 @@ export const readQueries = (reader: Reader, depth: number): readonly AttributeQu
   return queries;
 };
 
-const readParameter = (reader: Reader, kind: MechanismParameterKind | 'none'): MechanismParameter | null => {
+const readParameter = (reader: Reader, kind: MechanismParameterForm): MechanismParameter | null => {
   switch (kind) {
     case 'none':
       return null;

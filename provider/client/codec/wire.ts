@@ -16,23 +16,6 @@ export const negotiate = (version: number): { readonly answer: number; readonly 
   return { answer: foreignVersion, dialect: version >= 2 ? 'p11-kit-0.26' : 'p11-kit-0.24' };
 };
 
-/** The forms of parameters in our own dialect, by number on the wire. */
-export const parameterForms = [
-  'none',
-  'bytes',
-  'ulong',
-  'ctr',
-  'gcm',
-  'pss',
-  'oaep',
-  'ecdh1',
-  'hkdf',
-  'ccm',
-  'eddsa',
-  'data',
-  'ivdata',
-  'sp800',
-] as const;
 export const noBytes = Buffer.alloc(0);
 export const twoTo32 = 0x1_0000_0000;
 export const allOnes = 0xffff_ffff;

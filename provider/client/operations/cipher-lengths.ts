@@ -9,8 +9,8 @@ import type { CipherRow } from './mechanism-row.ts';
 
 export const wrongLength = (direction: Direction): CryptokiError =>
   direction === 'encrypt'
-    ? new CryptokiError(CKR.DATA_LEN_RANGE, 'the data is not as long as the mechanism wants it')
-    : new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'the encrypted data is not as long as the mechanism makes it');
+    ? new CryptokiError(CKR.DATA_LEN_RANGE, 'the mechanism does not take data of this length')
+    : new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'the mechanism does not produce encrypted data of this length');
 
 /** Length of a whole result: exact but for CBC_PAD decryption, where it is the most that can come. */
 export const resultLength = (direction: Direction, parameters: CipherParameters, length: number): number => {
@@ -20,7 +20,9 @@ export const resultLength = (direction: Direction, parameters: CipherParameters,
     case 'aes-gcm':
     case 'aes-ccm':
       return direction === 'encrypt' ? length + parameters.tagLength : length - parameters.tagLength;
-    default:
+    case 'aes-ecb':
+    case 'aes-cbc':
+    case 'aes-ctr':
       return length;
   }
 };

@@ -19,7 +19,7 @@ const checkSignature = (computed: Uint8Array, signature: Uint8Array): void => {
 };
 const checkSignatureLength = (signature: Uint8Array, length: number): void => {
   if (signature.length !== length) {
-    throw new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the signature is not as long as the mechanism makes it');
+    throw new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the mechanism does not produce signatures of this length');
   }
 };
 

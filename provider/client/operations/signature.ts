@@ -147,7 +147,7 @@ const checkData = (parameters: SignatureParameters, keyBytes: number, length: nu
       : parameters.algorithm === 'rsa-pss'
         ? length === digestLengths[parameters.digest]
         : parameters.algorithm === 'ed25519' || parameters.algorithm === 'ed448' || length > 0;
-  if (!fits) throw new CryptokiError(CKR.DATA_LEN_RANGE, 'the data is not as long as the mechanism wants it');
+  if (!fits) throw new CryptokiError(CKR.DATA_LEN_RANGE, 'the mechanism does not take data of this length');
 };
 
 export class LocalSignature extends Message implements SummaryOperation {

@@ -2,7 +2,7 @@
 import { signatures } from '../../client/codec/plan.ts';
 import { attributes } from '../attributes.ts';
 import { mechanisms } from '../mechanisms.ts';
-import type { Call, OperationKind } from '../types.ts';
+import { type Call, type OperationKind, parameterForms } from '../types.ts';
 import { hex, isSession, opening, wired } from './rows.ts';
 
 const operations: readonly OperationKind[] = [
@@ -128,5 +128,18 @@ export const tables = (): string =>
     '      return FORM_BYTES;',
     '  }',
     '}',
+    '',
+  ].join('\n');
+
+/** The forms of a mechanism's parameter. */
+export const formsHeader = (): string =>
+  [
+    opening('The forms of a mechanism’s parameter, by number on the wire.'),
+    '#ifndef DKE_FORMS_H',
+    '#define DKE_FORMS_H\n',
+    'enum parameter_form {',
+    ...parameterForms.map((form, i) => `  FORM_${form.toUpperCase()} = ${i},`),
+    '};\n',
+    '#endif',
     '',
   ].join('\n');

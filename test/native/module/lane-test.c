@@ -332,14 +332,14 @@ static void a_call_does_not_overtake_what_went_ahead_of_it_through_the_socket(vo
 }
 
 static void call_until_sleeping_was_tried(struct agent *agent) {
-  enum { TURN = SPINNING_FIRST + SPINNING_CALLS };
+  enum { PHASE = SPINNING_FIRST + SPINNING_CALLS };
   struct buffer reply;
 
   (void)agent;
   buffer_open(&reply);
   *WATCHING = 1;
-  for (int calls = 0; calls < SPINNING_TURNS * TURN; calls++) {
-    assert_int_equal(*SPINNING, calls / TURN % 2 == 0);
+  for (int calls = 0; calls < SPINNING_PHASES * PHASE; calls++) {
+    assert_int_equal(*SPINNING, calls / PHASE % 2 == 0);
     assert_int_equal(exchange("text", &reply), EXCHANGED);
   }
   /* Whatever was better: it is kept, and then spinning comes first again. */
