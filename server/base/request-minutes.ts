@@ -2,7 +2,7 @@
 // hashes over the records. What a record's line is, in which order lines are hashed, and how a log is compared with what was hashed. Knows no store.
 //
 // Each endpoint has a space of its own for signed requests, and all unsigned requests share one: retention removes the oldest of one
-// space (operations/request-retention.ts), and each space of a minute has a hash of its own, so that what is left can still be verified.
+// space (operations/requests/request-retention.ts), and each space of a minute has a hash of its own, so that what is left can still be verified.
 
 import { createHash, hash as digest } from 'node:crypto';
 

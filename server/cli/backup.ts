@@ -2,8 +2,8 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { OpenBackupKey } from '../app/service-backup.ts';
 import { defaultConfig, loadConfig } from '../config.ts';
-import type { OpenBackupKey } from '../service-backup.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
 import type { GlobalOptions } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
@@ -71,7 +71,7 @@ export const addBackup = (program: Command): void => {
     .requiredOption('--out <file>', 'the new file')
     .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
     .action(async ({ config, out }: { readonly config?: string; readonly out: string }, command: Command) => {
-      const { createBackup } = await import('../service-backup.ts');
+      const { createBackup } = await import('../app/service-backup.ts');
       const version = program.version() ?? 'unknown';
       const report = await createBackup(loadConfig(config, process.cwd()), version, resolve(out));
       outputOf(command).record(report);
@@ -88,7 +88,7 @@ export const addBackup = (program: Command): void => {
         'It is opened into a folder under TMPDIR, which is removed afterwards.',
     )
     .action(async (backup: string, options: OpenOptions, command: Command) => {
-      const { verifyBackup } = await import('../service-backup.ts');
+      const { verifyBackup } = await import('../app/service-backup.ts');
       const report = await verifyBackup(defaultConfig(process.cwd()), resolve(backup), keyOpener(options), {
         rootBackup: options.rootBackup,
         ask: askFor(options.passphraseFile, undefined),
@@ -105,7 +105,7 @@ export const addBackup = (program: Command): void => {
     .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
     .option('--new-passphrase-file <file>', 'with the passphrase of a root provider that dke.toml declares (mode 600)')
     .action(async (backup: string, options: OpenOptions, command: Command) => {
-      const { restoreBackup } = await import('../service-backup.ts');
+      const { restoreBackup } = await import('../app/service-backup.ts');
       const restored = await restoreBackup(resolve(backup), {
         configPath: options.config === undefined ? undefined : resolve(options.config),
         workingDirectory: process.cwd(),

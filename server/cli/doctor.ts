@@ -220,7 +220,7 @@ export const addDoctor = (program: Command): void => {
           results: await diagnoseServerHost({
             configPath: resolve(config),
             workingDirectory: process.cwd(),
-            inspectDatabase: async (path) => (await import('../offline.ts')).inspectDatabase(path),
+            inspectDatabase: async (path) => (await import('../app/offline.ts')).inspectDatabase(path),
           }),
         });
       conclude(diagnoses, options.output);

@@ -1,4 +1,4 @@
-// The `dke` command: the global options, and one file per noun. An action imports the service's own code (main.ts, offline.ts) when it runs:
+// The `dke` command: the global options, and one file per noun. An action imports the service's own code (main.ts, app/offline.ts) when it runs:
 // loading it takes most of a second, and most commands only call the API.
 
 import { Command, InvalidArgumentError, Option } from 'commander';

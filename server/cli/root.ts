@@ -2,12 +2,12 @@
 // service's host while the service is stopped.
 
 import type { Command } from 'commander';
+import type { ProviderChange } from '../app/offline.ts';
 import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
-import type { ProviderChange } from '../offline.ts';
 import { action, type Caller, type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
@@ -122,7 +122,7 @@ export const addRoot = (program: Command): void => {
     )
     .requiredOption('--out <file>', 'the new file')
     .action(async (options: OfflineOptions & { readonly out: string }, command: Command) => {
-      const { backUpRootKey } = await import('../offline.ts');
+      const { backUpRootKey } = await import('../app/offline.ts');
       const ask = askFor(options.passphraseFile, options.newPassphraseFile);
       const { epoch, at } = await backUpRootKey(loadConfig(options.config, process.cwd()), options.out, ask);
       outputOf(command).record({ file: options.out, epoch, at: toRfc3339(at) });
@@ -130,7 +130,7 @@ export const addRoot = (program: Command): void => {
   offlineOptions(noun.command('restore <backup>'))
     .description('Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.')
     .action(async (backup: string, options: OfflineOptions, command: Command) => {
-      const { restoreRootKey } = await import('../offline.ts');
+      const { restoreRootKey } = await import('../app/offline.ts');
       const ask = askFor(options.passphraseFile, options.newPassphraseFile);
       const config = loadConfig(options.config, process.cwd());
       outputOf(command).record({ file: config.root.path, epoch: await restoreRootKey(config, backup, ask) });
@@ -141,7 +141,7 @@ export const addRoot = (program: Command): void => {
       .description(`${description} The service is stopped meanwhile.`)
       .action(async (name: string, options: OfflineOptions, command: Command) => {
         const ask = askFor(options.passphraseFile, options.newPassphraseFile);
-        const { changeProvider } = await import('../offline.ts');
+        const { changeProvider } = await import('../app/offline.ts');
         const { providers } = await changeProvider(loadConfig(options.config, process.cwd()), change, name, ask);
         outputOf(command).list({ items: providers }, [
           ['PROVIDER', (row) => row.name],

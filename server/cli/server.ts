@@ -59,7 +59,7 @@ export const addServer = (program: Command): void => {
       const { config, passphraseFile, output, ...target } = command.optsWithGlobals<
         GlobalOptions & SecretTarget & { readonly config?: string; readonly passphraseFile?: string }
       >();
-      const { recoverAdministrator } = await import('../offline.ts');
+      const { recoverAdministrator } = await import('../app/offline.ts');
       await showSecret(
         openOutput(output, (text) => {
           process.stdout.write(text);

@@ -25,7 +25,7 @@ export const addStore = (program: Command): void => {
     .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
     .option('--passphrase-file <file>', 'with the passphrase that opens the root key (mode 600)')
     .action(async ({ config, to, passphraseFile }: MigrateOptions, command: Command) => {
-      const { migrateStore } = await import('../offline.ts');
+      const { migrateStore } = await import('../app/offline.ts');
       const report = await migrateStore(
         loadConfig(config, process.cwd()),
         loadConfig(to, process.cwd()),

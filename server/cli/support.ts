@@ -71,7 +71,7 @@ export const addSupport = (program: Command): void => {
     .option('--confirm <word>', 'write it without a question: "write"')
     .action(async (options: BundleOptions, command: Command) => {
       const globals = command.optsWithGlobals<GlobalOptions>();
-      const offline = () => import('../offline.ts');
+      const offline = () => import('../app/offline.ts');
       const { countTables } = await offline();
       const ask =
         <T>(read: (caller: ReturnType<typeof openCaller>) => Promise<T>) =>

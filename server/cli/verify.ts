@@ -32,7 +32,7 @@ export const addVerify = (program: Command): void => {
         folder === undefined
           ? declared
           : { ...declared, dataDirectory: folder, root: { ...declared.root, path: resolve(folder, 'root.key') } };
-      const { verifyOffline } = await import('../offline.ts');
+      const { verifyOffline } = await import('../app/offline.ts');
       const { findings, ...counts } = await verifyOffline(config, askFor(passphraseFile, undefined));
       openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
         process.stdout.write(text);

@@ -1,4 +1,4 @@
-// What the service can be watched by: one row a metric. The numbers are gathered in operations/read-metrics.ts, written out by
+// What the service can be watched by: one row a metric. The numbers are gathered in operations/service/read-metrics.ts, written out by
 // fronts/metrics.ts, and explained in docs/monitoring.md; tests keep dashboard, alerts and page to this table.
 //
 // Labels have few values: what is configured (endpoints, credentials, certificates) or one of a fixed list. What callers send

@@ -1,6 +1,6 @@
 // The key ring over the addon: root, tenants' KEKs, the service's own keys (FORMAT.md has the record layout). Opened KEKs
 // stay in the addon's locked memory; here are their references. It does not decide when an erasure run
-// happens: operations/run-erasure.ts orders its steps.
+// happens: operations/root/run-erasure.ts orders its steps.
 
 import { CoreError } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';

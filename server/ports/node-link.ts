@@ -22,7 +22,7 @@ export interface NodeRow {
   /** The newest root key that it holds, and the oldest. */
   readonly rootEpoch: number;
   readonly oldestRootEpoch: number;
-  /** To which a new root key is sealed for it (X25519), and what shows that it holds the root key (operations/spread-root.ts). */
+  /** To which a new root key is sealed for it (X25519), and what shows that it holds the root key (operations/root/spread-root.ts). */
   readonly publicKey: Buffer;
   readonly proof: Buffer;
 }
@@ -34,7 +34,7 @@ export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | '
 
 /**
  * Since the last heartbeat, in milliseconds: by the store's wall clock as the link reads it, which may jump; by the observer's monotonic clock
- * as the fleet passes it on (operations/heard-nodes.ts).
+ * as the fleet passes it on (operations/nodes/heard-nodes.ts).
  */
 export type SeenNode = NodeRow & { readonly silentMs: number };
 

@@ -1,5 +1,5 @@
 // A backup of the root key: a wrapped root file (wrapped-file.ts) that a passphrase of its own opens, and nothing else. The receipt beside
-// the root key says of which epoch the newest one is; the service reads it (operations/root-backup.ts).
+// the root key says of which epoch the newest one is; the service reads it (operations/root/root-backup.ts).
 
 import { existsSync, rmSync } from 'node:fs';
 import { type Core, CoreError, type RecordContext } from '../../addon/core.ts';

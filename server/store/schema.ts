@@ -401,7 +401,7 @@ export interface Schema {
     /** Of the data directory; empty: not known. */
     directory: Generated<string>;
   };
-  /** See operations/idempotency.ts. */
+  /** See operations/shared/idempotency.ts. */
   idempotency_keys: {
     id: string;
     fingerprint: string;
@@ -424,7 +424,7 @@ export interface Schema {
     at: number;
     changes: string;
   };
-  /** See operations/node-duties.ts. */
+  /** See operations/nodes/node-duties.ts. */
   node_duties: { duty: string; node_id: string | null; fence: number; renewals: number };
   /** At most one row: the root key that is on its way to all nodes. */
   root_turns: { id: number; epoch: number; node_id: string; phase: string };

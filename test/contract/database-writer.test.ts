@@ -18,7 +18,7 @@ import type { RecoveryKey, Snapshot } from '../../server/domain/snapshot.ts';
 import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
 import type { Tenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
-import { newTenant } from '../../server/operations/create-tenant.ts';
+import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
 import type { StoredRequest } from '../../server/ports/idempotency.ts';
 import type { StoredFactor, StoredSession, StoredUser } from '../../server/ports/people.ts';
 import type { Repositories, Store, StoredAccessGuid, StoredObject, StoredToken } from '../../server/ports/store.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { everyTenant } from '../../server/domain/tenant.ts';
-import { createDeadlines } from '../../server/operations/deadline-clock.ts';
+import { createDeadlines } from '../../server/operations/service/deadline-clock.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { administrator } from '../support/open-service.ts';
 import { openTestStore } from '../support/open-store.ts';

@@ -11,7 +11,7 @@ import { newId } from '../../server/base/ids.ts';
 import type { Key } from '../../server/domain/key.ts';
 import { foldQuery, type TermKind } from '../../server/domain/search.ts';
 import { everyTenant, type TenantScope } from '../../server/domain/tenant.ts';
-import { newTenant } from '../../server/operations/create-tenant.ts';
+import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
 import type { StoredUser } from '../../server/ports/people.ts';
 import type { Store } from '../../server/ports/store.ts';
 import type { Schema } from '../../server/store/schema.ts';

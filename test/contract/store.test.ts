@@ -13,7 +13,7 @@ import type { Key } from '../../server/domain/key.ts';
 import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
-import { newTenant } from '../../server/operations/create-tenant.ts';
+import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
 import type { Repositories, Store, StoredObject } from '../../server/ports/store.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';

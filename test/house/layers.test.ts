@@ -89,8 +89,8 @@ const layers: readonly Layer[] = [
   { name: 'log-file', path: /^server\/log-file\.ts$/, may: [], packages: /^node:/ },
   { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
   {
-    name: 'compose',
-    path: /^server\/(compose|offline|service-backup|tls-files)\.ts$/,
+    name: 'app',
+    path: /^server\/app\//,
     may: [
       'base',
       'domain',
@@ -107,12 +107,12 @@ const layers: readonly Layer[] = [
     ],
     types: ['listener'],
   },
-  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'compose', 'config', 'contract', 'listener', 'log-file'] },
+  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'app', 'config', 'contract', 'listener', 'log-file'] },
   {
     name: 'cli',
     path: /^server\/cli\//,
     // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a service.
-    may: ['base', 'compose', 'config', 'contract', 'main', 'diagnostics', 'cloud', 'snapshots', 'addon'],
+    may: ['base', 'app', 'config', 'contract', 'main', 'diagnostics', 'cloud', 'snapshots', 'addon'],
   },
   // The pages are another program: they know the answers' types and nothing that runs in the server.
   { name: 'web', path: /^server\/web\//, may: [], types: ['contract', 'base'] },
@@ -170,11 +170,8 @@ describe('who imports whom', () => {
   test('only the store speaks to a database, only the fronts serve HTTP', () => {
     const owners: readonly (readonly [RegExp, readonly string[]])[] = [
       [/^(kysely|pg|node:sqlite)(\/|$)/, ['store']],
-      [
-        /^(hono|@hono\/node-server)(\/|$)/,
-        ['shared', 'compose', 'main', 'cli', ...fronts.map((name) => `fronts/${name}`)],
-      ],
-      [/^node:worker_threads$/, ['client', 'compose', 'native', 'store']],
+      [/^(hono|@hono\/node-server)(\/|$)/, ['shared', 'app', 'main', 'cli', ...fronts.map((name) => `fronts/${name}`)]],
+      [/^node:worker_threads$/, ['client', 'app', 'native', 'store']],
     ];
     const wrong = sources.flatMap((path) =>
       importsOf(path).flatMap(({ target, ours }) => {

@@ -1,6 +1,6 @@
 // An erasure run of several nodes as a model for test/support/explore.ts: a new root key on its way to every node, everything sealed under it, the old one
 // overwritten on every node. The nodes' decisions are those of server/domain/root-turn.ts; the order of the steps of the node with the duty is that of
-// server/operations/run-erasure.ts.
+// server/operations/root/run-erasure.ts.
 //
 // What can happen, in any order: the node with the duty goes a step further, another one takes the duty over at any moment, each node does what the turn
 // asks of it and tells it, nodes crash and start, an operator removes one, the standby falls behind, catches up, and takes over.

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
-import { createAwaitCopies } from '../../server/operations/await-copies.ts';
+import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
 import type { Ports } from '../../server/ports/ports.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openPostgresStore } from '../../server/store/store.ts';

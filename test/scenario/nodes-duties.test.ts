@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
-import { createNodeDuties, DutyLost, leaseMs, stuckAfterMs } from '../../server/operations/node-duties.ts';
+import { createNodeDuties, DutyLost, leaseMs, stuckAfterMs } from '../../server/operations/nodes/node-duties.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../server/base/ids.ts';
-import { createAwaitCopies } from '../../server/operations/await-copies.ts';
+import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
 import type { NodeLink } from '../../server/ports/node-link.ts';
 import type { Ports } from '../../server/ports/ports.ts';
 import type { Store } from '../../server/ports/store.ts';

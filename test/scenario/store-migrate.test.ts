@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { migrateStore, verifyOffline } from '../../server/app/offline.ts';
 import { loadConfig } from '../../server/config.ts';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
-import { migrateStore, verifyOffline } from '../../server/offline.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';

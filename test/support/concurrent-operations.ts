@@ -4,7 +4,7 @@ import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteRow } from '../../server/fronts/contract/api/row.ts';
 import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';
-import type { StartedSession } from '../../server/operations/people/face.ts';
+import type { StartedSession } from '../../server/operations/people/interface.ts';
 import {
   callerOn,
   dataObject,

@@ -2,7 +2,7 @@
 import { inTenant, serviceActor, type TenantActor } from '../../server/domain/actor.ts';
 import { totpStep } from '../../server/domain/one-time-password.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';
-import type { StartedSession } from '../../server/operations/people/face.ts';
+import type { StartedSession } from '../../server/operations/people/interface.ts';
 import { masterKey, type OpenedService, toLabel } from './open-service.ts';
 import { bytesOf, everything, goodPassword, originOf } from './people.ts';
 import { codeOf } from './totp.ts';

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { verifyOffline } from '../../server/app/offline.ts';
 import { loadConfig } from '../../server/config.ts';
-import { verifyOffline } from '../../server/offline.ts';
 import { openWorkload } from './fault-workload.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 

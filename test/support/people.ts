@@ -3,7 +3,7 @@ import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import type { Grant, Role } from '../../server/domain/access.ts';
 import type { UserView } from '../../server/domain/user.ts';
 import type { Operations } from '../../server/operations/index.ts';
-import type { SignInOrigin, StartedSession } from '../../server/operations/people/face.ts';
+import type { SignInOrigin, StartedSession } from '../../server/operations/people/interface.ts';
 import { administrator } from './open-service.ts';
 
 export const everything: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }];

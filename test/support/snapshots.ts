@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { KeyRef } from '../../addon/core.ts';
 import { formatRecoveryKey, openingContext, sealingContext } from '../../server/base/recovery-key.ts';
 import { inTenant, type TenantActor } from '../../server/domain/actor.ts';
-import type { OpeningAnswer, RestoreOutcome, RestoreRequest } from '../../server/operations/snapshots/index.ts';
+import type { OpeningAnswer, RestoreOutcome, RestoreRequest } from '../../server/operations/snapshots/interface.ts';
 import { openArchive } from '../../server/snapshots/archive.ts';
 import { core } from './core-keys.ts';
 import { administrator, type OpenedService } from './open-service.ts';

@@ -17,9 +17,9 @@ import type { Grant } from '../../domain/access.ts';
 
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Approval } from '../../domain/approval.ts';
-import type { KeptAnswer } from '../../operations/idempotency.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { SignInOrigin } from '../../operations/people/face.ts';
+import type { SignInOrigin } from '../../operations/people/interface.ts';
+import type { KeptAnswer } from '../../operations/shared/idempotency.ts';
 import type { Unconfirmed } from '../../ports/fleet.ts';
 import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';

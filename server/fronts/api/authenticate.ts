@@ -7,7 +7,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { SessionCaller, SignInOrigin } from '../../operations/people/face.ts';
+import type { SessionCaller, SignInOrigin } from '../../operations/people/interface.ts';
 
 export const sessionCookie = '__Host-dke-session';
 

@@ -4,7 +4,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { UserView } from '../../domain/user.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { Invitation, SessionView } from '../../operations/people/face.ts';
+import type { Invitation, SessionView } from '../../operations/people/interface.ts';
 import type { Session } from '../contract/api/session.ts';
 import type { OpenSession } from '../contract/api/sessions.ts';
 import type { InvitedUser, User } from '../contract/api/users.ts';

@@ -23,6 +23,7 @@ import type {
 } from '../../domain/tde.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
+import { readableDetails } from '../../operations/audit/read-audit.ts';
 import type {
   AccessOperations,
   CorrelatedRequests,
@@ -30,7 +31,6 @@ import type {
   LoggedRequest,
   ServiceStatus,
 } from '../../operations/index.ts';
-import { readableDetails } from '../../operations/read-audit.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
 import type { LogSinkState } from '../../ports/log-sink.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';

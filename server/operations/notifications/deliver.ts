@@ -12,7 +12,7 @@ import type {
 } from '../../ports/notification-target.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { NotificationEvent } from '../../ports/store.ts';
-import { DutyLost } from '../node-duties.ts';
+import { DutyLost } from '../nodes/node-duties.ts';
 
 const batch = 50;
 const pollMs = 1_000;

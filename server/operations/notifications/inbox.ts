@@ -6,9 +6,9 @@ import type { TenantActor } from '../../domain/actor.ts';
 import { type Notification, notificationRow, placeOf, textOf } from '../../domain/notification.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { InboxItem, NotificationOperations } from '../index.ts';
-import { byId, pageOf } from '../paging.ts';
+import { byId, pageOf } from '../shared/paging.ts';
 import type { NotificationDelivery } from './deliver.ts';
+import type { InboxItem, NotificationOperations } from './interface.ts';
 
 const released = { acknowledgedAt: null, acknowledgedBy: null } as const;
 const harmCursor = ({ harmAt, id }: Notification): string => `${harmAt}.${id}`;

@@ -20,12 +20,12 @@ import type { LogState } from '../../ports/log.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { KeyVersionAge, Window } from '../../ports/store.ts';
-import type { LogForwarding } from '../forward-logs.ts';
-import { listIdentities } from '../identities.ts';
+import { listIdentities } from '../access/identities.ts';
+import type { LogForwarding } from '../audit/forward-logs.ts';
 import type { Operations } from '../index.ts';
-import { byId, each, fewAtOnce } from '../paging.ts';
-import { hasOldRootCopy } from '../set-up-steps.ts';
-import type { XksLatency } from '../xks-latency.ts';
+import type { XksLatency } from '../requests/xks-latency.ts';
+import { hasOldRootCopy } from '../service/set-up-steps.ts';
+import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { snapshotSources } from './snapshot-sources.ts';
 import type { NotificationSource } from './watch.ts';
 

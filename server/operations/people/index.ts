@@ -3,8 +3,8 @@
 import type { IdentityProvider, Passkeys } from '../../ports/identity.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Operations } from '../index.ts';
-import type { PeopleOperations } from './face.ts';
 import { createFactors } from './factors.ts';
+import type { PeopleOperations } from './interface.ts';
 import { createLockout } from './lockout.ts';
 import { createOpenIdOperations } from './open-id.ts';
 import { createPasskeyOperations } from './passkeys.ts';

@@ -9,9 +9,9 @@ import type { IdentityProvider, PasskeyCredential, PasskeyQuestion, Passkeys } f
 import type { StoredAttempt, StoredFactor, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { checkName } from '../names.ts';
-import type { PasskeyOperations, SessionCaller, SignInOrigin, StartedSession } from './face.ts';
+import { checkName } from '../shared/names.ts';
 import { type Factors, newFactor } from './factors.ts';
+import type { PasskeyOperations, SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { findSelf } from './profile.ts';
 import { refuseOwnSecret } from './provided.ts';

@@ -12,10 +12,10 @@ import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { holderOfToken } from '../access/manage-tokens.ts';
 import type { Operations } from '../index.ts';
-import { holderOfToken } from '../manage-tokens.ts';
-import { byId, pageOf } from '../paging.ts';
-import type { SessionCaller, SessionOperations, SessionView, SignInOrigin, StartedSession } from './face.ts';
+import { byId, pageOf } from '../shared/paging.ts';
+import type { SessionCaller, SessionOperations, SessionView, SignInOrigin, StartedSession } from './interface.ts';
 import { viewSession } from './views.ts';
 
 /** How long a look-up is believed. */

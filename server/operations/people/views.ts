@@ -5,7 +5,7 @@ import { foldUserName, type UserView } from '../../domain/user.ts';
 import type { StoredFactor, StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { SessionView } from './face.ts';
+import type { SessionView } from './interface.ts';
 import { failuresKey } from './lockout.ts';
 
 export const viewUser = async (

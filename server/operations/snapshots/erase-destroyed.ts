@@ -6,7 +6,7 @@ import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { byId, each } from '../paging.ts';
+import { byId, each } from '../shared/paging.ts';
 
 type ErasePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'clock' | 'log'>;
 

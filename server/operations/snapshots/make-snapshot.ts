@@ -15,8 +15,8 @@ import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotMaterial, SnapshotWriter } from '../../ports/snapshot-archive.ts';
 import type { Repositories, StoredRecord } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
-import { findTenant } from '../find.ts';
-import { auditOrigin } from '../seal-audit-log.ts';
+import { auditOrigin } from '../audit/seal-audit-log.ts';
+import { findTenant } from '../shared/find.ts';
 import { settleUnfinished } from './erase-destroyed.ts';
 
 export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log'>;

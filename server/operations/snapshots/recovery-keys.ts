@@ -7,7 +7,7 @@ import { parseRecoveryKey } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { RecoveryKey } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { checkName } from '../names.ts';
+import { checkName } from '../shared/names.ts';
 
 export const recoveryKeys = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,

@@ -8,7 +8,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { makeSnapshot } from './make-snapshot.ts';
 import type { manageSnapshots } from './manage-snapshots.ts';
 
-/** Calls back at the times of a cron expression; the adapter is in compose. */
+/** Calls back at the times of a cron expression; app/service.ts gives it. */
 export type Timetable = (
   expression: string,
   due: () => Promise<void>,

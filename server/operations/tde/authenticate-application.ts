@@ -5,9 +5,9 @@
 import { ServiceError } from '../../base/errors.ts';
 import { appIdPattern } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { looksLikeBearer } from '../bearer.ts';
-import type { TdeOperations } from '../index.ts';
+import { looksLikeBearer } from '../access/bearer.ts';
 import { checkCaller } from './check-caller.ts';
+import type { TdeOperations } from './interface.ts';
 
 export const authenticateApplication =
   ({

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
 import { createNetworks, type Networks } from '../../base/networks.ts';
 import type { TdeApplication } from '../../domain/tde.ts';
-import type { CallerFacts } from '../index.ts';
+import type { CallerFacts } from './interface.ts';
 
 const body = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/;
 /** As X509Certificate.fingerprint256 is written. */

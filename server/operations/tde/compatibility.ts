@@ -4,7 +4,7 @@
 import { type CompatibilitySwitch, isShortRsa } from '../../base/compatibility.ts';
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import type { KeyDescription } from '../../ports/crypto-core.ts';
-import type { TdeCaller } from '../index.ts';
+import type { TdeCaller } from './interface.ts';
 
 /** Throws unless one of the switches is on. */
 export const requireSwitch = (

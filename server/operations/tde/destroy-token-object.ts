@@ -4,8 +4,8 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
-import { type DestroyedBy, destroyKey } from '../destroy-master-key.ts';
-import type { TdeCaller, TdeOperations } from '../index.ts';
+import { type DestroyedBy, destroyKey } from '../keys/destroy-master-key.ts';
+import type { TdeCaller, TdeOperations } from './interface.ts';
 import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
 
 /** The instance that asked, as the record of a key's destruction has it. */

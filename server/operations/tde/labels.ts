@@ -4,8 +4,8 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { ObjectClass } from '../../domain/tde.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
-import type { TdeCaller } from '../index.ts';
-import { nameFromLabel } from '../names.ts';
+import { nameFromLabel } from '../shared/names.ts';
+import type { TdeCaller } from './interface.ts';
 
 type Labelled = Pick<StoredObject, 'groupId' | 'label' | 'class' | 'modifiable'>;
 

@@ -3,7 +3,6 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
-import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
 import { requireRsaSize } from './compatibility.ts';
 import {
   aesLengths,
@@ -16,6 +15,7 @@ import {
   pairAlgorithm,
   storeKey,
 } from './create-token-object.ts';
+import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations, WrapMechanism } from './interface.ts';
 import { inTurn } from './slow-work.ts';
 import { requireStillUsable, type UsePorts, type Wanted, withTokenKey, withTokenKeys } from './use-token-key.ts';
 import { instanceDetails, show } from './visibility.ts';

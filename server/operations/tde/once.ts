@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
-import type { TdeCaller } from '../index.ts';
+import type { TdeCaller } from './interface.ts';
 
 /** What a request has done with its objects. */
 type Deed = 'created' | 'changed';

@@ -6,7 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
 import type { SealedKey } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { TdeCaller } from '../index.ts';
+import type { TdeCaller } from './interface.ts';
 import { inTurn } from './slow-work.ts';
 
 /** The key, which the caller releases; null when its recipient is no more. 'invalid-ciphertext' when it does not open. */

@@ -3,7 +3,7 @@
 import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { TdeOperations } from '../index.ts';
+import type { TdeOperations } from './interface.ts';
 import { handleBytes } from './make-token-key.ts';
 import { openContent } from './object-content.ts';
 import { admittedUses, requireStillExportable, type UsePorts, withTokenKey } from './use-token-key.ts';

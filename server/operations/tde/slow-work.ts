@@ -4,7 +4,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { createTurnstile, TurnstileFull } from '../../base/turnstile.ts';
-import type { TdeCaller } from '../index.ts';
+import type { TdeCaller } from './interface.ts';
 
 /** An RSA key above this many bits takes longer than 5 ms for a private operation. */
 const mostRsaBitsAtOnce = 3072;

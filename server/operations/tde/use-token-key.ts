@@ -12,9 +12,9 @@ import type { CipherParameters, Direction, KeyRef, MacParameters } from '../../p
 import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { PartOfMessage, TdeCaller, TdeOperations } from '../index.ts';
-import { recordPlace } from '../key-records.ts';
+import { recordPlace } from '../keys/key-records.ts';
 import { requireRsaSize, requireSwitch } from './compatibility.ts';
+import type { PartOfMessage, TdeCaller, TdeOperations } from './interface.ts';
 import { inTurn, isSlowPrivateKey } from './slow-work.ts';
 import {
   findVisible,

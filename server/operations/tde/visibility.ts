@@ -5,8 +5,8 @@ import type { AuditValue } from '../../domain/audit-event.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/store.ts';
-import type { TdeCaller, VisibleObject } from '../index.ts';
-import { nameFromLabel } from '../names.ts';
+import { nameFromLabel } from '../shared/names.ts';
+import type { TdeCaller, VisibleObject } from './interface.ts';
 
 export const isVisible = (caller: TdeCaller, object: StoredObject): boolean =>
   object.groupId === caller.application.groupId && object.tenantId === caller.application.tenantId;

@@ -3,9 +3,9 @@
 // process of the database may have found it by its label and used it; then data may depend on it, and it stays.
 
 import type { Ports } from '../../ports/ports.ts';
-import { destroyKeyIn } from '../destroy-master-key.ts';
-import type { TdeOperations } from '../index.ts';
+import { destroyKeyIn } from '../keys/destroy-master-key.ts';
 import { destroyedBy, destroyValueIn } from './destroy-token-object.ts';
+import type { TdeOperations } from './interface.ts';
 import { withdrawOnce } from './once.ts';
 
 export const withdrawRequest = (

@@ -9,10 +9,10 @@ import type { SignInStep } from '../../../server/domain/sign-in.ts';
 import { isStopped, type Tenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { createApiFront } from '../../../server/fronts/api/app.ts';
-import { createAccess } from '../../../server/operations/access.ts';
-import { newTenant } from '../../../server/operations/create-tenant.ts';
+import { createAccess } from '../../../server/operations/access/access.ts';
 import type { Operations } from '../../../server/operations/index.ts';
-import type { SessionOperations } from '../../../server/operations/people/face.ts';
+import type { SessionOperations } from '../../../server/operations/people/interface.ts';
+import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
 
 export const adminToken = 'dket_only-this-one-holds';

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { canonicalJson, parseBase64 } from '../../../server/base/bytes.ts';
 import { idBytes, isId, newId } from '../../../server/base/ids.ts';
 import { redact } from '../../../server/base/redaction.ts';
-import { looksLikeBearer, makeBearer } from '../../../server/operations/bearer.ts';
-import { checkName } from '../../../server/operations/names.ts';
+import { looksLikeBearer, makeBearer } from '../../../server/operations/access/bearer.ts';
+import { checkName } from '../../../server/operations/shared/names.ts';
 
 describe('identifiers', () => {
   test('are UUID version 7 and strictly increase, also in one millisecond and when the clock steps back', () => {

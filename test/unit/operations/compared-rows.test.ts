@@ -7,8 +7,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
 import { systemClock } from '../../../server/base/clock.ts';
-import { newTenant } from '../../../server/operations/create-tenant.ts';
-import { createAuditSealer, type Unsound } from '../../../server/operations/seal-audit-log.ts';
+import { createAuditSealer, type Unsound } from '../../../server/operations/audit/seal-audit-log.ts';
+import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import { openStore } from '../../../server/store/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-compared-'));

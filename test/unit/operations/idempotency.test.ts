@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';
-import type { KeptAnswer, RepeatableRequest } from '../../../server/operations/idempotency.ts';
+import type { KeptAnswer, RepeatableRequest } from '../../../server/operations/shared/idempotency.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { queryStored } from '../../support/test-store.ts';
 

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { neverLooked } from '../../../server/domain/external-key-store.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
-import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operations/external-key-stores.ts';
+import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operations/endpoints/external-key-stores.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
 

@@ -1,6 +1,6 @@
 // Which names are taken: those of every script, and none that looks like another one or like nothing.
 import { expect, test } from 'vitest';
-import { checkName } from '../../../server/operations/names.ts';
+import { checkName } from '../../../server/operations/shared/names.ts';
 
 test.each(['a', 'Schlüssel 1', '鍵', 'मास्टर', '👩‍💻', 'می‌خواهم', '-', 'a'.repeat(128)])('%s is a name', (name) => {
   expect(checkName(name)).toBe(name);

@@ -18,12 +18,12 @@ import {
 } from '../../../server/domain/notification.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
-import { newTenant } from '../../../server/operations/create-tenant.ts';
 import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
 import { createSources } from '../../../server/operations/notifications/sources.ts';
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
 import { rememberOpened } from '../../../server/operations/snapshots/opened.ts';
+import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { LogState } from '../../../server/ports/log.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';

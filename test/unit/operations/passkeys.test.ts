@@ -1,6 +1,6 @@
 // Passkeys, with an authenticator in software: made by somebody who is signed in, then a sign-in of their own and a second factor.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SessionCaller, StartedSession } from '../../../server/operations/people/face.ts';
+import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
 import { createAuthenticator } from '../../support/authenticator.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';

@@ -11,8 +11,8 @@ import { type DroppedRequests, hashEntry, type RequestLogVerdict } from '../../.
 import { gatherMinutes, verifyRequestLog } from '../../../server/cli/requests-verify.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { representRequest } from '../../../server/fronts/api/represent.ts';
-import { createRequestMinutes, verifyRequests } from '../../../server/operations/request-minutes.ts';
-import { createRemovals } from '../../../server/operations/request-retention.ts';
+import { createRequestMinutes, verifyRequests } from '../../../server/operations/requests/request-minutes.ts';
+import { createRemovals } from '../../../server/operations/requests/request-retention.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openPostgresStore, openStore } from '../../../server/store/store.ts';

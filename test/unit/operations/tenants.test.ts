@@ -3,9 +3,9 @@ import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { verifyOffline } from '../../../server/app/offline.ts';
 import { systemClock } from '../../../server/base/clock.ts';
 import { inTenant, serviceActor, type TenantActor } from '../../../server/domain/actor.ts';
-import { verifyOffline } from '../../../server/offline.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { until } from '../../support/host.ts';
 import {

@@ -1,7 +1,7 @@
 // A sealed service: wrong passphrases slow down whoever gives them, and nobody else.
 import { expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
-import { createUnsealing } from '../../../server/operations/unseal.ts';
+import { createUnsealing } from '../../../server/operations/root/unseal.ts';
 import type { RootProvider } from '../../../server/ports/root-provider.ts';
 import { errorOf } from '../../support/people.ts';
 

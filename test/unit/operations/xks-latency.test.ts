@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createXksLatency } from '../../../server/operations/xks-latency.ts';
+import { createXksLatency } from '../../../server/operations/requests/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';

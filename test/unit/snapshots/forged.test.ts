@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
-import type { RestoreRequest } from '../../../server/operations/snapshots/index.ts';
+import type { RestoreRequest } from '../../../server/operations/snapshots/interface.ts';
 import {
   administrator,
   masterKey,

@@ -2,7 +2,7 @@
 
 import type { Grant } from '../../../domain/access.ts';
 import type { TenantActor } from '../../../domain/actor.ts';
-import type { SessionCaller, SignInOrigin } from '../../../operations/people/face.ts';
+import type { SessionCaller, SignInOrigin } from '../../../operations/people/interface.ts';
 import type { ApiRoutes } from '../../contract/api/index.ts';
 import type { AnswerOf, RouteInput, RouteRow } from '../../contract/api/row.ts';
 import type { StreamedFile } from '../export.ts';

@@ -2,7 +2,7 @@
 
 import { ServiceError } from '../../../base/errors.ts';
 import type { Operations } from '../../../operations/index.ts';
-import type { SessionCaller, StartedSession } from '../../../operations/people/face.ts';
+import type { SessionCaller, StartedSession } from '../../../operations/people/interface.ts';
 import type { PasskeyOptions, Session } from '../../contract/api/session.ts';
 import { ValidationError } from '../errors.ts';
 import { representSession } from '../represent-people.ts';

@@ -3,7 +3,7 @@
 import { toRfc3339 } from '../../../base/clock.ts';
 import type { SnapshotExport as Exported, Snapshot as Held } from '../../../domain/snapshot.ts';
 import type { Operations } from '../../../operations/index.ts';
-import type { RuledRestore } from '../../../operations/snapshots/index.ts';
+import type { RuledRestore } from '../../../operations/snapshots/interface.ts';
 import type { Snapshot, SnapshotExport, SnapshotRestore } from '../../contract/api/snapshots.ts';
 import { StreamedFile } from '../export.ts';
 import { representPage } from '../represent.ts';

@@ -1,0 +1,381 @@
+// The data of a service that is stopped, opened for the command's work on its host: the same lock, store, root and keys as the
+// service opens, and nothing beside them. Adapters meet here as they do in app/service.ts.
+
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Core, CoreError } from '../../addon/core.ts';
+import { systemClock, toRfc3339 } from '../base/clock.ts';
+import { newId, serviceTenantId } from '../base/ids.ts';
+import { StartError } from '../base/start-error.ts';
+import type { Config } from '../config.ts';
+import { type Actor, acrossTenants } from '../domain/actor.ts';
+import { openCore } from '../native/core.ts';
+import { createKeyRing } from '../native/key-ring.ts';
+import { createToken } from '../operations/access/manage-tokens.ts';
+import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
+import type { KeyRing } from '../ports/key-ring.ts';
+import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
+import type { Store } from '../ports/store.ts';
+import { backUpRoot, restoreRoot } from '../roots/backup.ts';
+import { openFileRoot } from '../roots/file.ts';
+import { openWrappedFile, type RootOptions } from '../roots/open.ts';
+import { type AskPassphrase, createWays, type DeclaredWay, WayClosed } from '../roots/ways.ts';
+import {
+  changeWays,
+  createWrapped,
+  formatOf,
+  type NewWay,
+  type OpenWrapped,
+  wrappedRoot,
+} from '../roots/wrapped-file.ts';
+import { inspectDatabase } from '../store/sqlite/inspect.ts';
+import { type DirectoryLock, lockDirectory } from '../store/sqlite/lock.ts';
+import { countTables } from '../store/sqlite/table-counts.ts';
+import { type CopyReport, copyWhole, openPostgresStore, openStore } from '../store/store.ts';
+import { readPostgresql, toStartError } from './service.ts';
+
+export { countTables, inspectDatabase };
+
+interface Offline {
+  readonly core: Core;
+  readonly store: Store;
+  readonly ring: KeyRing;
+  readonly root: RootProvider;
+  close(): Promise<void>;
+}
+
+interface Opened extends Offline {
+  /** Undefined: the file holds the root key itself. */
+  readonly wrapped: OpenWrapped | undefined;
+}
+
+/** Throws StartError: as a service that does not start. */
+const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
+  const undo: (() => void | Promise<void>)[] = [];
+  try {
+    const databasePath = join(config.dataDirectory, 'dke.db');
+    if (config.postgresql === undefined && !existsSync(databasePath))
+      throw new StartError('store', `there is no database ${databasePath}: name the service's dke.toml with --config`);
+    const lock: DirectoryLock = lockDirectory(join(config.dataDirectory, 'lock'));
+    undo.push(() => lock.release());
+    const { lockedBytes, allowUnlocked } = config.memory;
+    const { core, raw } = openCore({
+      allowUnlocked,
+      ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }),
+    });
+    const ring = createKeyRing(core);
+    const surroundings = {
+      clock: systemClock,
+      authenticateRow: (text: string) => ring.authenticateRow(text),
+      onFatal: () => undefined,
+    };
+    const store =
+      config.postgresql === undefined
+        ? await openStore({ path: databasePath, ...surroundings })
+        : await openPostgresStore({ postgres: readPostgresql(config.postgresql), ...surroundings });
+    undo.push(() => store.close());
+    const { path, providers } = config.root;
+    if (!existsSync(path)) throw new StartError('root-key', `the root key file ${path} is missing: put it back`);
+    let wrapped: OpenWrapped | undefined;
+    if (formatOf(path) !== 1) {
+      const opened = await openWrappedFile({
+        core: raw,
+        root: { path, providers },
+        ask,
+        readDescriptor: (descriptor) => readFileSync(descriptor),
+      });
+      if (!('head' in opened)) {
+        const why = opened.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
+        throw new StartError('root-key', `the root key ${path} is not opened: ${why || 'no provider is declared'}`);
+      }
+      wrapped = opened;
+    }
+    const root = wrapped === undefined ? openFileRoot(raw, path, false) : wrappedRoot(raw, wrapped);
+    undo.push(() => root.release());
+    await ring.unlock(store, root);
+    const close = async (): Promise<void> => {
+      for (const step of undo.reverse()) await step();
+    };
+    return { core: raw, store, ring, root, wrapped, close };
+  } catch (error) {
+    for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined);
+    throw error instanceof WayClosed
+      ? new StartError('root-key', error.message, { cause: error })
+      : toStartError(error, config);
+  }
+};
+
+/** Checks everything that is stored. Throws StartError when it cannot be opened at all. */
+export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise<VerificationReport> => {
+  const opened = await open(config, ask);
+  try {
+    return await verifyStore(opened);
+  } finally {
+    await opened.close();
+  }
+};
+
+export const filesOf = (path: string): readonly string[] => ['', '-wal', '-shm'].map((end) => `${path}${end}`);
+
+/** Undefined: the embedded database of this data directory, under a name that no service opens until it is whole. */
+const openTarget = async (
+  target: Config,
+  draft: string,
+  ring: KeyRing,
+): Promise<{ readonly store: Store; finish(): Promise<void>; abandon(): Promise<void> }> => {
+  const surroundings = {
+    clock: systemClock,
+    authenticateRow: (text: string) => ring.authenticateRow(text),
+    onFatal: () => undefined,
+  };
+  if (target.postgresql !== undefined) {
+    const store = await openPostgresStore({ postgres: readPostgresql(target.postgresql), ...surroundings });
+    return { store, finish: () => store.close(), abandon: () => store.close() };
+  }
+  // Of a copy that was cut off.
+  for (const file of filesOf(draft)) rmSync(file, { force: true });
+  const store = await openStore({ path: draft, ...surroundings });
+  return {
+    store,
+    finish: async () => {
+      await store.checkpoint();
+      await store.close();
+      renameSync(draft, join(target.dataDirectory, 'dke.db'));
+    },
+    abandon: async () => {
+      await store.close();
+      for (const file of filesOf(draft)) rmSync(file, { force: true });
+    },
+  };
+};
+
+export interface MigrationReport extends CopyReport {
+  /** Of what was copied: the same here and there. */
+  readonly findings: readonly string[];
+}
+
+/**
+ * Copies what is stored to the store that another configuration names, for the same data directory. The source stays as it is; the target
+ * is empty before, and afterwards unless all of it is there. Throws StartError.
+ */
+export const migrateStore = async (config: Config, target: Config, ask: AskPassphrase): Promise<MigrationReport> => {
+  if (config.dataDirectory !== target.dataDirectory || config.root.path !== target.root.path)
+    throw new StartError(
+      'config',
+      'the two configurations differ in more than [store]: the root key stays where it is',
+    );
+  if ((config.postgresql === undefined) === (target.postgresql === undefined))
+    throw new StartError('config', 'both configurations name a store of the same kind: use its own tools for a copy');
+  const path = join(target.dataDirectory, 'dke.db');
+  if (target.postgresql === undefined && existsSync(path))
+    throw new StartError('store', `${path} is there: move it away; nothing was changed`);
+  const opened = await open(config, ask);
+  try {
+    const { store, ring, root, core } = opened;
+    if (root.previous !== undefined)
+      throw new StartError(
+        'store',
+        'an erasure turn is under way: start the service, and stop it when GET /api/status says idle; nothing was changed',
+      );
+    const copy = await openTarget(target, `${path}.part`, ring);
+    try {
+      let findings: readonly string[] = [];
+      const report = await copyWhole(store, copy.store, {
+        clock: systemClock,
+        authenticateRow: (text) => ring.authenticateRow(text),
+        check: async (source, arrived) => {
+          const [before, after] = [
+            await verifyStore({ store: { read: source }, ring, root, core }),
+            await verifyStore({ store: { read: arrived }, ring, root, core }),
+          ];
+          if (JSON.stringify(before) !== JSON.stringify(after))
+            throw new StartError('store', 'what was copied does not verify as what is there: nothing was copied');
+          findings = after.findings;
+        },
+      });
+      await copy.finish();
+      return { ...report, findings };
+    } catch (error) {
+      await copy.abandon().catch(() => undefined);
+      throw error;
+    }
+  } catch (error) {
+    throw toStartError(error, config);
+  } finally {
+    await opened.close();
+  }
+};
+
+const declaredWay = (config: Config, name: string): DeclaredWay => {
+  const found = config.root.providers.find((way) => way.name === name);
+  if (found === undefined)
+    throw new StartError('config', `no root provider ${name} is declared: add it under [[root.providers]] first`);
+  return found;
+};
+
+const operator = (): Actor => ({
+  kind: 'service',
+  id: 'host',
+  name: `user ${process.getuid?.() ?? 0} of the service's host`,
+  requestId: newId(systemClock.now()),
+  peer: null,
+});
+
+/** How long a token of `recoverAdministrator` lives: long enough to make another one. */
+const recoveredMs = 24 * 3_600_000;
+
+/**
+ * Makes an administrator token while the service is stopped: for an operator of the host when no administrator can sign in. Needs the root key, and is
+ * recorded. Throws StartError.
+ */
+export const recoverAdministrator = async (
+  config: Config,
+  ask: AskPassphrase,
+): Promise<{ readonly token: string; readonly expiresAt: number }> => {
+  const opened = await open(config, ask);
+  try {
+    const { store, core, ring } = opened;
+    const actor = operator();
+    const expiresAt = systemClock.now() + recoveredMs;
+    // A name of its own: an earlier one may still be valid.
+    const name = `made on the host ${toRfc3339(systemClock.now())}`;
+    const { record, token } = await createToken({ store, core, ring, clock: systemClock })(
+      acrossTenants(actor, serviceTenantId),
+      'the service',
+      { name, expiresAt, grants: [{ role: 'administrator', scope: null, tenantId: null }] },
+    );
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'administrator.recovered',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'token', id: record.id },
+        details: { name, expiresAt: toRfc3339(expiresAt) },
+      }),
+    );
+    return { token, expiresAt };
+  } catch (error) {
+    throw toStartError(error, config);
+  } finally {
+    await opened.close();
+  }
+};
+
+export type ProviderChange = 'add' | 'remove' | 'rewrap';
+
+/** Changes what opens the root key, with its audit record. The root key itself stays. Throws StartError. */
+export const changeProvider = async (
+  config: Config,
+  change: ProviderChange,
+  name: string,
+  ask: AskPassphrase,
+): Promise<{ readonly providers: readonly { readonly name: string; readonly type: string }[] }> => {
+  const way = change === 'remove' ? undefined : declaredWay(config, name);
+  const opened = await open(config, ask);
+  const { core, store, root, wrapped } = opened;
+  const made: NewWay[] = [];
+  try {
+    const present = wrapped?.head.providers.find((each) => each.name === name);
+    if (change === 'add' && present !== undefined)
+      throw new StartError('config', `root provider ${name} opens the root key already: dke root rewrap ${name}`);
+    if (change !== 'add' && present === undefined)
+      throw new StartError('config', `root provider ${name} does not open this root key: nothing was changed`);
+    if (change === 'remove' && wrapped?.head.providers.length === 1)
+      throw new StartError('config', `${name} is the only provider: add another one first`);
+    if (way !== undefined) {
+      const ways = createWays(core, (descriptor) => readFileSync(descriptor));
+      made.push({ name, type: way.type, createdAt: systemClock.now(), ...(await ways.make(way, ask)) });
+    }
+    const kinds = {
+      add: 'root.provider-added',
+      remove: 'root.provider-removed',
+      rewrap: 'root.provider-rewrapped',
+    } as const;
+    // The file is changed last within the transaction: what fails leaves neither the change nor its record.
+    await store.write(async (tx) => {
+      await tx.audit.append({
+        kind: kinds[change],
+        actor: operator(),
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { name, type: way?.type ?? present?.type ?? null },
+      });
+      if (wrapped === undefined)
+        createWrapped(core, config.root.path, made, [
+          root.current,
+          ...(root.previous === undefined ? [] : [root.previous]),
+        ]);
+      else changeWays(core, wrapped, { without: change === 'add' ? [] : [name], add: made });
+    });
+    const kept = (wrapped?.head.providers ?? []).filter((each) => each.name !== name);
+    return { providers: [...kept, ...made].map((each) => ({ name: each.name, type: each.type })) };
+  } catch (error) {
+    throw error instanceof WayClosed
+      ? new StartError('root-key', error.message, { cause: error })
+      : toStartError(error, config);
+  } finally {
+    for (const { key } of made) core.release(key);
+    await opened.close();
+  }
+};
+
+export const rootOptionsOf = (config: Config, ask: AskPassphrase): RootOptions => {
+  const { lockedBytes, allowUnlocked } = config.memory;
+  const { raw } = openCore({ allowUnlocked, ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }) });
+  return { core: raw, root: config.root, ask, readDescriptor: (descriptor) => readFileSync(descriptor) };
+};
+export const asStartError = (error: unknown, config: Config): unknown =>
+  error instanceof WayClosed || (error instanceof CoreError && error.code === 'authentication-failed')
+    ? new StartError('root-key', error.message, { cause: error })
+    : toStartError(error, config);
+
+/** A backup of the root key, also while the service runs. Throws StartError. */
+export const backUpRootKey = async (config: Config, out: string, ask: AskPassphrase): Promise<RootBackup> => {
+  try {
+    return await backUpRoot(rootOptionsOf(config, ask), out, systemClock.now());
+  } catch (error) {
+    throw asStartError(error, config);
+  }
+};
+
+/** Throws StartError when the root key of a backup is not the one of the database. */
+export const requireEpochs = (epochs: readonly number[], needed: readonly number[]): void => {
+  const missing = needed.find((each) => !epochs.includes(each));
+  if (missing === undefined) return;
+  throw new StartError(
+    'root-key',
+    `the backup has root epoch ${Math.max(...epochs)}, and the database needs ${missing}: keys were erased since, which made one of them ` +
+      'useless: use the newest backup with the newest database, or start with an empty service and restore a snapshot (docs/snapshots.md); nothing was changed',
+  );
+};
+
+/** Root epochs that the stored keys are sealed under; none where there is no database yet. */
+const neededEpochs = async (config: Config): Promise<readonly number[]> => {
+  const path = join(config.dataDirectory, 'dke.db');
+  if (config.postgresql === undefined && !existsSync(path)) return [];
+  const surroundings = { clock: systemClock, authenticateRow: () => '', onFatal: () => undefined };
+  const store =
+    config.postgresql === undefined
+      ? await openStore({ path, ...surroundings })
+      : await openPostgresStore({ postgres: readPostgresql(config.postgresql), ...surroundings });
+  try {
+    return (await store.read.keks.list()).map(({ rootEpoch }) => rootEpoch);
+  } finally {
+    await store.close();
+  }
+};
+
+/** Puts the root key of a backup back, while the service is stopped. Answers its epoch. Throws StartError. */
+export const restoreRootKey = async (config: Config, backup: string, ask: AskPassphrase): Promise<number> => {
+  let lock: DirectoryLock | undefined;
+  try {
+    if (existsSync(config.dataDirectory)) lock = lockDirectory(join(config.dataDirectory, 'lock'));
+    return await restoreRoot(rootOptionsOf(config, ask), backup, systemClock.now(), async (epochs) =>
+      requireEpochs(epochs, await neededEpochs(config)),
+    );
+  } catch (error) {
+    throw asStartError(error, config);
+  } finally {
+    lock?.release();
+  }
+};

@@ -1,0 +1,125 @@
+// The certificates and keys of the listener, from their files: what is served at a start, and what may replace it at SIGHUP. A start serves what
+// there is, and warns; a replacement must not be worse than what works already.
+
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { StartError } from '../base/start-error.ts';
+import { checkFile } from '../config.ts';
+import type { TlsMaterial } from '../listener/listener.ts';
+import {
+  damageOf,
+  dateFault,
+  fits,
+  fitsAnother,
+  orderFault,
+  replacementFault,
+  summaryOf,
+} from '../native/served-certificates.ts';
+import type { Log } from '../ports/log.ts';
+
+type Pairs = TlsMaterial['pairs'];
+interface PairFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export const readPem = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new StartError('permission', `${path} cannot be read (${code})`, { cause: error });
+  }
+};
+
+/** A certificate and its key that TLS can serve. Throws StartError 'config' with the name of the damaged file. */
+const readPair = (
+  files: { readonly certificate: string; readonly key: string },
+  selfSigned: boolean,
+): TlsMaterial['pairs'][number] => {
+  const pair = { certificate: readPem(files.certificate), key: readPem(files.key) };
+  const damaged = (what: string, cause?: unknown): StartError =>
+    new StartError('config', `${what}: check [tls], and put the whole one in its place`, { cause });
+  let damage: string | undefined;
+  try {
+    damage = damageOf(pair.certificate, selfSigned);
+  } catch (error) {
+    throw damaged(`the certificate ${files.certificate} cannot be read`, error);
+  }
+  if (damage !== undefined) throw damaged(`the certificate ${files.certificate} is damaged, ${damage}`);
+  let fitting: boolean;
+  try {
+    fitting = fits(pair.key, pair.certificate);
+  } catch (error) {
+    throw damaged(`the key ${files.key} cannot be read`, error);
+  }
+  if (!fitting && fitsAnother(pair.key, pair.certificate))
+    throw new StartError(
+      'config',
+      `${files.certificate}: the chain is in the wrong order: put the server's own certificate first, then its issuer`,
+    );
+  if (!fitting) throw damaged(`the key ${files.key} is damaged, or is not that of ${files.certificate}`);
+  return pair;
+};
+
+export interface TlsFiles {
+  /** Throws StartError. */
+  readPairs(): Pairs;
+  /** The same, to replace the present ones. `authorities`: whose certificates need not be in a chain. */
+  renewPairs(present: Pairs, authorities: readonly string[]): Pairs;
+  /** They are served from now on. */
+  logTaken(pairs: Pairs): void;
+}
+
+export const openTlsFiles = (
+  files: readonly PairFiles[],
+  place: { readonly ownCertificate: string; readonly dataDirectory: string; readonly publicNames: readonly string[] },
+  log: Log,
+): TlsFiles => {
+  const force = join(place.dataDirectory, 'force-certificate');
+  const readPairs = (): Pairs => files.map((pair) => readPair(pair, pair.certificate === place.ownCertificate));
+  /** Whether the operator has said that it is meant. It counts once. */
+  const isForced = (): boolean => {
+    try {
+      rmSync(force);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return {
+    readPairs,
+    renewPairs: (present, authorities) => {
+      for (const { certificate, key } of files) {
+        checkFile(certificate, 'public');
+        checkFile(key, 'secret');
+      }
+      const next = readPairs();
+      const now = Date.now();
+      const faults = next.flatMap(({ certificate }, index) => {
+        const fault = replacementFault({
+          ...{ present: present[index]?.certificate ?? certificate, next: certificate, authorities, now },
+          names: index === 0 ? place.publicNames : [],
+        });
+        return fault === undefined ? [] : [`${files[index]?.certificate}: ${fault}`];
+      });
+      if (faults.length === 0) return next;
+      if (isForced())
+        log.warn('certificates with faults replace the present ones: force-certificate was found', { faults });
+      else
+        throw new StartError(
+          'config',
+          `${faults.join('; ')}. If this is intended: touch ${force}, and send SIGHUP again`,
+        );
+      return next;
+    },
+    logTaken: (pairs) => {
+      for (const [index, { certificate }] of pairs.entries()) {
+        const fields = { file: files[index]?.certificate, ...summaryOf(certificate) };
+        const fault = dateFault(certificate, Date.now()) ?? orderFault(certificate);
+        if (fault === undefined) log.info('serving a certificate', fields);
+        else log.warn('serving a certificate that clients may refuse', { ...fields, fault });
+      }
+    },
+  };
+};

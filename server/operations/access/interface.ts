@@ -1,0 +1,66 @@
+// Who may do what, and API tokens.
+
+import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../../domain/access.ts';
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { ApiToken, TokenKind } from '../../domain/api-token.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+
+export interface AccessOperations {
+  /**
+   * 'forbidden', naming the permission and the roles that have it. `tenantId`: of the tenant that the request is about, null for the
+   * platform; `scope`: the resource that it is about.
+   */
+  check(grants: readonly Grant[], permission: Permission, tenantId: string | null, scope: Scope | null): void;
+  /**
+   * The tenant that somebody acts in: the one that is named (by id or name), else the default one if they may act in it, else the
+   * first of theirs. 'not-found' for one that is not there or not theirs; 'unauthenticated' where it is suspended or deleted and
+   * they have no role beyond it.
+   */
+  actIn(actor: Actor, grants: readonly Grant[], named: string | undefined): TenantActor;
+  /** The actor, seeing what every tenant and the platform has where they have this right for the whole platform. */
+  reaching(actor: TenantActor, grants: readonly Grant[], permission: Permission): TenantActor;
+  /** 'not-found' for a tenant that somebody has no role in, though they have this right in another one. */
+  requireTenant(grants: readonly Grant[], permission: Permission, tenantId: string): void;
+  /** 'conflict' where nothing is changed any more: the tenant acted in is deleted. */
+  requireChangeable(actor: TenantActor): void;
+  /** The same, decided by the stored tenant as the unit of work sees it that this is a condition of (preconditions.ts). */
+  requireStillChangeable(actor: TenantActor): Promise<void>;
+  /** What somebody may do: everywhere, then in tenants, then with single resources. */
+  effective(grants: readonly Grant[]): readonly Right[];
+  roles(): readonly {
+    readonly role: Role;
+    readonly description: string;
+    readonly scoped: boolean;
+    /** Where it can be given; null: for the whole platform as well as within one tenant. */
+    readonly reach: NonNullable<RoleRow['reach']> | null;
+    readonly permissions: readonly Permission[];
+  }[];
+}
+
+/** `tenantId` absent: the tenant acted in; for those who name none and may act in any, the whole platform where the role can be so. */
+export type NewGrant = Omit<Grant, 'tenantId'> & { readonly tenantId?: string | null | undefined };
+
+export interface TokenOperations {
+  /** `token` is shown this once. */
+  create(
+    actor: TenantActor,
+    /** What the caller may do. */
+    own: readonly Grant[] | 'the service',
+    /** `kind`: for the API when absent. */
+    input: {
+      readonly name: string;
+      readonly expiresAt?: number | null | undefined;
+      readonly kind?: TokenKind | undefined;
+      /** For a token of the API: at least one. Supreme roles are given only by `own` that has one. */
+      readonly grants?: readonly NewGrant[] | undefined;
+      /** The user whose token it is to be: it does no more than they may, and ends with them. */
+      readonly ownerId?: string | null | undefined;
+    },
+  ): Promise<{ readonly record: ApiToken; readonly token: string }>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<ApiToken>>;
+  /**
+   * The last live one of an administrator is not revoked ('conflict'); 'forbidden' for one with roles that `own` could not give, unless it is the
+   * actor's.
+   */
+  revoke(actor: TenantActor, own: readonly Grant[] | 'the service', id: string): Promise<ApiToken>;
+}

@@ -1,0 +1,295 @@
+// API tokens: create, list, revoke, authenticate. The value is shown once and stored as a keyed hash; the look-up
+// goes by that hash, so that no comparison sees the token and time tells nothing about it.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import {
+  effectiveGrants,
+  faultOfGrants,
+  type Grant,
+  givesRoles,
+  isAllowed,
+  lastingGrants,
+  longestBreakGlassMs,
+} from '../../domain/access.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { ApiToken, TokenKind } from '../../domain/api-token.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { BearerPurpose } from '../../ports/key-ring.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories, StoredToken } from '../../ports/store.ts';
+import type { Operations } from '../index.ts';
+import { findToken } from '../shared/find.ts';
+import { checkName } from '../shared/names.ts';
+import { byId, each, pageOf } from '../shared/paging.ts';
+import { looksLikeBearer, makeBearer } from './bearer.ts';
+import { completeGrants, nameGrant, requireGrantable } from './grants.ts';
+import type { TokenOperations } from './interface.ts';
+
+const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, BearerPurpose>;
+
+const show = ({ hash: _hash, ...token }: StoredToken): ApiToken => token;
+
+/**
+ * When a token must have expired: what only a break-glass token allows ends with that token, however many others are made in between.
+ * Null: whenever it is asked for.
+ */
+const latestExpiry = async (
+  from: Pick<Repositories, 'tokens'>,
+  makerId: string,
+  {
+    own,
+    grants,
+    kind,
+    now,
+  }: {
+    readonly own: readonly Grant[];
+    readonly grants: readonly Grant[];
+    readonly kind: TokenKind;
+    readonly now: number;
+  },
+): Promise<number | null> => {
+  const lasting = lastingGrants(own);
+  const endsWithMaker =
+    kind === 'metrics'
+      ? !isAllowed(lasting, 'tokens:manage', null, null)
+      : faultOfGrants(grants, lasting) !== undefined;
+  if (!endsWithMaker) return null;
+  const maker = await from.tokens.get(everyTenant, makerId);
+  return Math.min(maker?.expiresAt ?? Number.POSITIVE_INFINITY, now + longestBreakGlassMs);
+};
+
+/** `check` runs first in the unit of work that creates the token; when it throws, nothing is created. */
+export const createToken =
+  (
+    { store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>,
+    check: (tx: Repositories) => Promise<void> = () => Promise.resolve(),
+  ): TokenOperations['create'] =>
+  async (actor, own, { name, expiresAt, kind = 'api', grants: given = [], ownerId = null }) => {
+    checkName(name);
+    const now = clock.now();
+    const grants = completeGrants(actor, given);
+    if (kind === 'metrics' && grants.length > 0)
+      throw new ServiceError('validation', 'a token for metrics has no roles');
+    const fault =
+      kind === 'metrics'
+        ? undefined
+        : // Somebody's own token does what they may do, so that nothing is given.
+          faultOfGrants(grants, ownerId === null ? own : 'the service');
+    if (fault !== undefined)
+      throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
+    const breaksGlass = grants.some(({ role }) => role === 'break-glass');
+    const latest =
+      own === 'the service' || ownerId !== null
+        ? null
+        : await latestExpiry(store.read, actor.id, { own, grants, kind, now });
+    // Its holder would give roles that do not end with the emergency.
+    if (latest !== null && grants.some(({ role }) => role !== 'break-glass' && givesRoles(role)))
+      throw new ServiceError('validation', 'a break-glass token gives no other role that can give roles', {
+        hint: 'give break-glass instead: it ends with yours',
+      });
+    const limit = latest ?? (breaksGlass ? now + longestBreakGlassMs : null);
+    if (limit !== null && (expiresAt === undefined || expiresAt === null || expiresAt > limit))
+      throw new ServiceError(
+        'validation',
+        latest === null
+          ? 'a break-glass token expires within eight hours: give its expiry'
+          : 'a token that is made with a break-glass token expires no later than that one: give its expiry',
+        { hint: `dke token create NAME --role ROLE --expires ${toRfc3339(limit)}` },
+      );
+    if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
+      throw new ServiceError('validation', 'the expiry is not in the future');
+    if (kind === 'metrics' && actor.reach !== everyTenant)
+      throw new ServiceError('validation', 'a token for metrics is the whole platform’s: name no tenant');
+    const tenantId = actor.reach === everyTenant ? null : actor.reach;
+    const purpose = purposeOf[kind];
+    const token = makeBearer(core, purpose);
+    const stored: StoredToken = {
+      id: newId(now),
+      tenantId,
+      kind,
+      name,
+      grants,
+      hash: ring.hashToken(purpose, token),
+      createdAt: now,
+      expiresAt: expiresAt ?? null,
+      revokedAt: null,
+      lastUsedAt: null,
+      ownerId,
+      integrity: 'ok',
+    };
+    await store.write(async (tx) => {
+      await check(tx);
+      await requireGrantable(tx, grants);
+      // The audit log names tokens: two of one name could not be told apart there.
+      if (await tx.tokens.hasLive(tenantId, ownerId, name, now))
+        throw new ServiceError('conflict', `a token named ${name} is in use`, {
+          hint: 'choose another name, or revoke that token first: dke token list',
+        });
+      await tx.tokens.insert(stored);
+      await tx.audit.append({
+        kind: 'token.created',
+        actor,
+        tenantId: tenantId ?? serviceTenantId,
+        subject: { kind: 'token', id: stored.id },
+        details: {
+          name,
+          kind,
+          roles: grants.map(nameGrant),
+          expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt),
+        },
+      });
+      if (breaksGlass)
+        await tx.audit.append({
+          kind: 'break-glass.given',
+          actor,
+          tenantId: tenantId ?? serviceTenantId,
+          subject: { kind: 'token', id: stored.id },
+          details: { name, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
+        });
+    });
+    return { record: show(stored), token };
+  };
+
+export const listTokens =
+  ({ store, usage }: Pick<Ports, 'store' | 'usage'>): TokenOperations['list'] =>
+  async ({ reach }, query) => {
+    await usage.flush(false);
+    const page = await pageOf(query, (window) => store.read.tokens.list(reach, window), byId);
+    return { items: page.items.map(show), next: page.next };
+  };
+
+export const revokeToken =
+  ({ store, clock }: Pick<Ports, 'store' | 'clock'>): TokenOperations['revoke'] =>
+  (actor, own, id) =>
+    store.write(async (tx) => {
+      const before = await findToken(tx, actor.reach, id);
+      const isTheirs = before.id === actor.id || (before.ownerId !== null && before.ownerId === actor.id);
+      const fault = isTheirs || before.grants.length === 0 ? undefined : faultOfGrants(before.grants, own);
+      if (fault !== undefined)
+        throw new ServiceError('forbidden', 'this token may do more than you could give', {
+          hint: 'only those who could give a token all its roles revoke it',
+        });
+      if (before.revokedAt !== null) return show(before);
+      const now = clock.now();
+      const live = before.expiresAt === null || before.expiresAt > now;
+      const isAdministrator =
+        before.ownerId === null &&
+        before.grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
+      if (isAdministrator && live) {
+        // What expires does not replace what lasts; among tokens that expire, one must stay.
+        const tokens = await tx.tokens.countAdministrators(before.expiresAt === null ? 'lasting' : { liveAt: now });
+        if (tokens + (await tx.users.countAdministrators()) < 2)
+          throw new ServiceError(
+            'conflict',
+            'this is the last administrator token that does not expire, and no user is an administrator',
+            { hint: 'create another one without an expiry, or a user with the role administrator, first' },
+          );
+      }
+      const after: StoredToken = { ...before, revokedAt: now };
+      await tx.tokens.update(after);
+      await tx.audit.append({
+        kind: 'token.revoked',
+        actor,
+        tenantId: before.tenantId ?? serviceTenantId,
+        subject: { kind: 'token', id },
+        details: { name: before.name },
+      });
+      return show(after);
+    });
+
+/** Revokes the API tokens of a user, in the caller's unit of work. */
+export const revokeTokensOf = async (tx: Repositories, actor: Actor, ownerId: string, now: number): Promise<void> => {
+  for await (const token of each((window) => tx.tokens.list(everyTenant, window), byId)) {
+    if (token.ownerId !== ownerId || token.revokedAt !== null || token.integrity !== 'ok') continue;
+    await tx.tokens.update({ ...token, revokedAt: now });
+    await tx.audit.append({
+      kind: 'token.revoked',
+      actor,
+      tenantId: token.tenantId ?? serviceTenantId,
+      subject: { kind: 'token', id: token.id },
+      details: { name: token.name },
+    });
+  }
+};
+
+/** Who acts by a token, and what they may do now. */
+export interface TokenHolder {
+  readonly kind: 'administrator' | 'user';
+  readonly id: string;
+  readonly name: string;
+  readonly grants: readonly Grant[];
+}
+
+/**
+ * Somebody's own token does no more than they may, and what it does is theirs: who asks for something and who approves it are told apart
+ * by this. Undefined: it does not hold, because its owner is there no more.
+ */
+export const holderOfToken = async (
+  from: Pick<Repositories, 'users'>,
+  { id, name, grants, ownerId }: Pick<ApiToken, 'id' | 'name' | 'grants' | 'ownerId'>,
+): Promise<TokenHolder | undefined> => {
+  if (ownerId === null) return { kind: 'administrator', id, name, grants };
+  const owner = await from.users.get(everyTenant, ownerId);
+  if (owner === undefined || owner.state !== 'active' || owner.integrity !== 'ok') return undefined;
+  return {
+    kind: 'user',
+    id: owner.id,
+    name: `${owner.name} (token ${name})`,
+    grants: effectiveGrants(grants, owner.grants),
+  };
+};
+
+/** Finds a token of this kind that holds now; 'unauthenticated', in one message, for every other. */
+const authenticate =
+  (
+    { store, ring, clock, usage }: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
+    kind: TokenKind,
+    channel: 'api' | 'metrics',
+  ) =>
+  async (token: string): Promise<TokenHolder> => {
+    const purpose = purposeOf[kind];
+    const found = looksLikeBearer(purpose, token)
+      ? await store.read.tokens.findByHash(ring.hashToken(purpose, token))
+      : undefined;
+    const now = clock.now();
+    const holder = found === undefined ? undefined : await holderOfToken(store.read, found);
+    const reason =
+      found === undefined || found.kind !== kind
+        ? 'unknown'
+        : found.integrity !== 'ok'
+          ? 'tampered'
+          : found.revokedAt !== null
+            ? 'revoked'
+            : found.expiresAt !== null && found.expiresAt <= now
+              ? 'expired'
+              : holder === undefined
+                ? 'owner'
+                : undefined;
+    if (found === undefined || holder === undefined || reason !== undefined) {
+      usage.refused(channel, reason ?? 'unknown');
+      throw new ServiceError('unauthenticated', 'the token does not hold');
+    }
+    usage.tokenUsed(found.id);
+    return holder;
+  };
+
+export const authenticateAdmin = (
+  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
+): Operations['authenticateAdmin'] => {
+  const find = authenticate(ports, 'api', 'api');
+  return async (token, requestId, peer) => {
+    const { kind, id, name, grants } = await find(token);
+    return { actor: { kind, id, name, requestId, peer }, grants };
+  };
+};
+
+export const authenticateMetrics = (
+  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
+): Operations['authenticateMetrics'] => {
+  const find = authenticate(ports, 'metrics', 'metrics');
+  return async (token) => {
+    await find(token);
+  };
+};

@@ -1,0 +1,52 @@
+// Makes a TDE group and the vault that holds the shared copies of its master keys.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import type { TdeGroup } from '../../domain/tde.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { checkName } from '../shared/names.ts';
+import type { TdeGroupOperations } from './interface.ts';
+
+export const createGroup =
+  ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>): TdeGroupOperations['create'] =>
+  async (actor, { name }) => {
+    checkName(name);
+    const { tenantId } = actor;
+    const group = await store.write(async (tx): Promise<TdeGroup> => {
+      if ((await tx.groups.findByName(tenantId, name)) !== undefined)
+        throw new ServiceError('conflict', 'a group of this name exists');
+      const now = clock.now();
+      const vault: Vault = {
+        id: newId(now),
+        tenantId,
+        name: `TDE group ${name}`,
+        kind: 'tde',
+        state: 'enabled',
+        createdAt: now,
+        dualControl: null,
+        profile: 'standard',
+        integrity: 'ok',
+      };
+      await tx.vaults.insert(vault);
+      await tx.audit.append({
+        kind: 'vault.created',
+        actor,
+        tenantId,
+        subject: { kind: 'vault', id: vault.id },
+        details: { name: vault.name, kind: vault.kind },
+      });
+      const made: TdeGroup = { id: newId(now), tenantId, name, vaultId: vault.id, createdAt: now, integrity: 'ok' };
+      await tx.groups.insert(made);
+      await tx.audit.append({
+        kind: 'group.created',
+        actor,
+        tenantId,
+        subject: { kind: 'group', id: made.id },
+        details: { name, vaultId: vault.id },
+      });
+      return made;
+    });
+    await directory.renew({ vaults: [group.vaultId] });
+    return group;
+  };

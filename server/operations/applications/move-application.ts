@@ -1,0 +1,187 @@
+// Moves a TDE application to another group, with its keys and other objects. Nothing is copied and no record is sealed anew: what
+// an object's group and a key's vault are stands in their rows. The consequences are computed from the same reads, before and
+// in the transaction.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import { isWeaker } from '../../domain/dual-control.ts';
+import { largestPageSize } from '../../domain/page.ts';
+import type { ApplicationMove, TdeApplication, TdeGroup } from '../../domain/tde.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories, StoredObject, Window } from '../../ports/store.ts';
+import type { Approvals, CarriedOut } from '../approvals/approvals.ts';
+import { findApplication, findSoundGroup, findVault } from '../shared/find.ts';
+import { nameFromLabel } from '../shared/names.ts';
+import { byId, each, fewAtOnce } from '../shared/paging.ts';
+import { takerOfLabel } from '../tde/labels.ts';
+import type { ApplicationOperations } from './interface.ts';
+
+const mostNamed = 100;
+
+const objectsOf = async (from: Repositories, applicationId: string): Promise<readonly StoredObject[]> => {
+  const all: StoredObject[] = [];
+  for (;;) {
+    const page = await from.objects.listByApplication(applicationId, all.at(-1)?.handle ?? 0, largestPageSize);
+    all.push(...page);
+    if (page.length < largestPageSize) return all;
+  }
+};
+const isLiveKey = ({ class: objectClass, destroyedAt }: StoredObject): boolean =>
+  destroyedAt === null && (objectClass === 'secret-key' || objectClass === 'private-key');
+
+/** The applications of a group. */
+export const membersOf = async (
+  from: Pick<Repositories, 'applications'>,
+  tenantId: string,
+  groupId: string,
+): Promise<readonly TdeApplication[]> => {
+  const all: TdeApplication[] = [];
+  const list = (window: Window) => from.applications.list(tenantId, { groupId }, window);
+  for await (const application of each(list, byId, fewAtOnce)) all.push(application);
+  return all;
+};
+
+interface Planned {
+  readonly move: ApplicationMove;
+  readonly application: TdeApplication;
+  readonly target: TdeGroup;
+  readonly objects: readonly StoredObject[];
+}
+
+const plan = async (from: Repositories, tenantId: string, id: string, groupId: string): Promise<Planned> => {
+  const application = await findApplication(from, tenantId, id);
+  const source = await findSoundGroup(from, tenantId, application.groupId);
+  const target = await findSoundGroup(from, tenantId, groupId);
+  if (target.id === source.id) throw new ServiceError('conflict', 'the application is in this group');
+  if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group is of another tenant');
+  const vault = await from.vaults.get(tenantId, target.vaultId);
+  if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
+    throw new ServiceError('conflict', "the group's vault is not enabled", {
+      hint: 'enable it first: the keys of the application would not be usable in it',
+    });
+  const objects = await objectsOf(from, id);
+  const keys = objects.filter(isLiveKey);
+  const taken: string[] = [];
+  for (const key of objects)
+    if (key.destroyedAt === null && (await takerOfLabel(from, { ...key, groupId })) !== undefined)
+      taken.push(nameFromLabel(key.label));
+  const leaves: ApplicationMove['leaves'][number][] = [];
+  for (const other of await membersOf(from, tenantId, source.id))
+    if (other.id !== id)
+      leaves.push({
+        id: other.id,
+        name: other.name,
+        keys: await from.objects.countKeys(other.id),
+        instances: await from.instances.list(other.id),
+      });
+  const joins: ApplicationMove['joins'][number][] = [];
+  for (const other of await membersOf(from, tenantId, target.id))
+    joins.push({ id: other.id, name: other.name, keys: await from.objects.countKeys(other.id) });
+  return {
+    application,
+    target,
+    objects,
+    move: {
+      from: { id: source.id, name: source.name },
+      to: { id: target.id, name: target.name },
+      keys: keys.length,
+      objects: objects.filter(({ destroyedAt }) => destroyedAt === null).length - keys.length,
+      takenLabels: taken.slice(0, mostNamed),
+      keysLost: leaves.reduce((sum, other) => sum + other.keys, 0),
+      leaves,
+      joins,
+      instances: await from.instances.list(id),
+    },
+  };
+};
+
+const move =
+  ({ directory }: Pick<Ports, 'directory'>) =>
+  async (
+    tx: Repositories,
+    actor: TenantActor,
+    id: string,
+    groupId: string,
+  ): Promise<CarriedOut<{ readonly application: TdeApplication; readonly move: ApplicationMove }>> => {
+    const { application: before, target, objects, move: planned } = await plan(tx, actor.tenantId, id, groupId);
+    if (planned.takenLabels.length > 0)
+      throw new ServiceError('label-exists', 'labels of its keys are taken in the new group', {
+        hint: 'a master key shares its label with no other key of a group: see takenLabels in the answer to dryRun=true',
+      });
+    const after: TdeApplication = { ...before, groupId: target.id };
+    await tx.applications.update(after);
+    // Destroyed ones go along: what they are a tombstone of stays the application's.
+    for (const object of objects) {
+      await tx.objects.update({ ...object, groupId: target.id });
+      const key = await tx.keys.get(actor.tenantId, object.id);
+      if (key !== undefined) await tx.keys.update({ ...key, vaultId: target.vaultId });
+    }
+    const { from, to, keys, keysLost, leaves, joins } = planned;
+    await tx.audit.append({
+      kind: 'application.moved',
+      actor,
+      tenantId: before.tenantId,
+      subject: { kind: 'application', id },
+      details: {
+        name: before.name,
+        fromGroupId: from.id,
+        fromGroup: from.name,
+        toGroupId: to.id,
+        toGroup: to.name,
+        keys,
+        objects: planned.objects,
+        keysLost,
+        leaves: leaves.slice(0, mostNamed).map(({ name }) => name),
+        joins: joins.slice(0, mostNamed).map(({ name }) => name),
+      },
+    });
+    return {
+      answer: { application: after, move: planned },
+      afterCommit: () =>
+        directory.renew({
+          applications: [id],
+          objects: objects.map(({ handle }) => handle),
+          keys: objects.map((object) => object.id),
+        }),
+    };
+  };
+
+export const moveApplication = (
+  ports: Pick<Ports, 'store' | 'directory' | 'usage'>,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): Pick<ApplicationOperations, 'planMove' | 'move' | 'moveNeeds'> => {
+  const { store, usage } = ports;
+  const governed = withApproval('application.move', {
+    permission: 'applications:manage',
+    plan: async (from, tenantId, { id, groupId }: { readonly id: string; readonly groupId: string }) => {
+      const { application, target, move: planned } = await plan(from, tenantId, id, groupId);
+      const { vaultId } = await findSoundGroup(from, tenantId, application.groupId);
+      const source = await findVault(from, tenantId, vaultId);
+      const rule = (await findVault(from, tenantId, target.vaultId)).dualControl;
+      return {
+        tenantId: application.tenantId,
+        subject: { kind: 'application', id, name: application.name },
+        // Where a rule as strict holds for its keys, nobody needs to agree.
+        vaults: isWeaker(source.dualControl, rule) ? [source] : [],
+        impact: {
+          from: planned.from.name,
+          to: planned.to.name,
+          keys: planned.keys,
+          keysLost: planned.keysLost,
+          leaves: planned.leaves.slice(0, mostNamed).map(({ name }) => name),
+          joins: planned.joins.slice(0, mostNamed).map(({ name }) => name),
+        },
+        state: { groupId: application.groupId, keys: planned.keys },
+      };
+    },
+    carryOut: (tx, actor, { id, groupId }) => move(ports)(tx, actor, id, groupId),
+  });
+  return {
+    planMove: async ({ tenantId }, id, groupId) => {
+      await usage.flush(false);
+      return (await plan(store.read, tenantId, id, groupId)).move;
+    },
+    moveNeeds: (actor, id, groupId) => governed.plan(actor, { id, groupId }),
+    move: (actor, id, groupId) => governed.run(actor, { id, groupId }),
+  };
+};

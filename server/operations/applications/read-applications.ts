@@ -1,0 +1,30 @@
+// TDE applications: reading. Instances include what has not been written yet.
+
+import type { Ports } from '../../ports/ports.ts';
+import { findApplication } from '../shared/find.ts';
+import { byId, pageOf } from '../shared/paging.ts';
+import type { ApplicationOperations } from './interface.ts';
+
+export const readApplications = ({
+  store,
+  usage,
+}: Pick<Ports, 'store' | 'usage'>): Pick<ApplicationOperations, 'list' | 'get' | 'accessGuids' | 'instances'> => ({
+  list: ({ tenantId }, query) =>
+    pageOf(
+      query,
+      (window) => store.read.applications.list(tenantId, query, window),
+      byId,
+      ({ callers }) => callers.certificates.reduce((sum, { length }) => sum + length, 0),
+    ),
+  get: ({ tenantId }, id) => findApplication(store.read, tenantId, id),
+  accessGuids: async ({ tenantId }, id) => {
+    await findApplication(store.read, tenantId, id);
+    await usage.flush(false);
+    return (await store.read.accessGuids.list(id)).map(({ hash: _hash, ...record }) => record);
+  },
+  instances: async ({ tenantId }, id) => {
+    await findApplication(store.read, tenantId, id);
+    await usage.flush(false);
+    return store.read.instances.list(id);
+  },
+});

@@ -1,0 +1,51 @@
+// Registers a TDE application: one per database is the recommendation. Its first access_guid is shown in the answer.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import { anyCaller, appIdPattern, type TdeApplication } from '../../domain/tde.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findGroup } from '../shared/find.ts';
+import { checkName } from '../shared/names.ts';
+import type { ApplicationOperations } from './interface.ts';
+import { issueAccessGuid } from './issue-access-guid.ts';
+
+export const registerApplication =
+  (
+    ports: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock' | 'identity'>,
+  ): ApplicationOperations['register'] =>
+  async (actor, { name, groupId, appId }) => {
+    checkName(name);
+    const chosen = appId ?? (appIdPattern.test(name) ? name : 'default');
+    if (!appIdPattern.test(chosen))
+      throw new ServiceError('validation', 'an app_id has 1 to 64 letters, digits, dots, hyphens and underscores');
+    const { store, directory, clock } = ports;
+    const answer = await store.write(async (tx) => {
+      const group = await findGroup(tx, actor.tenantId, groupId);
+      if ((await tx.applications.findByName(group.tenantId, name)) !== undefined)
+        throw new ServiceError('conflict', 'an application of this name exists');
+      const now = clock.now();
+      const application: TdeApplication = {
+        id: newId(now),
+        tenantId: group.tenantId,
+        groupId,
+        name,
+        appId: chosen,
+        state: 'enabled',
+        compatibility: [],
+        callers: anyCaller,
+        createdAt: now,
+        integrity: 'ok',
+      };
+      await tx.applications.insert(application);
+      await tx.audit.append({
+        kind: 'application.registered',
+        actor,
+        tenantId: application.tenantId,
+        subject: { kind: 'application', id: application.id },
+        details: { name, groupId, appId: chosen },
+      });
+      return { application, ...(await issueAccessGuid(ports, tx, actor, application)) };
+    });
+    await directory.renew({ applications: [answer.application.id] });
+    return answer;
+  };

@@ -1,0 +1,39 @@
+// Ends an access_guid. The last live one is kept: an application without any is a disabled application, and says so.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findApplication } from '../shared/find.ts';
+import type { ApplicationOperations } from './interface.ts';
+
+export const removeAccessGuid =
+  ({
+    store,
+    directory,
+    clock,
+  }: Pick<Ports, 'store' | 'directory' | 'clock'>): ApplicationOperations['removeAccessGuid'] =>
+  async (actor, id, accessGuidId) => {
+    const removed = await store.write(async (tx) => {
+      const application = await findApplication(tx, actor.tenantId, id);
+      const all = await tx.accessGuids.list(id);
+      const found = all.find((accessGuid) => accessGuid.id === accessGuidId);
+      if (found === undefined) throw new ServiceError('not-found', 'no such access_guid');
+      const { hash: _hash, ...before } = found;
+      if (found.removedAt !== null) return before;
+      if (all.filter((accessGuid) => accessGuid.removedAt === null).length < 2)
+        throw new ServiceError('conflict', 'this is the last live access_guid', {
+          hint: 'rotate first, or disable the application',
+        });
+      const removedAt = clock.now();
+      await tx.accessGuids.update({ ...found, removedAt });
+      await tx.audit.append({
+        kind: 'access-guid.removed',
+        actor,
+        tenantId: application.tenantId,
+        subject: { kind: 'application', id },
+        details: { accessGuidId },
+      });
+      return { ...before, removedAt };
+    });
+    await directory.renew({ applications: [id] });
+    return removed;
+  };

@@ -1,0 +1,130 @@
+// The dual control of a vault: setting, changing, taking away. A change that allows anything that was not allowed before needs the
+// agreement that the present rule asks for; one that makes it stricter is done at once.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import { type DualControlRule, isWeaker, mayApprove, mostApprovals } from '../../domain/dual-control.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { type ActingIdentity, listIdentities } from '../access/identities.ts';
+import { findVault } from '../shared/find.ts';
+import type { Approvals, CarriedOut } from './approvals.ts';
+import type { DualControlOperations, VaultDualControl } from './interface.ts';
+
+/** Rules are written in one way, so that the same rule is the same text. */
+const inOrder = (rule: DualControlRule): DualControlRule => ({
+  required: rule.required,
+  approvers: rule.approvers === null ? null : [...new Set(rule.approvers)].sort(),
+  actions: [...new Set(rule.actions)].sort(),
+  databases: rule.databases,
+});
+
+const plain = (rule: DualControlRule | null) =>
+  rule === null ? null : { ...rule, approvers: rule.approvers, actions: rule.actions };
+
+export const dualControl = (
+  { store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): DualControlOperations => {
+  const possible = async (
+    from: Repositories,
+    vault: Vault,
+    rule: DualControlRule | null,
+  ): Promise<readonly ActingIdentity[]> => {
+    const all = await listIdentities(from, 'approvals:decide', vault.tenantId, clock.now());
+    return rule === null ? all : all.filter(({ id }) => mayApprove(rule, id));
+  };
+  const view = async (from: Repositories, vault: Vault): Promise<VaultDualControl> => ({
+    vault,
+    approvers: (await possible(from, vault, vault.dualControl)).map(({ id, name }) => ({ id, name })),
+  });
+
+  const check = async (
+    from: Repositories,
+    actorId: string | null,
+    vault: Vault,
+    rule: DualControlRule,
+  ): Promise<void> => {
+    if (!Number.isInteger(rule.required) || rule.required < 1 || rule.required > mostApprovals)
+      throw new ServiceError('validation', `a rule asks for 1 to ${mostApprovals} others`);
+    if (rule.actions.length === 0 && rule.databases === 'allowed')
+      throw new ServiceError('validation', 'a rule governs something', { hint: 'name destroy, export or restore' });
+    const able = await possible(from, vault, rule);
+    const known = new Set(able.map(({ id }) => id));
+    const unknown = rule.approvers?.find((id) => !known.has(id));
+    if (unknown !== undefined)
+      throw new ServiceError('conflict', `${unknown} is nobody who may approve`, {
+        hint: 'give them the role key-approver first (dke token create --role key-approver)',
+      });
+    const others = able.filter(({ id }) => id !== actorId).length;
+    if (others < rule.required)
+      throw new ServiceError(
+        'conflict',
+        `nobody could satisfy this rule: it asks for ${rule.required} and there are ${others} approvers beside the one who asks`,
+        { hint: 'give others the role key-approver first, or ask for fewer' },
+      );
+  };
+
+  const change = async (
+    tx: Repositories,
+    actor: TenantActor,
+    vaultId: string,
+    rule: DualControlRule | null,
+  ): Promise<CarriedOut<VaultDualControl>> => {
+    const before = await findVault(tx, actor.tenantId, vaultId);
+    if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
+    if (rule !== null) await check(tx, actor.id, before, rule);
+    const after: Vault = { ...before, dualControl: rule };
+    await tx.vaults.update(after);
+    await tx.audit.append({
+      kind: 'dual-control.changed',
+      actor,
+      tenantId: after.tenantId,
+      subject: { kind: 'vault', id: vaultId },
+      details: { name: after.name, before: plain(before.dualControl), after: plain(rule) },
+    });
+    return { answer: await view(tx, after), afterCommit: () => directory.renew({ vaults: [vaultId] }) };
+  };
+
+  const governed = withApproval('dual-control.change', {
+    permission: 'dual-control:manage',
+    plan: async (
+      from,
+      tenantId,
+      { vaultId, rule }: { readonly vaultId: string; readonly rule: ReturnType<typeof plain> },
+    ) => {
+      const vault = await findVault(from, tenantId, vaultId);
+      if (vault.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
+      if (rule !== null) await check(from, null, vault, rule);
+      return {
+        tenantId: vault.tenantId,
+        subject: { kind: 'vault', id: vaultId, name: vault.name },
+        vaults: isWeaker(vault.dualControl, rule) ? [vault] : [],
+        impact: { before: plain(vault.dualControl), after: rule },
+        state: { rule: plain(vault.dualControl), state: vault.state },
+      };
+    },
+    carryOut: (tx, actor, { vaultId, rule }) => change(tx, actor, vaultId, rule),
+  });
+
+  const parametersOf = (vaultId: string, rule: DualControlRule | null) => ({
+    vaultId,
+    rule: rule === null ? null : inOrder(rule),
+  });
+  /** Whoever asks is told at once, and in a dry run too, what would be found when it is carried out. */
+  const checkFor = async (actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<void> => {
+    if (rule !== null) await check(store.read, actor.id, await findVault(store.read, actor.tenantId, vaultId), rule);
+  };
+  return {
+    get: async ({ tenantId }, vaultId) => view(store.read, await findVault(store.read, tenantId, vaultId)),
+    change: async (actor, vaultId, rule) => {
+      await checkFor(actor, vaultId, rule);
+      return governed.run(actor, parametersOf(vaultId, rule));
+    },
+    planChange: async (actor, vaultId, rule) => {
+      await checkFor(actor, vaultId, rule);
+      return governed.plan(actor, parametersOf(vaultId, rule));
+    },
+  };
+};

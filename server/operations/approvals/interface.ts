@@ -1,0 +1,39 @@
+// What can be done with approvals, and with the dual control rules that ask for them.
+
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Approval, ApprovalState, Identity } from '../../domain/approval.ts';
+import type { DualControlRule } from '../../domain/dual-control.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { DryRun } from './approvals.ts';
+
+export interface ApprovalFilter extends PageRequest {
+  readonly state?: ApprovalState | undefined;
+  readonly subjectId?: string | undefined;
+}
+
+/** What dual control holds back; how an operation gets under it is told in approvals.ts. */
+export interface ApprovalOperations {
+  /** Newest first. */
+  list(actor: TenantActor, query: ApprovalFilter): Promise<Page<Approval>>;
+  get(actor: TenantActor, id: string): Promise<Approval>;
+  /** The last agreement carries out the operation. 'forbidden' for the requester, and for whom the rule does not admit. */
+  approve(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
+  /** Ends it. */
+  refuse(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
+  /** By the requester alone. */
+  withdraw(actor: TenantActor, id: string): Promise<Approval>;
+}
+
+export interface VaultDualControl {
+  readonly vault: Vault;
+  /** Who could agree now. */
+  readonly approvers: readonly Identity[];
+}
+
+export interface DualControlOperations {
+  get(actor: TenantActor, vaultId: string): Promise<VaultDualControl>;
+  /** Null takes the rule away. A weaker rule needs the agreement that the present one asks for: `ApprovalNeeded`. */
+  change(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<VaultDualControl>;
+  planChange(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<DryRun>;
+}

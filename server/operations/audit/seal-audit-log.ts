@@ -1,0 +1,300 @@
+// Checkpoints of the audit log: at every thousandth record, each minute in which there was one, and on request. Each checkpoint also
+// names the version of the set of policy rows. It is stored, and kept beside the root key, away from the database. At start and before
+// each checkpoint the two are compared, and the rows are compared with their set once a minute: a database that was put back from an older
+// copy, or changed, is not served.
+
+import {
+  type Checkpoint,
+  checkpointText,
+  parseCheckpoint,
+  parseVerifierKey,
+  signedNote,
+  verifierKey,
+  verifyNote,
+} from '../../base/checkpoint.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import { rootHash } from '../../base/merkle-tree.ts';
+import { type Actor, serviceActor } from '../../domain/actor.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories, RowSetHead, StoredCheckpoint } from '../../ports/store.ts';
+
+const everyRecords = 1_000;
+const everyMs = 60_000;
+const lookEveryMs = 1_000;
+/** Comparing all policy rows takes at most this part of the time. */
+const comparingShare = 0.01;
+const mostNamed = 5;
+const originSetting = 'audit-origin';
+/** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
+export const restoredSetting = 'restored';
+
+type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
+  /** Runs `work` when this server makes checkpoints by the clock; undefined: another one does. */
+  readonly perform: <T>(work: () => Promise<T>) => Promise<T | undefined>;
+  /** The log was found to be another one while the service runs: nothing is signed any more. */
+  readonly onChanged: (finding: Unsound) => void;
+};
+
+/** The log's name in its checkpoints. */
+export const auditOrigin = async (repositories: Repositories): Promise<string> => {
+  const origin = await repositories.settings.get(originSetting);
+  if (origin === undefined) throw new RangeError('the audit log has no name yet');
+  return origin;
+};
+
+/** What the database was found to be, compared with the checkpoint beside the root key. */
+export type AuditFinding =
+  | { readonly state: 'sound' }
+  /** Records are missing: an older copy was put back, or the end was cut off. */
+  | { readonly state: 'older'; readonly size: number; readonly expected: number }
+  /** It lacks changes that were confirmed since: its log is damaged or was taken away, or an older copy was put back. */
+  | { readonly state: 'incomplete'; readonly size: number; readonly expected: number }
+  /** Records are not those that were signed, or the checkpoint beside the root key is not of this log. */
+  | { readonly state: 'changed'; readonly size: number }
+  /** Policy rows were restored to an older version, removed or added. `older`: some of the restored rows, where they are known. */
+  | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] }
+  /** A backup of the whole service was restored: what was changed since is missing, whatever it is. */
+  | { readonly state: 'restored'; readonly size: number; readonly at: string }
+  /** Changes that this node has heard of are missing: the database has gone back while the service ran. */
+  | { readonly state: 'lost-changes' };
+
+export type Unsound = Exclude<AuditFinding, { readonly state: 'sound' }>;
+
+/** The database is not the one of the checkpoint beside the root key. */
+class ChangedDatabase extends Error {
+  override readonly name = 'ChangedDatabase';
+  readonly finding: Unsound;
+  constructor(finding: Unsound) {
+    super('the database is not the one of the checkpoint beside the root key');
+    this.finding = finding;
+  }
+}
+
+/** How many records there should be, where that is known. */
+export const expectedOf = (finding: Unsound): number | null => ('expected' in finding ? finding.expected : null);
+/** How many there are, where that matters. */
+export const sizeOf = (finding: Unsound): number | null => ('size' in finding ? finding.size : null);
+
+/** Whether these rows may follow those of a checkpoint. */
+const continues = ({ rows }: Checkpoint, head: RowSetHead | undefined): boolean =>
+  rows === undefined ||
+  (head !== undefined && (head.version > rows.version || (head.version === rows.version && head.tag === rows.tag)));
+
+export interface AuditSealer {
+  /** Covers every record; answers the newest checkpoint, also when there was nothing new. */
+  checkpoint(): Promise<StoredCheckpoint | undefined>;
+  /** Makes one when it is due; where another node does, keeps its newest one beside this node's root key. Called by the clock. */
+  turn(): Promise<void>;
+  /** Before anything is served. Names the log at the first start. */
+  inspect(): Promise<AuditFinding>;
+  /** An operator takes the database as it is: the log goes on under a new name, and says so. */
+  accept(finding: AuditFinding, actor?: Actor): Promise<void>;
+}
+
+export const createAuditSealer = ({ store, ring, root, clock, log, perform, onChanged }: SealPorts): AuditSealer => {
+  let sealedAt = clock.monotonic();
+  let lookedAt = clock.monotonic();
+  let comparedAt = clock.monotonic();
+  let rowsDueAt = clock.monotonic() + everyMs;
+  let changed = false;
+  let sealing: Promise<StoredCheckpoint | undefined> | undefined;
+
+  /**
+   * Throws ChangedDatabase when the stored tree does not continue the one that was signed last. Costs what a root costs: some dozen stored hashes, whatever
+   * the size. That each record is the one of its hash is what a verification of the log shows.
+   */
+  const requireContinued = async (
+    { audit, whole }: Pick<Repositories, 'audit' | 'whole'>,
+    size: number,
+  ): Promise<void> => {
+    const note = root.anchor.read();
+    if (note === undefined) return;
+    const kept = parseCheckpoint(note);
+    if (kept !== null && kept.size > size) throw new ChangedDatabase({ state: 'older', size, expected: kept.size });
+    const found = await rootHash(audit.subtree, kept?.size ?? 0).catch((error: unknown) => {
+      // Hashes of the tree are missing.
+      if (error instanceof RangeError) return null;
+      throw error;
+    });
+    if (kept === null || found === null || !found.equals(kept.root))
+      throw new ChangedDatabase({ state: 'changed', size });
+    if (!continues(kept, await whole.rowSet())) throw new ChangedDatabase({ state: 'rows-changed', size, older: [] });
+  };
+
+  /** `accepted`: an operator takes the log as it is. */
+  const seal = async (accepted: boolean): Promise<StoredCheckpoint | undefined> => {
+    const made = await store.write(async (tx) => {
+      const size = await tx.audit.size();
+      if (!accepted) await requireContinued(tx, size);
+      const latest = await tx.audit.latestCheckpoint();
+      if (size === 0 || latest?.size === size) return { latest, fresh: false };
+      const checkpoint = {
+        origin: await auditOrigin(tx),
+        size,
+        root: await rootHash(tx.audit.subtree, size),
+        rows: await tx.whole.rowSet(),
+      };
+      const note = signedNote(checkpoint, ring.auditPublicKey(), ring.signAudit(checkpointText(checkpoint)));
+      const stored = { size, at: clock.now(), note };
+      await tx.audit.insertCheckpoint(stored);
+      return { latest: stored, fresh: true };
+    });
+    // After the commit: beside the root key stands nothing that the database does not know.
+    if (made.fresh && made.latest !== undefined)
+      try {
+        root.anchor.write(made.latest.note);
+      } catch (error) {
+        log.error('the checkpoint of the audit log could not be kept beside the root key', { error });
+      }
+    sealedAt = clock.monotonic();
+    return made.latest;
+  };
+  const checkpoint = async (accepted = false): Promise<StoredCheckpoint | undefined> => {
+    // One after the other: the later one covers what came meanwhile.
+    await sealing?.catch(() => undefined);
+    sealing = seal(accepted);
+    return tellChanged(sealing);
+  };
+  /** 'key-tampered', and the service is told, when the log was changed. */
+  const tellChanged = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof ChangedDatabase)) throw error;
+      changed = true;
+      onChanged(error.finding);
+      throw new ServiceError('key-tampered', `${error.message}: nothing was signed`, {
+        hint: 'dke quarantine show tells what differs',
+        cause: error,
+      });
+    }
+  };
+  /** All policy rows against their set. Not awaited by the clock: with many rows it takes seconds. */
+  const compareRows = async (): Promise<void> => {
+    const from = clock.monotonic();
+    try {
+      const { isSound, older } = await store.snapshot((state) => state.whole.compareRowSet());
+      if (!isSound) {
+        changed = true;
+        onChanged({ state: 'rows-changed', size: await store.read.audit.size(), older: older.slice(0, mostNamed) });
+      }
+    } catch (error) {
+      log.error('the policy rows could not be compared with their set', { error });
+    }
+    rowsDueAt = clock.monotonic() + Math.max(everyMs, (clock.monotonic() - from) / comparingShare);
+  };
+  /** The newest checkpoint that another node has made, when the log is still the one of the checkpoint that is kept here. */
+  const follow = async (): Promise<void> => {
+    const latest = await store.read.audit.latestCheckpoint();
+    const note = root.anchor.read();
+    const kept = note === undefined ? null : parseCheckpoint(note);
+    const isNewer = latest !== undefined && (kept === null || latest.size > kept.size);
+    const now = clock.monotonic();
+    // Where nothing is signed any more, the log is compared all the same.
+    if (!isNewer && now - comparedAt < everyMs) return;
+    comparedAt = now;
+    await tellChanged(requireContinued(store.read, await store.read.audit.size()));
+    if (!isNewer) return;
+    const verifier = parseVerifierKey(verifierKey(await auditOrigin(store.read), ring.auditPublicKey()));
+    if (verifier === null || verifyNote(latest.note, verifier) === null) {
+      log.error('the newest checkpoint of the audit log is not signed by this service');
+      return;
+    }
+    root.anchor.write(latest.note);
+  };
+  const nameLog = async (tx: Repositories): Promise<void> => {
+    await tx.settings.set(originSetting, `dke/audit/${newId(clock.now())}`);
+  };
+
+  const compareAtStart = async (): Promise<AuditFinding> => {
+    const isNew = (await store.read.settings.get(originSetting)) === undefined;
+    const size = await store.read.audit.size();
+    const note = root.anchor.read();
+    const expected = store.committed?.records ?? 0;
+    // What stands beside a new database is of one that was there before it.
+    if (isNew && note === undefined) store.committed?.accept();
+    if (isNew) await store.write(nameLog);
+    const sound: AuditFinding =
+      expected > size && !(isNew && note === undefined) ? { state: 'incomplete', size, expected } : { state: 'sound' };
+    const rows = await store.rowSet.load();
+    /** Rows have versions from now on. */
+    const isFirst = rows.head === undefined && (note === undefined || parseCheckpoint(note)?.rows === undefined);
+    if (isFirst && rows.rows > 0) await store.rowSet.adopt(0);
+    const rowsChanged: AuditFinding = { state: 'rows-changed', size, older: [] };
+    if (note === undefined) return rows.isSound || isFirst ? sound : rowsChanged;
+    const origin = await auditOrigin(store.read);
+    const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
+    const anchored = verifier === null ? null : verifyNote(note, verifier);
+    if (anchored === null) {
+      // The log has taken another name since, or never had this one: an older copy, if its signature is of our key.
+      const other = parseCheckpoint(note);
+      const signer = other === null ? null : parseVerifierKey(verifierKey(other.origin, ring.auditPublicKey()));
+      const known = signer !== null && verifyNote(note, signer) !== null;
+      return known && other !== null && other.size > size
+        ? { state: 'older', size, expected: other.size }
+        : { state: 'changed', size };
+    }
+    if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
+    const found = await rootHash(store.read.audit.subtree, anchored.size);
+    if (!found.equals(anchored.root)) return { state: 'changed', size };
+    if (sound.state !== 'sound' || isFirst) return sound;
+    return rows.isSound && continues(anchored, rows.head) ? sound : rowsChanged;
+  };
+
+  return {
+    checkpoint: () => checkpoint(),
+
+    turn: async () => {
+      const now = clock.monotonic();
+      if (changed || now - lookedAt < lookEveryMs) return;
+      lookedAt = now;
+      // Every node compares, whether or not it writes checkpoints.
+      if (now >= rowsDueAt) {
+        rowsDueAt = Number.POSITIVE_INFINITY;
+        void compareRows();
+      }
+      const done = await perform(async () => {
+        const size = await store.read.audit.size();
+        const covered = (await store.read.audit.latestCheckpoint())?.size ?? 0;
+        if (size - covered >= everyRecords || (size > covered && now - sealedAt >= everyMs)) await checkpoint();
+        return true;
+      });
+      if (done === undefined) await follow();
+    },
+
+    inspect: async () => {
+      const found = await compareAtStart();
+      const restored = await store.read.settings.get(restoredSetting);
+      // Where something else is wrong, more is known.
+      if (found.state !== 'sound' || restored === undefined) return found;
+      const { at } = JSON.parse(restored) as { readonly at: string };
+      return { state: 'restored', size: await store.read.audit.size(), at };
+    },
+
+    accept: async (finding, actor) => {
+      if (finding.state === 'sound') return;
+      changed = false;
+      log.warn('the database was taken although it is not what the checkpoint beside the root key says', {
+        ...finding,
+      });
+      store.committed?.accept();
+      const note = root.anchor.read();
+      await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);
+      await store.write(async (tx) => {
+        const former = (await tx.settings.get(originSetting)) ?? null;
+        await nameLog(tx);
+        await tx.settings.set(restoredSetting, null);
+        await tx.audit.dropCheckpoints();
+        await tx.audit.append({
+          kind: 'audit-log.accepted',
+          actor: actor ?? serviceActor(newId(clock.now())),
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'audit-log' },
+          details: { state: finding.state, size: sizeOf(finding), expected: expectedOf(finding), former },
+        });
+      });
+      await checkpoint(true);
+    },
+  };
+};

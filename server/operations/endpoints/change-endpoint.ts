@@ -1,0 +1,42 @@
+// Enables, disables or deletes an endpoint. Deletion wipes its credentials; the prefix is never given again.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Endpoint, EndpointState } from '../../domain/endpoint.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findEndpoint } from '../shared/find.ts';
+
+const kinds = {
+  enabled: 'endpoint.enabled',
+  disabled: 'endpoint.disabled',
+  deleted: 'endpoint.deleted',
+} as const satisfies Record<EndpointState, string>;
+
+export const changeEndpoint =
+  ({ store, directory }: Pick<Ports, 'store' | 'directory'>, state: EndpointState) =>
+  async (actor: TenantActor, id: string): Promise<Endpoint> => {
+    const endpoint = await store.write(async (tx): Promise<Endpoint> => {
+      const before = await findEndpoint(tx, actor.tenantId, id);
+      if (before.state === state) return before;
+      if (before.integrity !== 'ok')
+        throw new ServiceError('key-tampered', 'the stored endpoint was changed from outside');
+      const details = { name: before.name };
+      const after: Endpoint = { ...before, state, credentials: state === 'deleted' ? [] : before.credentials };
+      await tx.endpoints.update(after);
+      if (state === 'deleted')
+        for (const credential of before.credentials) {
+          await tx.records.wipe(credential.id, 1, 'endpoint-secret');
+          await tx.endpoints.removeCredential(credential.id);
+        }
+      await tx.audit.append({
+        kind: kinds[state],
+        actor,
+        tenantId: after.tenantId,
+        subject: { kind: 'endpoint', id },
+        details,
+      });
+      return after;
+    });
+    await directory.renew({ endpoints: [id] });
+    return endpoint;
+  };

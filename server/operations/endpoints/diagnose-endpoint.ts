@@ -1,0 +1,97 @@
+// Diagnostics of one key store endpoint: runs them, keeps what they found, and shows it.
+
+import type { CheckWatch } from '../../base/checks.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import type { DiagnosisRequest, EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { StoredDiagnosis } from '../../ports/store.ts';
+import { findEndpoint } from '../shared/find.ts';
+import { byId, pageOf } from '../shared/paging.ts';
+import type { DiagnosticsOperations } from './interface.ts';
+
+/** What `work` tells, as it is told; ends, or throws, as the work does. The work goes on when nobody takes it any more. */
+const eventsOf = <E>(work: (tell: (event: E) => void) => Promise<void>): AsyncIterable<E> => {
+  const told: E[] = [];
+  let ended = false;
+  let wake: () => void = () => undefined;
+  const done = work((event) => {
+    told.push(event);
+    wake();
+  }).finally(() => {
+    ended = true;
+    wake();
+  });
+  // Whoever takes the events meets it; nobody else has to.
+  done.catch(() => undefined);
+  return (async function* take() {
+    for (;;) {
+      const next = told.shift();
+      if (next !== undefined) yield next;
+      else if (ended) return await done;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  })();
+};
+
+/** Of so many earlier runs it is known which requests were theirs. */
+const rememberedRuns = 50;
+
+export const diagnoseEndpoint = (
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  diagnosis: EndpointDiagnosis,
+): DiagnosticsOperations => {
+  const running = new Map<string, Promise<StoredDiagnosis>>();
+  const run = async (id: string, request: DiagnosisRequest, watch?: CheckWatch): Promise<StoredDiagnosis> => {
+    const earlier = await store.read.diagnoses.list(id, { limit: rememberedRuns });
+    const own = new Set(earlier.flatMap(({ requestIds }) => requestIds));
+    const { results, requestIds } = await diagnosis.run(id, request, own, watch);
+    const at = clock.now();
+    const made: StoredDiagnosis = { id: newId(at), endpointId: id, at, results, requestIds };
+    await store.write((tx) => tx.diagnoses.insert(made));
+    return made;
+  };
+  /** Throws when there is nothing to run. */
+  const requireLive = async ({ tenantId }: TenantActor, id: string): Promise<void> => {
+    const { state } = await findEndpoint(store.read, tenantId, id);
+    if (state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
+  };
+  /** One run at a time: a second would only see the first one's requests. */
+  const runAlone = async (id: string, request: DiagnosisRequest, watch?: CheckWatch): Promise<StoredDiagnosis> => {
+    for (let before = running.get(id); before !== undefined; before = running.get(id))
+      await before.catch(() => undefined);
+    const current = run(id, request, watch).finally(() => running.delete(id));
+    running.set(id, current);
+    return current;
+  };
+  return {
+    run: async (actor, id, request) => {
+      await requireLive(actor, id);
+      return runAlone(id, request);
+    },
+    follow: async (actor, id, request) => {
+      await requireLive(actor, id);
+      return eventsOf((tell) =>
+        runAlone(id, request, {
+          begun: (checks) => tell({ kind: 'begun', checks }),
+          ended: (result) => tell({ kind: 'ended', result }),
+        }).then((made) => tell({ kind: 'kept', diagnosis: made })),
+      );
+    },
+    list: async ({ tenantId }, id, query) => {
+      await findEndpoint(store.read, tenantId, id);
+      return pageOf(query, (window) => store.read.diagnoses.list(id, window), byId);
+    },
+    get: async ({ tenantId }, id, diagnosisId) => {
+      // Those of a deleted endpoint are there still.
+      const endpoint = await store.read.endpoints.get(tenantId, id);
+      const found = endpoint === undefined ? undefined : await store.read.diagnoses.get(diagnosisId);
+      if (found?.endpointId !== id) throw new ServiceError('not-found', 'no such diagnosis');
+      return found;
+    },
+  };
+};

@@ -1,0 +1,117 @@
+// Settings of a key store endpoint: rate, client certificate, secondary authorization, operators' probes. They replace the old
+// ones as a whole, and hold from the next request on.
+
+import { X509Certificate } from 'node:crypto';
+import { ServiceError } from '../../base/errors.ts';
+import type { AuditValue } from '../../domain/audit-event.ts';
+import { defaultSettings, type Endpoint, type EndpointSettings } from '../../domain/endpoint.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { ServiceIdentity } from '../../ports/service-identity.ts';
+import { findEndpoint } from '../shared/find.ts';
+import type { EndpointOperations } from './interface.ts';
+
+const certificateShape = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
+const mostAuthorities = 20;
+
+/** The certificates of a PEM bundle; text around them is passed over. Throws 'validation'. */
+const readAuthorities = (bundle: string): readonly X509Certificate[] => {
+  const blocks = bundle.match(certificateShape) ?? [];
+  if (blocks.length < 1 || blocks.length > mostAuthorities)
+    throw new ServiceError('validation', `a CA bundle has 1 to ${mostAuthorities} certificates in PEM`);
+  const certificates = blocks.map((block, index) => {
+    const which = `certificate ${index + 1} of the CA bundle`;
+    let certificate: X509Certificate;
+    try {
+      certificate = new X509Certificate(block);
+    } catch (error) {
+      throw new ServiceError('validation', `${which} cannot be read`, { cause: error });
+    }
+    if (!certificate.ca)
+      throw new ServiceError('validation', `${which} is no authority's`, {
+        hint: 'give the certificates of the authority that issues the client certificates, and of those above it',
+      });
+    return certificate;
+  });
+  for (const [index, certificate] of certificates.entries())
+    if (!certificates.some((issuer) => certificate.checkIssued(issuer)))
+      throw new ServiceError('validation', `the issuer of certificate ${index + 1} is not in the CA bundle`, {
+        hint: `add ${certificate.issuer.replaceAll('\n', ', ')}, and so on up to the root`,
+      });
+  return certificates;
+};
+
+/** The settings with the defaults for those that are absent. */
+export const withDefaults = (
+  given: NonNullable<Parameters<EndpointOperations['create']>[1]['settings']>,
+): EndpointSettings => ({
+  operatorProbes: given.operatorProbes ?? defaultSettings.operatorProbes,
+  rate: given.rate ?? defaultSettings.rate,
+  clientCertificate: given.clientCertificate ?? defaultSettings.clientCertificate,
+  rules: given.rules ?? defaultSettings.rules,
+});
+
+/** What the request log names is one rule. Throws 'validation'. */
+export const checkRuleNames = (rules: EndpointSettings['rules']): void => {
+  const names = rules.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new ServiceError('validation', `two rules are named ${twice}`);
+};
+
+/** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
+export const checkEndpointSettings = (settings: EndpointSettings, identity: ServiceIdentity): void => {
+  checkRuleNames(settings.rules);
+  if (settings.clientCertificate === null) return;
+  readAuthorities(settings.clientCertificate.authorities);
+  if (!identity.asksClientCertificates)
+    throw new ServiceError('conflict', 'this service does not ask its callers for certificates', {
+      hint: 'set tls.client_certificates = true in dke.toml and start the service again',
+    });
+};
+
+/** What the audit log says: fingerprints instead of certificates. */
+const describe = ({ operatorProbes, rate, clientCertificate, rules }: EndpointSettings) => ({
+  operatorProbes,
+  rate,
+  clientCertificate:
+    clientCertificate === null
+      ? null
+      : {
+          commonName: clientCertificate.commonName,
+          authorities: readAuthorities(clientCertificate.authorities).map(({ fingerprint256 }) => fingerprint256),
+        },
+  rules: rules.map(
+    ({ name, effect, when }): AuditValue => ({
+      name,
+      effect,
+      when: Object.fromEntries(Object.entries(when).map(([subject, patterns = []]) => [subject, patterns])),
+    }),
+  ),
+});
+
+export const changeEndpointSettings =
+  ({
+    store,
+    directory,
+    identity,
+  }: Pick<Ports, 'store' | 'directory' | 'identity'>): EndpointOperations['changeSettings'] =>
+  async (actor, id, settings) => {
+    checkEndpointSettings(settings, identity);
+    const endpoint = await store.write(async (tx): Promise<Endpoint> => {
+      const before = await findEndpoint(tx, actor.tenantId, id);
+      if (before.integrity !== 'ok')
+        throw new ServiceError('key-tampered', 'the stored endpoint was changed from outside');
+      if (before.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
+      const after: Endpoint = { ...before, settings };
+      await tx.endpoints.update(after);
+      await tx.audit.append({
+        kind: 'endpoint.settings-changed',
+        actor,
+        tenantId: after.tenantId,
+        subject: { kind: 'endpoint', id },
+        details: { name: after.name, ...describe(settings) },
+      });
+      return after;
+    });
+    await directory.renew({ endpoints: [id] });
+    return endpoint;
+  };

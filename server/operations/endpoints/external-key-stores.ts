@@ -1,0 +1,176 @@
+// External key stores: registering them, and watching their connection: by a probe that plays the cloud's part, and by the cloud's
+// own word where it can be asked.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import { serviceActor } from '../../domain/actor.ts';
+import { type Connection, type ExternalKeyStore, neverLooked } from '../../domain/external-key-store.ts';
+import type { TenantScope } from '../../domain/tenant.ts';
+import type { Fleet } from '../../ports/fleet.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { findEndpoint } from '../shared/find.ts';
+import { checkName } from '../shared/names.ts';
+import { byId, pageOf } from '../shared/paging.ts';
+import type { ExternalKeyStoreOperations } from './interface.ts';
+
+type Needs = Pick<Ports, 'store' | 'clock' | 'log' | 'keyStoreProbe' | 'cloud'>;
+
+const find = async (tx: Repositories, tenant: TenantScope, id: string): Promise<ExternalKeyStore> => {
+  const store = await tx.externalKeyStores.get(tenant, id);
+  if (store === undefined) throw new ServiceError('not-found', 'no such external key store');
+  return store;
+};
+
+/** Looks once, keeps what was seen, and audits a change of state. */
+const look =
+  ({ store, clock, keyStoreProbe, cloud }: Needs) =>
+  async (known: ExternalKeyStore): Promise<ExternalKeyStore> => {
+    if (known.integrity !== 'ok')
+      throw new ServiceError('key-tampered', 'the stored external key store was changed from outside');
+    const told = await cloud?.describe(known);
+    const report = told ?? (await keyStoreProbe.probe(known.endpointId));
+    return store.write(async (tx) => {
+      const before = await find(tx, known.tenantId, known.id);
+      const now = clock.now();
+      const same =
+        before.connection.state === report.state &&
+        before.connection.errorCode === report.errorCode &&
+        before.connection.since !== null;
+      const after: Connection = {
+        state: report.state,
+        errorCode: report.errorCode,
+        detail: report.detail,
+        source: told === undefined ? 'probe' : 'cloud',
+        since: same ? before.connection.since : now,
+        checkedAt: now,
+      };
+      await tx.externalKeyStores.setConnection(known.id, after);
+      if (!same)
+        await tx.audit.append({
+          kind: 'external-key-store.state-changed',
+          actor: serviceActor('key-store-watch'),
+          tenantId: before.tenantId,
+          subject: { kind: 'external-key-store', id: before.id },
+          details: {
+            name: before.name,
+            from: before.connection.since === null ? null : before.connection.state,
+            to: after.state,
+            errorCode: after.errorCode,
+            source: after.source,
+          },
+        });
+      return { ...before, connection: after };
+    });
+  };
+
+export const externalKeyStores = (ports: Needs): ExternalKeyStoreOperations => {
+  const { store, clock } = ports;
+  const lookAt = look(ports);
+  return {
+    register: async (actor, { name, customKeyStoreId, region, endpointId }) => {
+      checkName(name);
+      return store.write(async (tx) => {
+        const endpoint = await findEndpoint(tx, actor.tenantId, endpointId);
+        if (endpoint.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
+        if ((await tx.externalKeyStores.findByCloudId(actor.tenantId, customKeyStoreId, region)) !== undefined)
+          throw new ServiceError('conflict', 'this custom key store is registered already');
+        const now = clock.now();
+        const made: ExternalKeyStore = {
+          id: newId(now),
+          tenantId: endpoint.tenantId,
+          name,
+          customKeyStoreId,
+          region,
+          endpointId,
+          createdAt: now,
+          connection: neverLooked,
+          integrity: 'ok',
+        };
+        await tx.externalKeyStores.insert(made);
+        await tx.audit.append({
+          kind: 'external-key-store.registered',
+          actor,
+          tenantId: made.tenantId,
+          subject: { kind: 'external-key-store', id: made.id },
+          details: { name, customKeyStoreId, region, endpointId },
+        });
+        return made;
+      });
+    },
+    list: ({ tenantId }, query) => pageOf(query, (window) => store.read.externalKeyStores.list(tenantId, window), byId),
+    get: ({ tenantId }, id) => find(store.read, tenantId, id),
+    probe: async ({ tenantId }, id) => lookAt(await find(store.read, tenantId, id)),
+    remove: async (actor, id) =>
+      store.write(async (tx) => {
+        const removed = await find(tx, actor.tenantId, id);
+        await tx.externalKeyStores.remove(id);
+        await tx.audit.append({
+          kind: 'external-key-store.removed',
+          actor,
+          tenantId: removed.tenantId,
+          subject: { kind: 'external-key-store', id },
+          details: { name: removed.name, customKeyStoreId: removed.customKeyStoreId },
+        });
+        return removed;
+      }),
+  };
+};
+
+export interface KeyStoreWatch {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const pageSize = 100;
+
+/** Looks at every external key store in turn, `everyMs` from one look to the next. */
+export const createKeyStoreWatch = (
+  ports: Needs & { readonly fleet: Pick<Fleet, 'perform'> },
+  everyMs: number,
+): KeyStoreWatch => {
+  const { store, clock, log, fleet } = ports;
+  const lookAt = look(ports);
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let stopped = false;
+
+  const turn = async (): Promise<void> => {
+    const due = clock.now() - everyMs;
+    for (;;) {
+      const page = await store.read.externalKeyStores.listUnseenSince(due, pageSize);
+      for (const known of page) {
+        if (stopped) return;
+        await lookAt(known).catch(async (error: unknown) => {
+          log.error('an external key store could not be looked at', { id: known.id, error });
+          // Not again before its time.
+          await store.write((tx) => tx.externalKeyStores.setLookedAt(known.id, clock.now()));
+        });
+      }
+      if (page.length < pageSize) return;
+    }
+  };
+  const next = (): void => {
+    timer = setTimeout(
+      () => {
+        running = fleet
+          .perform('key-stores', turn)
+          .then(() => undefined)
+          .catch((error: unknown) => log.error('external key stores could not be looked at', { error }))
+          .finally(() => {
+            if (!stopped) next();
+          });
+      },
+      Math.min(everyMs, 1000),
+    );
+    timer.unref();
+  };
+  return {
+    start: next,
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+};

@@ -1,0 +1,87 @@
+// What can be done with key store endpoints: their settings and credentials, the external key stores behind them, their diagnosis.
+
+import type { CheckResult, PlannedCheck } from '../../base/checks.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import type { AuthorizationRule, RequestOrigin, RuleDecision } from '../../domain/authorization-rule.ts';
+import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../../domain/endpoint.ts';
+import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { DiagnosisRequest } from '../../ports/endpoint-diagnosis.ts';
+
+/** A credential whose secret is shown this once. The caller wipes `secretAccessKey` after it was sent. */
+export interface IssuedEndpointCredential {
+  readonly credential: EndpointCredential;
+  /** 64 ASCII characters. */
+  readonly secretAccessKey: Buffer;
+}
+
+/** What the rules that were given say, and what those that hold say. */
+export interface SimulatedDecision extends RuleDecision {
+  readonly current: Pick<RuleDecision, 'effect' | 'rule'>;
+}
+
+export interface EndpointOperations {
+  /** `prefix` is made at random when absent; a taken one is 'conflict'. The key must be a live AES-256 key of the vault. */
+  create(
+    actor: TenantActor,
+    input: {
+      readonly name: string;
+      readonly prefix?: string | undefined;
+      readonly vaultId: string;
+      readonly keyId: string;
+      /** Those that are absent have their defaults. */
+      readonly settings?: { readonly [S in keyof EndpointSettings]?: EndpointSettings[S] | undefined } | undefined;
+    },
+  ): Promise<Endpoint>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<Endpoint>>;
+  get(actor: TenantActor, id: string): Promise<Endpoint>;
+  enable(actor: TenantActor, id: string): Promise<Endpoint>;
+  disable(actor: TenantActor, id: string): Promise<Endpoint>;
+  delete(actor: TenantActor, id: string): Promise<Endpoint>;
+  /** What rules say to requests: these ones, or the endpoint's own when absent. Changes nothing. */
+  simulateRules(
+    actor: TenantActor,
+    id: string,
+    input: { readonly rules?: readonly AuthorizationRule[] | undefined; readonly requests: readonly RequestOrigin[] },
+  ): Promise<readonly SimulatedDecision[]>;
+  /** Replaces the settings as a whole. Rules or certificates that cannot hold: 'validation'. */
+  changeSettings(actor: TenantActor, id: string, settings: EndpointSettings): Promise<Endpoint>;
+  /** At most two live: 'conflict'. */
+  addCredential(actor: TenantActor, id: string): Promise<IssuedEndpointCredential>;
+  removeCredential(actor: TenantActor, id: string, credentialId: string): Promise<Endpoint>;
+}
+
+export interface ExternalKeyStoreOperations {
+  /** One of the cloud's custom key stores, once in each region: 'conflict'. */
+  register(
+    actor: TenantActor,
+    input: {
+      readonly name: string;
+      readonly customKeyStoreId: string;
+      readonly region: string;
+      readonly endpointId: string;
+    },
+  ): Promise<ExternalKeyStore>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<ExternalKeyStore>>;
+  get(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
+  /** Looks now. */
+  probe(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
+  /** Forgets it; nothing changes in the cloud or at the endpoint. */
+  remove(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
+}
+
+/** What happens in a run: which checks there are, each as it ends, and at last the run as it is kept. */
+export type DiagnosisEvent =
+  | { readonly kind: 'begun'; readonly checks: readonly PlannedCheck[] }
+  | { readonly kind: 'ended'; readonly result: CheckResult }
+  | { readonly kind: 'kept'; readonly diagnosis: EndpointDiagnosisRecord };
+
+export interface DiagnosticsOperations {
+  /** Runs every check of the endpoint, from this node and through its public name; takes seconds when something hangs. */
+  run(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
+  /** The same run, told while it goes on. It goes on, and is kept, when nobody listens any more. */
+  follow(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<AsyncIterable<DiagnosisEvent>>;
+  /** Newest first. */
+  list(actor: TenantActor, endpointId: string, query: PageRequest): Promise<Page<EndpointDiagnosisRecord>>;
+  get(actor: TenantActor, endpointId: string, diagnosisId: string): Promise<EndpointDiagnosisRecord>;
+}

@@ -1,0 +1,29 @@
+// Ends a SigV4 credential: its sealed secret is overwritten and the row deleted; the audit log keeps the access key id.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findEndpoint } from '../shared/find.ts';
+import type { EndpointOperations } from './interface.ts';
+
+export const removeEndpointCredential =
+  ({ store, directory }: Pick<Ports, 'store' | 'directory'>): EndpointOperations['removeCredential'] =>
+  async (actor, id, credentialId) => {
+    const endpoint = await store.write(async (tx): Promise<Endpoint> => {
+      const before = await findEndpoint(tx, actor.tenantId, id);
+      const credential = before.credentials.find((candidate) => candidate.id === credentialId);
+      if (credential === undefined) throw new ServiceError('not-found', 'no such credential');
+      await tx.records.wipe(credentialId, 1, 'endpoint-secret');
+      await tx.endpoints.removeCredential(credentialId);
+      await tx.audit.append({
+        kind: 'endpoint.credential-removed',
+        actor,
+        tenantId: before.tenantId,
+        subject: { kind: 'endpoint', id },
+        details: { accessKeyId: credential.accessKeyId },
+      });
+      return { ...before, credentials: before.credentials.filter((candidate) => candidate.id !== credentialId) };
+    });
+    await directory.renew({ endpoints: [id] });
+    return endpoint;
+  };

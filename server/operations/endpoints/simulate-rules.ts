@@ -1,0 +1,26 @@
+// What the rules of a key store endpoint say to requests that nobody has made: those that hold, and others that may come to hold. Nothing is
+// changed and nothing is recorded.
+
+import { otherWork } from '../../base/other-work.ts';
+import { decideByRules } from '../../domain/authorization-rule.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findEndpoint } from '../shared/find.ts';
+import { checkRuleNames } from './endpoint-settings.ts';
+import type { EndpointOperations } from './interface.ts';
+
+type RuleDecision = Awaited<ReturnType<EndpointOperations['simulateRules']>>[number];
+
+export const simulateRules =
+  ({ store }: Pick<Ports, 'store'>): EndpointOperations['simulateRules'] =>
+  async ({ tenantId }, id, { rules, requests }) => {
+    const { settings } = await findEndpoint(store.read, tenantId, id);
+    if (rules !== undefined) checkRuleNames(rules);
+    const decisions: RuleDecision[] = [];
+    for (const request of requests) {
+      const { effect, rule } = decideByRules(settings.rules, request);
+      decisions.push({ ...decideByRules(rules ?? settings.rules, request), current: { effect, rule } });
+      // The longest patterns against the longest texts take milliseconds a request.
+      await otherWork();
+    }
+    return decisions;
+  };

@@ -1,0 +1,80 @@
+// Makes a general-purpose AES-256 key in a vault. The key is born in the addon and stored sealed.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import { checkTags } from '../../base/tags.ts';
+import type { Key } from '../../domain/key.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findVault } from '../shared/find.ts';
+import { checkName } from '../shared/names.ts';
+import type { KeyOperations } from './interface.ts';
+import { recordPlace } from './key-records.ts';
+
+export const createKey =
+  ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): KeyOperations['create'] =>
+  async (actor, { name, vaultId, tags: given = [] }) => {
+    checkName(name);
+    const tags = checkTags(given);
+    const reference = core.generateAes(256);
+    try {
+      return await store.write(async (tx) => {
+        const vault = await findVault(tx, actor.tenantId, vaultId);
+        if (vault.state !== 'enabled' || vault.integrity !== 'ok')
+          throw new ServiceError(
+            'conflict',
+            `the vault is ${vault.integrity === 'ok' ? vault.state : 'tampered with'}`,
+          );
+        if (vault.kind !== 'general')
+          throw new ServiceError('conflict', 'the vault belongs to a TDE group', {
+            hint: 'make the key in a general vault',
+          });
+        const now = clock.now();
+        const key: Key = {
+          id: newId(now),
+          tenantId: vault.tenantId,
+          vaultId,
+          name,
+          kind: 'general',
+          algorithm: 'aes',
+          bits: 256,
+          usages: ['encrypt', 'decrypt'],
+          state: 'active',
+          disabledAt: null,
+          currentVersion: 1,
+          createdAt: now,
+          deletedAt: null,
+          reimportedAt: null,
+          destroyedAt: null,
+          unrecoverableAt: null,
+          copyOf: null,
+          applicationId: null,
+          tags,
+          firstUsedAt: null,
+          lastUsedAt: null,
+          integrity: 'ok',
+        };
+        await tx.keys.insert(key);
+        await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
+        await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));
+        await tx.audit.append({
+          kind: 'key.created',
+          actor,
+          tenantId: key.tenantId,
+          subject: { kind: 'key', id: key.id },
+          details: {
+            name,
+            kind: key.kind,
+            vaultId,
+            algorithm: key.algorithm,
+            bits: key.bits,
+            usages: key.usages,
+            origin: 'generated',
+            ...(tags.length === 0 ? {} : { tags }),
+          },
+        });
+        return key;
+      });
+    } finally {
+      core.release(reference);
+    }
+  };

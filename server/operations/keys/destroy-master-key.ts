@@ -1,0 +1,154 @@
+// Destruction: the marker, both copies overwritten, the audit record, in one transaction; terminal. From the commit on
+// every use fails. `unrecoverableAt` follows with the erasure run. No undelete exists.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { Key } from '../../domain/key.ts';
+import { nextState } from '../../domain/lifecycle.ts';
+import type { BlastRadius, MasterKey } from '../../domain/tde.ts';
+import type { TenantScope } from '../../domain/tenant.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { Approvals, CarriedOut } from '../approvals/approvals.ts';
+import { findApplication, findVault } from '../shared/find.ts';
+import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
+import { destructionTime } from './destruction-time.ts';
+import type { MasterKeyOperations } from './interface.ts';
+import { findKeyUse, lastUse } from './key-use.ts';
+import { findMasterKey } from './master-key-view.ts';
+
+/** Who asked, beyond the actor: the instance, when a database did it. */
+export interface DestroyedBy {
+  readonly appId?: string;
+  readonly host?: string;
+  readonly process?: string;
+}
+
+type DestroyPorts = Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>;
+
+interface Destroyed {
+  readonly key: MasterKey;
+  readonly blastRadius: BlastRadius;
+}
+
+/** The whole of it, inside a transaction. Who may ask for it is the caller's to check. */
+export const destroyKeyIn =
+  ({ directory, clock, erasure }: Pick<DestroyPorts, 'directory' | 'clock' | 'erasure'>) =>
+  async (
+    tx: Repositories,
+    actor: Actor,
+    tenantId: string,
+    applicationId: string,
+    keyId: string,
+    by: DestroyedBy,
+    /** Which tenants the answer names. */
+    reach: TenantScope = tenantId,
+  ): Promise<CarriedOut<Destroyed>> => {
+    const application = await findApplication(tx, tenantId, applicationId);
+    const before = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
+    if (nextState(before.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
+    const blastRadius = await findBlastRadius(tx, application, before, reach);
+    const destroyedAt = await destructionTime(tx, clock);
+    const key = await tx.keys.get(tenantId, keyId);
+    if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
+    // A tampered row is written anew here, with its destruction: nothing it says counts any more.
+    const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
+    await tx.keys.update(after);
+    for (const version of await tx.keys.versions(keyId)) {
+      await tx.records.wipe(keyId, version.version, 'vault-copy');
+      await tx.records.wipe(keyId, version.version, 'sealed-copy');
+    }
+    await tx.objects.destroy(before.handle, destroyedAt);
+    await tx.audit.append({
+      kind: 'key.destroyed',
+      actor,
+      tenantId: key.tenantId,
+      subject: { kind: 'key', id: keyId },
+      details: {
+        name: key.name,
+        kind: key.kind,
+        label: before.label,
+        applicationId,
+        ...by,
+        destroyedAt: toRfc3339(destroyedAt),
+        blastRadius: blastRadiusSummary(blastRadius),
+      },
+    });
+    return {
+      answer: { key: await findMasterKey(tx, applicationId, after), blastRadius },
+      afterCommit: async () => {
+        await directory.renew({ keys: [keyId], objects: [before.handle] });
+        erasure.schedule();
+      },
+    };
+  };
+
+/** By the database that owns it. A rule that refuses databases is looked at in the same transaction. */
+export const destroyKey = (ports: DestroyPorts) => {
+  const { store, usage } = ports;
+  const destroy = destroyKeyIn(ports);
+  return async (
+    actor: Actor,
+    tenantId: string,
+    applicationId: string,
+    keyId: string,
+    by: DestroyedBy,
+  ): Promise<Destroyed> => {
+    // The blast radius that the record bears includes the uses of the last seconds.
+    await usage.flush(false);
+    const { answer, afterCommit } = await store.write(async (tx) => {
+      const key = await tx.keys.get(tenantId, keyId);
+      const vault = key === undefined ? undefined : await tx.vaults.get(tenantId, key.vaultId);
+      if (vault?.dualControl?.databases === 'refused')
+        throw new ServiceError('forbidden', 'dual control of the group: no database destroys a master key by itself', {
+          hint: "destroy it in the application's key management, where others agree",
+          reason: 'dual-control',
+        });
+      return destroy(tx, actor, tenantId, applicationId, keyId, by);
+    });
+    await afterCommit();
+    return answer;
+  };
+};
+
+/** By people: under the dual control of the group's vault. */
+export const destroyMasterKey = (
+  ports: DestroyPorts,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): Pick<MasterKeyOperations, 'destroy' | 'destroyNeeds'> => {
+  const destroy = destroyKeyIn(ports);
+  const governed = withApproval('master-key.destroy', {
+    permission: 'master-keys:destroy',
+    plan: async (
+      from,
+      tenantId,
+      { applicationId, keyId }: { readonly applicationId: string; readonly keyId: string },
+    ) => {
+      const application = await findApplication(from, tenantId, applicationId);
+      const key = await findMasterKey(from, applicationId, await from.keys.get(tenantId, keyId));
+      if (nextState(key.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
+      const { state, currentVersion, vaultId } = key;
+      return {
+        tenantId: key.tenantId,
+        subject: { kind: 'key', id: keyId, name: key.name },
+        vaults: [await findVault(from, tenantId, vaultId)],
+        impact: {
+          application: application.name,
+          ...blastRadiusSummary(await findBlastRadius(from, application, key, tenantId)),
+          ...lastUse(await findKeyUse(from, key)),
+        },
+        state: { state, currentVersion, vaultId, groupId: application.groupId },
+      };
+    },
+    carryOut: (tx, actor, { applicationId, keyId }) =>
+      destroy(tx, actor, actor.tenantId, applicationId, keyId, {}, actor.reach),
+  });
+  return {
+    destroy: (actor, applicationId, keyId) => governed.run(actor, { applicationId, keyId }),
+    destroyNeeds: async (actor, applicationId, keyId) => {
+      await ports.usage.flush(false);
+      return governed.plan(actor, { applicationId, keyId });
+    },
+  };
+};

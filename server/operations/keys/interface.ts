@@ -1,0 +1,55 @@
+// What can be done with keys and master keys.
+
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { BlastRadius, MasterKey } from '../../domain/tde.ts';
+import type { KeyListFilter } from '../../ports/store.ts';
+import type { DryRun } from '../approvals/approvals.ts';
+
+/** Without `usedAfter` and `usedBefore` newest first, with one of them longest unused first. */
+export type KeyFilter = PageRequest & Omit<KeyListFilter, 'applicationId'>;
+
+export interface KeyOperations {
+  /** An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need not be unique. */
+  create(
+    actor: TenantActor,
+    input: { readonly name: string; readonly vaultId: string; readonly tags?: readonly string[] | undefined },
+  ): Promise<Key>;
+  /** Its name and its tags, whole. A master key's name stays: 'conflict'. */
+  change(
+    actor: TenantActor,
+    id: string,
+    input: { readonly name: string; readonly tags: readonly string[] },
+  ): Promise<Key>;
+  list(actor: TenantActor, query: KeyFilter): Promise<Page<Key>>;
+  /** Any state, destroyed ones too: a tombstone outlives its key. */
+  get(actor: TenantActor, id: string): Promise<Key>;
+  versions(actor: TenantActor, id: string): Promise<readonly KeyVersion[]>;
+  /** Who uses it, and when it was last used. */
+  use(actor: TenantActor, id: string): Promise<KeyUse>;
+  enable(actor: TenantActor, id: string): Promise<Key>;
+  disable(actor: TenantActor, id: string): Promise<Key>;
+  /**
+   * Soft deletion, for general and master keys: the row stays, the vault copy is cleared. `vaultCopyCleared` false means
+   * that clearing failed (best effort) while the state did change.
+   */
+  softDelete(actor: TenantActor, id: string): Promise<{ readonly key: Key; readonly vaultCopyCleared: boolean }>;
+  planSoftDelete(actor: TenantActor, id: string): Promise<DryRun>;
+  /** Adds a version; older versions go on opening what they sealed. General keys only: 'conflict' for master keys. */
+  rotate(actor: TenantActor, id: string): Promise<KeyVersion>;
+}
+
+export interface MasterKeyOperations {
+  /** The history of an application: newest first, destroyed ones included. */
+  list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<MasterKey>>;
+  get(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
+  blastRadius(actor: TenantActor, applicationId: string, keyId: string): Promise<BlastRadius>;
+  /** Terminal. Both copies are overwritten in the transaction of the marker; an erasure turn follows by itself. */
+  destroy(
+    actor: TenantActor,
+    applicationId: string,
+    keyId: string,
+  ): Promise<{ readonly key: MasterKey; readonly blastRadius: BlastRadius }>;
+  destroyNeeds(actor: TenantActor, applicationId: string, keyId: string): Promise<DryRun>;
+}

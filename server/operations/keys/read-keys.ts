@@ -1,0 +1,35 @@
+// Keys: reading. Destroyed ones are shown too.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Key } from '../../domain/key.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findKey } from '../shared/find.ts';
+import { byId, pageOf } from '../shared/paging.ts';
+import type { KeyOperations } from './interface.ts';
+import { findCopies } from './key-copies.ts';
+import { findKeyUse } from './key-use.ts';
+
+/** Of the list in the order of the last uses. */
+const useCursor = ({ lastUsedAt, id }: Key): string => `${lastUsedAt}.${id}`;
+
+export const readKeys = ({
+  store,
+  usage,
+}: Pick<Ports, 'store' | 'usage'>): Pick<KeyOperations, 'list' | 'get' | 'versions' | 'use'> => ({
+  list: async ({ tenantId }, query) => {
+    const isByUse = query.usedAfter !== undefined || query.usedBefore !== undefined;
+    if (isByUse && query.after !== undefined && !/^[0-9]{1,15}\.[0-9a-z-]{1,36}$/.test(query.after))
+      throw new ServiceError('validation', 'after is not a cursor of this list');
+    return pageOf(query, (window) => store.read.keys.list(tenantId, query, window), isByUse ? useCursor : byId);
+  },
+  get: ({ tenantId }, id) => findKey(store.read, tenantId, id),
+  versions: async ({ tenantId }, id) => {
+    await findKey(store.read, tenantId, id);
+    return store.read.keys.versions(id);
+  },
+  use: async ({ tenantId, reach }, id) => {
+    await usage.flush(false);
+    const key = await findKey(store.read, tenantId, id);
+    return { ...(await findKeyUse(store.read, key)), copies: await findCopies(store.read, key, reach) };
+  },
+});

@@ -1,0 +1,52 @@
+// Adds a version to a general key. Older versions stay and open what they sealed.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Key, KeyVersion } from '../../domain/key.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findKey } from '../shared/find.ts';
+import type { KeyOperations } from './interface.ts';
+import { recordPlace } from './key-records.ts';
+
+/** XKS ciphertexts carry the version in three bytes. */
+const largestVersion = 0xffffff;
+
+export const rotateKey =
+  ({
+    store,
+    core,
+    ring,
+    directory,
+    clock,
+  }: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock'>): KeyOperations['rotate'] =>
+  async (actor, id) => {
+    const reference = core.generateAes(256);
+    try {
+      const version = await store.write(async (tx): Promise<KeyVersion> => {
+        const key = await findKey(tx, actor.tenantId, id);
+        if (key.kind !== 'general')
+          throw new ServiceError('conflict', 'a master key is rotated by its database', {
+            hint: 'run ADMINISTER KEY MANAGEMENT SET KEY there',
+          });
+        if (key.state !== 'active') throw new ServiceError('conflict', `the key is ${key.state}`);
+        if (key.currentVersion >= largestVersion) throw new ServiceError('conflict', 'the key has too many versions');
+        const added = key.currentVersion + 1;
+        const now = clock.now();
+        const after: Key = { ...key, currentVersion: added };
+        await tx.keys.update(after);
+        await tx.keys.insertVersion({ keyId: id, version: added, createdAt: now });
+        await tx.records.put(ring.seal(recordPlace(after, added, 'vault-copy'), reference));
+        await tx.audit.append({
+          kind: 'key.rotated',
+          actor,
+          tenantId: key.tenantId,
+          subject: { kind: 'key', id },
+          details: { name: key.name, version: added },
+        });
+        return { keyId: id, version: added, createdAt: now, vaultCopy: true };
+      });
+      await directory.renew({ keys: [id] });
+      return version;
+    } finally {
+      core.release(reference);
+    }
+  };

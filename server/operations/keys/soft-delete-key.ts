@@ -1,0 +1,81 @@
+// Soft deletion (specification section 3): the row stays, the vault copy is cleared on a best-effort basis and the answer
+// says whether it was. A master key's sealed copy is untouched: its next use re-imports the vault copy. For a general key
+// use is over.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Key } from '../../domain/key.ts';
+import { nextState } from '../../domain/lifecycle.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import { findKey, findVault } from '../shared/find.ts';
+import type { KeyOperations } from './interface.ts';
+import { findKeyUse, lastUse } from './key-use.ts';
+
+const clearVaultCopy = async (tx: Repositories, key: Key): Promise<void> => {
+  for (const version of await tx.keys.versions(key.id)) await tx.records.wipe(key.id, version.version, 'vault-copy');
+};
+
+const findDeletable = async (from: Repositories, tenantId: string, id: string): Promise<Key> => {
+  const key = await findKey(from, tenantId, id);
+  if (nextState(key.state, 'soft-delete') === null) throw new ServiceError('conflict', `the key is ${key.state}`);
+  // A deleted general key is gone for its users; deleting it again tells so.
+  if (key.state === 'soft-deleted' && key.kind === 'general') throw new ServiceError('key-not-found', 'no such key');
+  return key;
+};
+
+export const softDeleteKey = (
+  { directory, clock, log, usage }: Pick<Ports, 'directory' | 'clock' | 'log' | 'usage'>,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): Pick<KeyOperations, 'softDelete' | 'planSoftDelete'> => {
+  const governed = withApproval('key.delete', {
+    permission: 'keys:delete',
+    plan: async (from, tenantId, { id }: { readonly id: string }) => {
+      const key = await findDeletable(from, tenantId, id);
+      const use = await findKeyUse(from, key);
+      const endpoints = use.endpoints.filter(({ state }) => state !== 'deleted');
+      return {
+        tenantId: key.tenantId,
+        subject: { kind: 'key', id, name: key.name },
+        // A master key goes on from its sealed copy: its deletion ends nothing for good.
+        vaults: key.kind === 'general' ? [await findVault(from, tenantId, key.vaultId)] : [],
+        impact: {
+          endsForGood: key.kind === 'general',
+          endpoints: endpoints.slice(0, 100).map(({ name }) => name),
+          ...lastUse(use),
+        },
+        state: { state: key.state, vaultId: key.vaultId, currentVersion: key.currentVersion },
+      };
+    },
+    carryOut: async (tx, actor, { id }) => {
+      const before = await findDeletable(tx, actor.tenantId, id);
+      const renew = { afterCommit: () => directory.renew({ keys: [id] }) };
+      if (before.state === 'soft-deleted' && before.reimportedAt === null)
+        return { answer: { key: before, vaultCopyCleared: true }, ...renew };
+      const after: Key = { ...before, state: 'soft-deleted', deletedAt: clock.now(), reimportedAt: null };
+      await tx.keys.update(after);
+      let vaultCopyCleared = true;
+      try {
+        await clearVaultCopy(tx, after);
+      } catch (error) {
+        vaultCopyCleared = false;
+        log.warn('the vault copy of a deleted key was not cleared', { keyId: id, error });
+      }
+      await tx.audit.append({
+        kind: 'key.deleted',
+        actor,
+        tenantId: after.tenantId,
+        subject: { kind: 'key', id },
+        details: { name: after.name, kind: after.kind, vaultCopy: vaultCopyCleared ? 'cleared' : 'kept' },
+      });
+      return { answer: { key: after, vaultCopyCleared }, ...renew };
+    },
+  });
+  return {
+    softDelete: (actor, id) => governed.run(actor, { id }),
+    planSoftDelete: async (actor, id) => {
+      await usage.flush(false);
+      return governed.plan(actor, { id });
+    },
+  };
+};

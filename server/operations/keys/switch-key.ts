@@ -1,0 +1,34 @@
+// Enables or disables a key. A soft-deleted master key keeps its state: only the refusal of its use changes.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Key } from '../../domain/key.ts';
+import { nextState } from '../../domain/lifecycle.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { findKey } from '../shared/find.ts';
+
+const kinds = { enable: 'key.enabled', disable: 'key.disabled' } as const;
+
+export const switchKey =
+  ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>, event: 'enable' | 'disable') =>
+  async (actor: TenantActor, id: string): Promise<Key> => {
+    const key = await store.write(async (tx): Promise<Key> => {
+      const before = await findKey(tx, actor.tenantId, id);
+      const state = nextState(before.state, event);
+      if (state === null || (before.state === 'soft-deleted' && before.kind === 'general'))
+        throw new ServiceError('conflict', `the key is ${before.state}`);
+      if ((before.disabledAt !== null) === (event === 'disable')) return before;
+      const after: Key = { ...before, state, disabledAt: event === 'disable' ? clock.now() : null };
+      await tx.keys.update(after);
+      await tx.audit.append({
+        kind: kinds[event],
+        actor,
+        tenantId: after.tenantId,
+        subject: { kind: 'key', id },
+        details: { name: after.name },
+      });
+      return after;
+    });
+    await directory.renew({ keys: [id] });
+    return key;
+  };

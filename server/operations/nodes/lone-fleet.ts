@@ -1,0 +1,82 @@
+// A server with a store of its own: a fleet of one.
+
+import { duties, runOf } from '../../domain/node.ts';
+import type { Directory } from '../../ports/directory.ts';
+import type { FleetHooks, FleetPorts, FleetSelf, RootFace, RunningFleet } from './fleet.ts';
+import { allDuties } from './node-duties.ts';
+import { takeChanges } from './shown-changes.ts';
+
+export const createLoneFleet = (
+  { store, ring, clock }: FleetPorts,
+  self: FleetSelf,
+  hooks: Pick<FleetHooks, 'destroyed'>,
+): RunningFleet => {
+  let draining = false;
+  let root: RootFace | undefined;
+  let inner: Directory | undefined;
+  const startedAt = clock.now();
+  return {
+    id: self.id,
+    name: self.name,
+    holds: () => true,
+    perform: allDuties.perform,
+    duties: allDuties,
+    size: () => 1,
+    nodes: async () => [
+      {
+        id: self.id,
+        name: self.name,
+        version: self.version,
+        state: draining ? 'draining' : 'active',
+        startedAt,
+        heartbeatAt: clock.now(),
+        behind: 0,
+        rootEpoch: root?.rootEpoch ?? 1,
+        holdsOldRoot: false,
+        usesKeysUntil: null,
+        duties,
+        self: true,
+      },
+    ],
+    draining: () => draining,
+    inContact: () => true,
+    look: async () => {
+      draining = (await store.read.nodes.get(self.id))?.state === 'draining';
+    },
+    run: () => runOf({ id: self.id, startedAt }),
+    hears: () => true,
+    settle: () => undefined,
+    observe: async (work) => ({ value: await work(), pendingNodes: [], pendingUntil: null }),
+    confirm: () => undefined,
+    others: () => Promise.resolve([]),
+    over: (directory) => {
+      inner = directory;
+      return directory;
+    },
+    join: async (face) => {
+      await inner?.load();
+      root = face;
+      const { directory: _, ...own } = self;
+      const row = {
+        ...own,
+        ...face,
+        epoch: 0,
+        clockAheadMs: 0,
+        startedAt,
+        heartbeatAt: startedAt,
+        state: 'active',
+      } as const;
+      await store.write((tx) => tx.nodes.put(row));
+    },
+    resume: async () => {
+      await ring.refresh(store.read);
+      await inner?.reload();
+    },
+    show: async (changes) => {
+      if (inner === undefined) return;
+      await takeChanges({ store, ring }, inner, changes);
+      if (changes.destroyed === true) hooks.destroyed();
+    },
+    stop: async () => undefined,
+  };
+};

@@ -1,0 +1,179 @@
+// What this node has read of the changes that the nodes of a store commit, and shows. Each change has a number and a random id. After a failover that
+// has lost changes, other changes have their numbers: so the id of the last change that is shown here is compared each time, and the id of a change
+// that was made here is looked for among those that are read.
+
+import { ServiceError } from '../../base/errors.ts';
+import { within } from '../../base/within.ts';
+import { type ChangeMark, type NodeView, standingOf } from '../../domain/change-protocol.ts';
+import { type Changes, mergeChanges } from '../../domain/changes.ts';
+import type { Directory } from '../../ports/directory.ts';
+import type { NodeLink } from '../../ports/node-link.ts';
+import type { Ports } from '../../ports/ports.ts';
+
+/** How long a change that was committed here may take to be shown here. */
+const reachMs = 5_000;
+const reachAgainMs = 20;
+/** Changes whose ids are known, so that one that was made here is told from another one with its number. */
+const mostMarks = 1_000;
+
+export interface ShownChanges {
+  /** The last one. */
+  last(): ChangeMark;
+  /** The last one is not in the database any more. Until `resume` nothing is read. */
+  isLost(): boolean;
+  /** What the decisions of the change protocol are made of. */
+  view(): NodeView;
+  show(directory: Directory): void;
+  /** Nothing is shown yet: what is committed up to this change is about to be loaded. */
+  begin(last: ChangeMark): void;
+  /** Shows everything that is committed when it is called. */
+  catchUp(): Promise<void>;
+  /**
+   * The same; answers the number of the last change. Throws 'unavailable', `unconfirmed` when the last change that was made here is not among what
+   * is read, and something else when reading fails or takes too long.
+   */
+  reach(): Promise<number>;
+  /** Reads everything again, and takes the database as it is. */
+  resume(): Promise<void>;
+}
+
+/** Reads again what was changed, and shows it. */
+export const takeChanges = async (
+  { store, ring }: Pick<Ports, 'store' | 'ring'>,
+  directory: Directory,
+  changes: Changes,
+): Promise<void> => {
+  directory.forget(changes);
+  if (changes.keks === true || changes.everything === true) await ring.refresh(store.read);
+  if (changes.everything === true) await directory.reload();
+  else await directory.renew(changes);
+};
+
+export const createShownChanges = (
+  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>,
+  link: Pick<NodeLink, 'changesSince'>,
+  hooks: {
+    /** Of now, as the database says. */
+    readonly head: () => Promise<ChangeMark>;
+    readonly shown: (last: ChangeMark) => Promise<void>;
+    readonly destroyed: () => void;
+    readonly lost: () => Promise<void>;
+  },
+): ShownChanges => {
+  const { store, ring, clock, log } = ports;
+  let directory: Directory | undefined;
+  let applied: ChangeMark = { epoch: 0, history: '' };
+  let lost = false;
+  /** The ids of the last changes that were read, by their numbers. */
+  const marks = new Map<number, string>();
+  /** The id of the last change that was made here, once its standing was found. */
+  let settled = '';
+  let catching: Promise<void> | undefined;
+
+  /** The database has gone back, as after a failover to a standby that lagged behind. */
+  const loseTrack = async (): Promise<void> => {
+    if (lost) return;
+    lost = true;
+    log.error('changes that this node has heard of are missing in the database', { ...applied });
+    await hooks.lost();
+  };
+  const note = (read: readonly ChangeMark[]): void => {
+    for (const { epoch, history } of read) marks.set(epoch, history);
+    for (const epoch of marks.keys()) {
+      if (marks.size <= mostMarks) break;
+      marks.delete(epoch);
+    }
+  };
+  /** Everything up to this change is read. */
+  const startFrom = (last: ChangeMark): void => {
+    applied = last;
+    marks.clear();
+    note([last]);
+  };
+  const view = (): NodeView => ({ applied, lost, idOf: (epoch) => marks.get(epoch) });
+  const reloadAll = async (): Promise<void> => {
+    const last = await hooks.head();
+    await ring.refresh(store.read);
+    await directory?.reload();
+    startFrom(last);
+  };
+  const readChanges = async (): Promise<void> => {
+    // Not before the first load: what is heard until then is part of it.
+    if (directory === undefined || applied.epoch === 0 || lost) return;
+    for (;;) {
+      const found = await link.changesSince(applied);
+      if (found === 'lost') {
+        await loseTrack();
+        return;
+      }
+      if (found === 'pruned') {
+        log.warn('changes were pruned before this node had read them: everything is read again');
+        await reloadAll();
+      } else {
+        if (found.changes.length === 0) return;
+        const changes = mergeChanges(found.changes);
+        await takeChanges(ports, directory, changes);
+        applied = found.last;
+        note(found.marks);
+        if (changes.destroyed === true) hooks.destroyed();
+      }
+      await hooks.shown(applied);
+    }
+  };
+  const catchUp = async (): Promise<void> => {
+    // One that is under way may have read before the commit: it is waited for, then looked once more.
+    await catching?.catch(() => undefined);
+    catching ??= readChanges().finally(() => {
+      catching = undefined;
+    });
+    await catching;
+  };
+  const lostError = (): ServiceError =>
+    new ServiceError('unavailable', 'changes that were confirmed are missing in the database: this one may be made', {
+      hint: 'dke quarantine show tells what to do',
+      reason: 'unconfirmed',
+    });
+
+  return {
+    last: () => applied,
+    isLost: () => lost,
+    view,
+    show: (shown) => {
+      directory = shown;
+    },
+    begin: startFrom,
+    catchUp,
+    reach: async () => {
+      const own = store.mark();
+      const until = clock.monotonic() + reachMs;
+      // Also a change that seems to be shown is looked up: after a failover another one may have had its number.
+      for (;;) {
+        if (!(await within(until - clock.monotonic(), catchUp()))) throw new Error('the changes were not read in time');
+        const standing = standingOf(own, settled, view());
+        if (standing.state === 'lost') throw lostError();
+        if (standing.state !== 'awaited' || clock.monotonic() > until) {
+          settled = own.history;
+          if (standing.state === 'shown') return standing.epoch;
+          break;
+        }
+        await new Promise<void>((resolve) => {
+          setTimeout(resolve, reachAgainMs);
+        });
+      }
+      // Committed on a primary that is none any longer, it is in no database that counts.
+      throw new ServiceError(
+        'unavailable',
+        'the change is not in the database that this node hears of: a failover may have lost it',
+        {
+          hint: 'check whether it is there before you repeat it; dke node list shows the nodes',
+          reason: 'unconfirmed',
+        },
+      );
+    },
+    resume: async () => {
+      await reloadAll();
+      settled = store.mark().history;
+      lost = false;
+    },
+  };
+};

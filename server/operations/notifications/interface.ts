@@ -1,0 +1,30 @@
+// What can be done with notifications.
+
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { Notification, NotificationFilter } from '../../domain/notification.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { NotificationTargetState } from '../../ports/notification-target.ts';
+
+/** A notification with what is to be said about it. */
+export interface InboxItem extends Notification {
+  readonly text: string;
+  readonly cure: string;
+  /** What to do in a few words, and the page of the console that it begins on. */
+  readonly action: string;
+  readonly page: string;
+}
+
+export interface NotificationOperations {
+  /** Open ones by the time of their harm, resolved ones newest first. */
+  list(
+    actor: TenantActor,
+    query: PageRequest & NotificationFilter & { readonly state?: 'open' | 'resolved' | undefined },
+  ): Promise<Page<InboxItem>>;
+  /** Somebody takes care; what is taken or over already stays as it is. */
+  acknowledge(actor: TenantActor, id: string): Promise<InboxItem>;
+  /** Nobody takes care any more. */
+  release(actor: TenantActor, id: string): Promise<InboxItem>;
+  targets(): Promise<readonly NotificationTargetState[]>;
+  /** Sends a test to every target; null: it took it. */
+  test(actor: Actor): Promise<readonly { readonly name: string; readonly failure: string | null }[]>;
+}

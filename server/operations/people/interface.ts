@@ -1,0 +1,188 @@
+// What the service can do with people, as fronts call it. Rules as in operations/index.ts.
+
+import type { Grant, Right } from '../../domain/access.ts';
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { ApiToken } from '../../domain/api-token.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { SignInMethod, SignInStep } from '../../domain/sign-in.ts';
+import type { UserView } from '../../domain/user.ts';
+import type { NewGrant } from '../access/interface.ts';
+
+/** An invitation: whoever has it chooses the user's password. Shown this once. */
+export interface Invitation {
+  readonly token: string;
+  readonly expiresAt: number;
+  /** Where the person opens it. The token is behind the `#`, which browsers do not send. */
+  readonly url: string;
+}
+
+export interface UserChange {
+  readonly displayName: string;
+  readonly email: string | null;
+  readonly grants: readonly NewGrant[];
+  readonly subject: string | null;
+  readonly mustChangePassword: boolean;
+}
+
+export interface UserOperations {
+  /** Without a subject at the OpenID provider the person gets an invitation to choose a password. */
+  create(
+    actor: TenantActor,
+    own: readonly Grant[],
+    input: { readonly name: string } & { readonly [F in keyof UserChange]?: UserChange[F] | undefined } & {
+      readonly grants: readonly NewGrant[];
+    },
+  ): Promise<{ readonly user: UserView; readonly invitation: Invitation | null }>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<UserView>>;
+  get(actor: TenantActor, id: string): Promise<UserView>;
+  /** A change of roles ends the user's sessions. Nobody changes their own roles. */
+  update(actor: TenantActor, own: readonly Grant[], id: string, change: UserChange): Promise<UserView>;
+  enable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  /** Ends their sessions; tokens that they made hold no more while they are disabled. */
+  disable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  unlock(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  /** Removes the password and ends sessions; the user chooses a new one with the invitation. `revokeTokens`: their own API tokens, too. */
+  resetPassword(
+    actor: TenantActor,
+    own: readonly Grant[],
+    id: string,
+    options?: { readonly revokeTokens?: boolean | undefined },
+  ): Promise<{ readonly user: UserView; readonly invitation: Invitation }>;
+  /** For somebody who has lost what they had: every factor goes, recovery codes too, and sessions end. */
+  removeFactors(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  delete(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  permissions(
+    actor: TenantActor,
+    id: string,
+  ): Promise<{ readonly grants: readonly Grant[]; readonly rights: readonly Right[] }>;
+  /** Ends every session of theirs; answers how many. */
+  endSessions(actor: TenantActor, own: readonly Grant[], id: string): Promise<number>;
+}
+
+/** A session as people see one. */
+export interface SessionView {
+  readonly id: string;
+  readonly holder: { readonly kind: 'user' | 'token'; readonly id: string; readonly name: string };
+  readonly method: SignInMethod;
+  readonly proved: 1 | 2;
+  readonly createdAt: number;
+  readonly usedAt: number;
+  readonly expiresAt: number;
+  readonly peer: string | null;
+  readonly agent: string | null;
+}
+
+/** Somebody who acts through a session. */
+export interface SessionCaller {
+  readonly actor: Actor;
+  /** None while a step is missing. */
+  readonly grants: readonly Grant[];
+  readonly sessionId: string;
+  readonly expiresAt: number;
+  /** What the session still needs; null: nothing. */
+  readonly missing: SignInStep | null;
+}
+
+/** `value`: for the cookie, and for nothing else. */
+export interface StartedSession extends SessionCaller {
+  readonly value: string;
+}
+
+/** From where a sign-in comes. */
+export interface SignInOrigin {
+  readonly requestId: string;
+  readonly peer: string | null;
+  readonly agent: string | null;
+  /** The session that the browser had before, which ends. */
+  readonly before: string | undefined;
+}
+
+export interface SessionOperations {
+  /** 'unauthenticated' in one message for whatever does not hold. What was read is believed for a second. */
+  authenticate(value: string, requestId: string, peer: string | null): Promise<SessionCaller>;
+  /** Exchanges an API token for a session. */
+  startByToken(token: string, from: SignInOrigin): Promise<StartedSession>;
+  signOut(value: string, from: Pick<SignInOrigin, 'requestId' | 'peer'>): Promise<void>;
+  /** Newest first. */
+  list(actor: TenantActor, query: PageRequest & { readonly userId?: string | undefined }): Promise<Page<SessionView>>;
+  /** 'not-found' for one that ended; 'forbidden' when its holder may do more than could be given with `own`, unless it is the caller's. */
+  end(actor: TenantActor, own: readonly Grant[], id: string): Promise<SessionView>;
+}
+
+export interface PasskeyOperations {
+  /** Options for the browser's authenticator. */
+  beginNew(caller: SessionCaller): Promise<object>;
+  /** The session is complete then, and has a new value. */
+  finishNew(caller: SessionCaller, name: string, answer: object, from: SignInOrigin): Promise<StartedSession>;
+  /** For somebody who has not said who they are. */
+  begin(from: SignInOrigin): Promise<object>;
+  finish(answer: object, from: SignInOrigin): Promise<StartedSession>;
+  /** As the second factor of a session. */
+  beginSecond(caller: SessionCaller): Promise<object>;
+}
+
+export interface OpenIdOperations {
+  /** The provider's name for people; null: there is none. */
+  label(): string | null;
+  /** `url`: where the browser goes; `binding`: for a cookie, so that the same browser comes back. */
+  begin(from: SignInOrigin): Promise<{ readonly url: string; readonly binding: string }>;
+  /** `search`: the query with which it came back. */
+  finish(search: string, binding: string | undefined, from: SignInOrigin): Promise<StartedSession>;
+}
+
+export interface SignInOperations {
+  /** Takes the password: it is wiped here. 'unauthenticated' in one message; 'rate-limited' says until when. */
+  byPassword(name: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
+  /** 'unauthenticated' for a code that is not right, or was used. */
+  secondFactor(
+    caller: SessionCaller,
+    given: { readonly code: Uint8Array } | { readonly recoveryCode: Uint8Array } | { readonly passkey: object },
+    from: SignInOrigin,
+  ): Promise<StartedSession>;
+  /** Whether passkeys can be used at this address. */
+  hasPasskeys(): boolean;
+  /** Takes the password, which becomes the user's. */
+  redeem(invitation: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
+}
+
+export interface FactorOperations {
+  /** A new secret for one-time passwords; it counts once it is confirmed. `secret`: Base32, wiped by the caller after it was sent. */
+  begin(
+    caller: SessionCaller,
+    name: string,
+  ): Promise<{ readonly id: string; readonly account: string; readonly secret: Buffer }>;
+  /** By its first code. The session is complete then, and has a new value. */
+  confirm(caller: SessionCaller, id: string, code: Uint8Array, from: SignInOrigin): Promise<StartedSession>;
+  /** Each is good once, in the place of a second factor. Those of before hold no more. The caller wipes them. */
+  makeRecoveryCodes(caller: SessionCaller): Promise<readonly Buffer[]>;
+  /** The last one stays where the user's roles need one: 'conflict'. */
+  remove(caller: SessionCaller, id: string): Promise<UserView>;
+}
+
+export interface ProfileOperations {
+  get(caller: SessionCaller): Promise<UserView>;
+  /** Takes both. Every other session of the user ends, and this one gets a new id. */
+  changePassword(
+    caller: SessionCaller,
+    current: Buffer | undefined,
+    next: Buffer,
+    from: SignInOrigin,
+  ): Promise<StartedSession>;
+  /** A token that does what these roles of the user do, as long as the user may; it is the user who acts by it. */
+  createToken(
+    caller: SessionCaller,
+    input: { readonly name: string; readonly expiresAt: number; readonly grants: readonly NewGrant[] | undefined },
+  ): Promise<{ readonly record: ApiToken; readonly token: string }>;
+  sessions(caller: SessionCaller, query: PageRequest): Promise<Page<SessionView>>;
+  endSession(caller: SessionCaller, id: string): Promise<SessionView>;
+}
+
+export interface PeopleOperations {
+  readonly users: UserOperations;
+  readonly sessions: SessionOperations;
+  readonly signIn: SignInOperations;
+  readonly profile: ProfileOperations;
+  readonly factors: FactorOperations;
+  readonly passkeys: PasskeyOperations;
+  readonly openId: OpenIdOperations;
+}

@@ -1,0 +1,299 @@
+// The hash of the request log, minute by minute, in the audit log: one node reads each minute that is over, a grace after its end, and
+// writes how many records each space had and one hash over them (base/request-minutes.ts), and how many requests could not be recorded. Records
+// that come later still get parts of their own. And the comparison of the log with all that.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import {
+  compareRequests,
+  type DroppedRequests,
+  gatherMinutes,
+  growMinute,
+  type HashedMinutes,
+  type MinutePart,
+  minuteMs,
+  minuteOf,
+  type RequestHash,
+  type RequestLogVerdict,
+} from '../../base/request-minutes.ts';
+import { serviceActor } from '../../domain/actor.ts';
+import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+
+/** After the end of a minute: records are written five times a second, by nodes whose clocks may differ a little. */
+const graceMs = 60_000;
+/** Records of one step: little enough that a request that comes in meanwhile does not notice. */
+const stepRecords = 100;
+/** Sequences of one step, of which hardly any is looked at closely. */
+const stepSequences = 2_000;
+/** Minutes of one commit, when there is much to make up for. */
+const mostInCommit = 50;
+const stateSetting = 'request-log-minutes';
+const subject = { kind: 'service', id: 'request-log' } as const;
+
+/**
+ * How far the hashes are: minutes up to `closed`, of records up to `through`. `next` is what is being worked on; of its minutes those
+ * up to `done` are hashed.
+ */
+interface State {
+  readonly closed: number;
+  readonly through: number;
+  readonly next: { readonly closed: number; readonly through: number; readonly done: number } | null;
+}
+
+/** Lets what arrived meanwhile be answered, for as long as the step took. */
+const otherWork = (tookMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, Math.min(tookMs, 5));
+  });
+
+/** What one record of the audit log says. */
+interface ToldMinute {
+  readonly minute: number;
+  readonly late: boolean;
+  readonly parts: readonly MinutePart[];
+}
+
+/** Each minute with what it lost. A minute that has lost something and has nothing else is told by itself. */
+const withDropped = (
+  minutes: readonly ToldMinute[],
+  dropped: readonly DroppedRequests[],
+  closed: number,
+): readonly (ToldMinute & { readonly dropped: DroppedRequests | undefined })[] => {
+  const lost = new Map(dropped.map((each) => [each.minute, each]));
+  const told = minutes.map((each) => {
+    const own = lost.get(each.minute);
+    lost.delete(each.minute);
+    return { ...each, dropped: own };
+  });
+  const others = [...lost.values()].map((each) => ({
+    minute: each.minute,
+    late: each.minute <= closed,
+    parts: [],
+    dropped: each,
+  }));
+  return [...told, ...others];
+};
+
+const append = (
+  tx: Repositories,
+  { minute, late, parts, dropped }: ToldMinute & { readonly dropped: DroppedRequests | undefined },
+  requestId: string,
+): Promise<void> =>
+  tx.audit.append({
+    kind: 'request-log.minute',
+    actor: serviceActor(requestId),
+    tenantId: serviceTenantId,
+    subject,
+    details: {
+      minute: toRfc3339(minute * minuteMs),
+      count: parts.reduce((sum, { count }) => sum + count, 0),
+      late,
+      dropped: dropped?.signed ?? 0,
+      droppedUnsigned: dropped?.unsigned ?? 0,
+      parts: parts.map(({ space, count, first, last, hash }) => ({ space, count, first, last, hash })),
+    },
+  });
+
+export interface RequestMinutes {
+  /** Hashes the minutes that are over. By one node, now and then. */
+  turn(): Promise<void>;
+  /** The turn that runs ends early; what it has not done is done by the next one. */
+  stop(): void;
+}
+
+export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): RequestMinutes => {
+  let stopped = false;
+  /** Up to this minute there was nothing to hash, when the state was this. */
+  let quiet: { readonly text: string | undefined; readonly through: number } | undefined;
+
+  const stateOf = async (from: Repositories): Promise<{ readonly text: string | undefined; readonly state: State }> => {
+    const text = await from.settings.get(stateSetting);
+    return { text, state: text === undefined ? { closed: -1, through: 0, next: null } : (JSON.parse(text) as State) };
+  };
+  /** Undefined where another node was there first. */
+  const advance = async (
+    before: string | undefined,
+    next: State,
+    minutes: readonly ToldMinute[],
+    /** All that was lost up to this minute is told with them. */
+    lostThrough: number,
+    closed: number,
+  ): Promise<string | undefined> => {
+    const text = JSON.stringify(next);
+    const requestId = newId(clock.now());
+    return store.write(
+      async (tx) => {
+        if ((await tx.settings.get(stateSetting)) !== before) return undefined;
+        const dropped = await tx.requests.takeDropped(lostThrough);
+        for (const each of withDropped(minutes, dropped, closed)) await append(tx, each, requestId);
+        await tx.settings.set(stateSetting, text);
+        return text;
+      },
+      { durable: minutes.length > 0 },
+    );
+  };
+
+  /** From here on what is written into these minutes counts as late: their records so far are those up to `through`. */
+  const close = async (): Promise<{ readonly text: string; readonly state: State } | undefined> => {
+    const closed = minuteOf(clock.now() - graceMs) - 1;
+    const { text, state } = await stateOf(store.read);
+    if (text !== undefined && state.next !== null) return { text, state };
+    const newest = await store.read.requests.newest();
+    const span = { from: (state.closed + 1) * minuteMs, to: (closed + 1) * minuteMs, through: newest };
+    if (
+      newest === state.through &&
+      (await store.read.requests.hashesInTime(span, undefined, 1)).length === 0 &&
+      (await store.read.requests.dropped(closed)).length === 0
+    ) {
+      quiet = { text, through: closed };
+      return undefined;
+    }
+    if (closed <= state.closed) return undefined;
+    return store.write(
+      async (tx) => {
+        if ((await tx.settings.get(stateSetting)) !== text) return undefined;
+        // Of minutes in which there was nothing when they were looked at, whatever is there now came late.
+        const before = quiet !== undefined && quiet.text === text ? Math.min(quiet.through, closed) : state.closed;
+        const from = Math.max(state.closed, before);
+        // Writers take turns: whatever is written after this has a higher sequence.
+        const made: State = {
+          closed: from,
+          through: state.through,
+          next: { closed, through: await tx.requests.newest(), done: from },
+        };
+        const changed = JSON.stringify(made);
+        await tx.settings.set(stateSetting, changed);
+        return { text: changed, state: made };
+      },
+      { durable: false },
+    );
+  };
+
+  async function* late({ closed, through, next }: State): AsyncGenerator<RequestHash> {
+    if (closed < 0 || next === null) return;
+    for (let after = through; after < next.through && !stopped; after += stepSequences) {
+      const begun = performance.now();
+      const span = { after, through: Math.min(after + stepSequences, next.through), before: (closed + 1) * minuteMs };
+      yield* await store.read.requests.hashesOfLate(span);
+      await otherWork(performance.now() - begun);
+    }
+  }
+
+  return {
+    turn: async () => {
+      const begun = await close();
+      if (begun?.state.next == null) return;
+      const { state } = begun;
+      const { next } = begun.state;
+      let text: string | undefined = begun.text;
+
+      const came = new Map<number, RequestHash[]>();
+      for await (const record of late(state)) {
+        const minute = minuteOf(record.at);
+        const others = came.get(minute);
+        if (others === undefined) came.set(minute, [record]);
+        else others.push(record);
+      }
+      const lateMinutes = [...came].map(([minute, records]): ToldMinute => {
+        const grown = growMinute(minute, true);
+        for (const record of records.sort((a, b) => a.at - b.at || a.sequence - b.sequence)) grown.add(record);
+        return { minute, late: true, parts: grown.end() };
+      });
+
+      const span = { from: (next.done + 1) * minuteMs, to: (next.closed + 1) * minuteMs, through: next.through };
+      let after: { readonly at: number; readonly sequence: number } | undefined;
+      let grown: ReturnType<typeof growMinute> | undefined;
+      let minute = -1;
+      let done: ToldMinute[] = [];
+      const endMinute = (): void => {
+        if (grown !== undefined) done.push({ minute, late: false, parts: grown.end() });
+      };
+      for (;;) {
+        if (stopped) return;
+        const stepBegun = performance.now();
+        const records = await store.read.requests.hashesInTime(span, after, stepRecords);
+        for (const record of records) {
+          const own = minuteOf(record.at);
+          if (own !== minute) {
+            endMinute();
+            if (done.length >= mostInCommit) {
+              // All of the minutes before this one.
+              text = await advance(text, { ...state, next: { ...next, done: own - 1 } }, done, own - 1, state.closed);
+              if (text === undefined) return;
+              done = [];
+            }
+            grown = growMinute(own, false);
+            minute = own;
+          }
+          grown?.add(record);
+          after = record;
+        }
+        await otherWork(performance.now() - stepBegun);
+        if (records.length < stepRecords) break;
+      }
+      endMinute();
+      if (lateMinutes.length > 0) {
+        const count = lateMinutes.flatMap(({ parts }) => parts).reduce((sum, one) => sum + one.count, 0);
+        log.warn('request records came after their minute had been hashed', { count, minutes: lateMinutes.length });
+      }
+      const over: State = { closed: next.closed, through: next.through, next: null };
+      await advance(text, over, [...lateMinutes, ...done], next.closed, state.closed);
+    },
+
+    stop: () => {
+      stopped = true;
+    },
+  };
+};
+
+/** From records of the audit log. */
+export const hashedMinutesOf = (events: Iterable<Pick<AuditEvent, 'kind' | 'details'>>): HashedMinutes => {
+  const minutes = gatherMinutes();
+  for (const event of events) minutes.add(event);
+  return minutes.end();
+};
+
+const auditPage = 500;
+
+/** Compares what the store has with what was hashed. Without `minutes`: all of it. */
+export const compareStored = async (read: Repositories, hashed: HashedMinutes): Promise<RequestLogVerdict> => {
+  const comparison = compareRequests(hashed);
+  const span = {
+    from: hashed.minutes === undefined ? 0 : hashed.minutes.first * minuteMs,
+    to: hashed.minutes === undefined ? Number.MAX_SAFE_INTEGER : (hashed.minutes.last + 1) * minuteMs,
+    // What comes from here on is not looked at.
+    through: await read.requests.newest(),
+  };
+  for (let after: { readonly at: number; readonly sequence: number } | undefined; ; ) {
+    const begun = performance.now();
+    const page = await read.requests.hashesInTime(span, after, stepRecords);
+    for (const record of page) comparison.add(record);
+    if (page.length < stepRecords) return comparison.end();
+    after = page.at(-1);
+    await otherWork(performance.now() - begun);
+  }
+};
+
+/** Of the minutes of this time. `from` is inclusive, `to` is not. */
+export const verifyRequests = async (
+  read: Repositories,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<RequestLogVerdict> => {
+  const minutes = { first: minuteOf(from), last: minuteOf(to - 1) };
+  // A minute is hashed, and pruned, after its end, never before.
+  const eventsOf = async (kind: AuditKind): Promise<readonly AuditEvent[]> => {
+    const events: AuditEvent[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await read.audit.list(everyTenant, { kind, order: 'newest' }, { after, limit: auditPage });
+      const due = page.filter(({ at }) => minuteOf(at) >= minutes.first);
+      events.push(...due);
+      if (page.length < auditPage || due.length === 0) return events;
+      after = String(page.at(-1)?.sequence);
+    }
+  };
+  const events = [...(await eventsOf('request-log.minute')), ...(await eventsOf('request-log.pruned'))];
+  return compareStored(read, { ...hashedMinutesOf(events), minutes });
+};

@@ -1,0 +1,62 @@
+// Request records that wait to be written, in the order in which they came. Unsigned requests have places of their own, so that they, which
+// anybody can send, take none from signed ones. What finds no place is counted by the minute.
+
+import { createQueue } from '../../base/queue.ts';
+import { type DroppedRequests, minuteOf, spaceOf, unsignedSpace } from '../../base/request-minutes.ts';
+import type { XksRequestRecord } from '../../ports/xks-directory.ts';
+
+/** So many places more, as a part of those of signed requests. */
+const unsignedPart = 0.1;
+
+/** `length`: how many signed requests may wait. */
+export const createRequestQueue = (length: number) => {
+  const queue = createQueue<XksRequestRecord>();
+  let waitingUnsigned = 0;
+  const mostUnsigned = Math.ceil(length * unsignedPart);
+  const total = { dropped: 0, droppedUnsigned: 0 };
+  /** By minute, of those that are not written. */
+  const lost = new Map<number, { signed: number; unsigned: number }>();
+  const isUnsigned = (entry: XksRequestRecord): boolean => spaceOf(entry) === unsignedSpace;
+
+  const dropOne = (entry: XksRequestRecord): void => {
+    const minute = minuteOf(entry.at);
+    const own = lost.get(minute) ?? { signed: 0, unsigned: 0 };
+    lost.set(minute, own);
+    if (isUnsigned(entry)) {
+      own.unsigned += 1;
+      total.droppedUnsigned += 1;
+    } else {
+      own.signed += 1;
+      total.dropped += 1;
+    }
+  };
+  return {
+    push: (entry: XksRequestRecord): void => {
+      const own = isUnsigned(entry);
+      const isFull = own ? waitingUnsigned >= mostUnsigned : queue.length - waitingUnsigned >= length;
+      if (isFull) {
+        dropOne(entry);
+        return;
+      }
+      if (own) waitingUnsigned += 1;
+      queue.push(entry);
+    },
+    take: (most: number): readonly XksRequestRecord[] => {
+      const taken = queue.take(most);
+      for (const entry of taken) if (isUnsigned(entry)) waitingUnsigned -= 1;
+      return taken;
+    },
+    drop: (entries: readonly XksRequestRecord[]): void => entries.forEach(dropOne),
+    dropped: (): readonly DroppedRequests[] => [...lost].map(([minute, own]) => ({ minute, ...own })),
+    droppedWritten: (written: readonly DroppedRequests[]): void => {
+      for (const { minute, ...counts } of written) {
+        const own = lost.get(minute);
+        if (own === undefined) continue;
+        own.signed -= counts.signed;
+        own.unsigned -= counts.unsigned;
+        if (own.signed + own.unsigned <= 0) lost.delete(minute);
+      }
+    },
+    state: () => ({ queued: queue.length, ...total }),
+  };
+};

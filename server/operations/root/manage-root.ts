@@ -1,0 +1,60 @@
+// The root key as operators see it, and its rotation on demand. A rotation that was asked for is a setting in the store, so that it
+// is done though the service ends in between; the erasure turn does it.
+
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { rotationSetting } from '../../domain/changes.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Operations } from '../index.ts';
+import { readRootBackup } from './root-backup.ts';
+
+export const manageRoot = ({
+  store,
+  ring,
+  root,
+  erasure,
+}: Pick<Ports, 'store' | 'ring' | 'root' | 'erasure'>): Operations['root'] => {
+  const read = async (): ReturnType<Operations['root']['get']> => {
+    const asked = await store.read.settings.get(rotationSetting);
+    const { hold } = erasure.state();
+    return {
+      epoch: root.current.epoch,
+      previousEpoch: root.previous?.epoch ?? null,
+      rotating: asked !== undefined || root.previous !== undefined,
+      backup: await readRootBackup(store.read),
+      waitsFor: hold === null ? [] : [...hold.nodes.map((name) => `node ${name}`), ...hold.standbys],
+      providers: root.ways,
+      ...root.erasure,
+    };
+  };
+  return {
+    get: read,
+    rotate: async (actor, tenantId) => {
+      await store.write(async (tx) => {
+        const tenant = tenantId === undefined ? undefined : await tx.tenants.get(tenantId);
+        if (tenantId !== undefined && tenant === undefined) throw new ServiceError('not-found', 'no such tenant');
+        const before = await tx.settings.get(rotationSetting);
+        // Every tenant's key is new after a rotation of the root.
+        if (before === 'root') return;
+        if (before !== undefined && tenantId !== undefined)
+          throw new ServiceError('conflict', 'a key of a tenant is being rotated', {
+            hint: 'wait until dke root show says that nothing is being rotated',
+          });
+        await tx.settings.set(
+          rotationSetting,
+          tenantId === undefined ? 'root' : `tenant ${tenantId} ${ring.epochs().get(tenantId) ?? 0}`,
+        );
+        await tx.audit.append({
+          kind: tenantId === undefined ? 'root.rotation-requested' : 'tenant.key-rotation-requested',
+          actor,
+          tenantId: tenantId ?? serviceTenantId,
+          subject: tenantId === undefined ? { kind: 'service', id: 'service' } : { kind: 'tenant', id: tenantId },
+          details:
+            tenantId === undefined ? { rootEpoch: root.current.epoch } : { epoch: ring.epochs().get(tenantId) ?? 0 },
+        });
+      });
+      erasure.schedule();
+      return read();
+    },
+  };
+};

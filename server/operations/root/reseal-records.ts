@@ -1,0 +1,122 @@
+// What an erasure run does with the stored key records: each one under an older KEK is sealed under the current one. A record that does
+// not open is repaired from its other copy when it has one (a master key has two, independent of each other). Otherwise it counts as damaged
+// and stays as it is. A record that was put back under a destroyed key is wiped, so that the run does not carry it on.
+
+import { ServiceError } from '../../base/errors.ts';
+import { serviceActor } from '../../domain/actor.ts';
+import type { ErasureHold } from '../../ports/erasure.ts';
+import type { RecordClass } from '../../ports/key-ring.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { RecordPosition, Repositories, StoredRecord } from '../../ports/store.ts';
+import { recordPlace } from '../keys/key-records.ts';
+
+type ResealPorts = Pick<Ports, 'ring' | 'log'>;
+
+export type DamagedRecord = Pick<StoredRecord, 'tenantId' | 'objectId' | 'version' | 'class'>;
+
+const otherCopy: Partial<Record<RecordClass, RecordClass>> = {
+  'vault-copy': 'sealed-copy',
+  'sealed-copy': 'vault-copy',
+};
+
+/** Whether what the record belongs to is destroyed, according to a row that authenticates. */
+const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<boolean> => {
+  if (record.class === 'object-content') {
+    const object = await tx.objects.getById(record.objectId);
+    return object?.integrity === 'ok' && object.destroyedAt !== null;
+  }
+  if (otherCopy[record.class] === undefined) return false;
+  const key = await tx.keys.get(record.tenantId, record.objectId);
+  return key?.integrity === 'ok' && key.state === 'destroyed';
+};
+
+/** Seals both copies of a key's version anew from the one that opens. False when there is none. */
+const repair = async ({ ring, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
+  const from = otherCopy[damaged.class];
+  const key = from === undefined ? undefined : await tx.keys.get(damaged.tenantId, damaged.objectId);
+  const record = from === undefined ? undefined : await tx.records.get(damaged.objectId, damaged.version, from);
+  if (from === undefined || key === undefined || key.integrity !== 'ok' || record === undefined) return false;
+  const sound = { ...record, ...recordPlace(key, damaged.version, from) };
+  try {
+    await tx.records.put(ring.reseal(sound));
+    await tx.records.put(ring.reseal(sound, recordPlace(key, damaged.version, damaged.class)));
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'key-tampered') return false;
+    throw error;
+  }
+  log.warn('a damaged key record was made anew from its other copy', { keyId: key.id, copy: damaged.class });
+  await tx.audit.append({
+    kind: 'key.repaired',
+    actor: serviceActor('integrity'),
+    tenantId: key.tenantId,
+    subject: { kind: 'key', id: key.id },
+    details: { name: key.name, version: damaged.version, copy: damaged.class, from },
+  });
+  return true;
+};
+
+export interface ResealStep {
+  /** Records that are under the current KEK now, or wiped. */
+  readonly done: number;
+  readonly damaged: readonly DamagedRecord[];
+  /** Where the next step goes on; null when no more records of the tenant follow. */
+  readonly next: RecordPosition | null;
+}
+
+/** Goes through up to `limit` of a tenant's records under an epoch below this one, those behind `after`. */
+export const resealStep = async (
+  ports: ResealPorts,
+  tx: Repositories,
+  { tenantId, epoch }: { readonly tenantId: string; readonly epoch: number },
+  limit: number,
+  after?: RecordPosition,
+): Promise<ResealStep> => {
+  const { ring } = ports;
+  const records = await tx.records.listOlder(tenantId, epoch, limit, after);
+  const suspects = new Set(await tx.records.destroyedOwners([...new Set(records.map(({ objectId }) => objectId))]));
+  const sealed: StoredRecord[] = [];
+  const damaged: DamagedRecord[] = [];
+  let wiped = 0;
+  let repaired = 0;
+  for (const record of records) {
+    if (suspects.has(record.objectId) && (await isDestroyed(tx, record))) {
+      await tx.records.wipe(record.objectId, record.version, record.class);
+      wiped += 1;
+      continue;
+    }
+    try {
+      sealed.push(ring.reseal(record));
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'key-tampered') throw error;
+      const { objectId, version, class: recordClass } = record;
+      if (await repair(ports, tx, record)) repaired += 1;
+      else damaged.push({ tenantId, objectId, version, class: recordClass });
+    }
+  }
+  // The sound copy of a repaired record may be among these: it is sealed twice, to the same end.
+  await tx.records.putAll(sealed);
+  return {
+    done: sealed.length + wiped + repaired,
+    damaged,
+    next: records.length < limit ? null : (records.at(-1) ?? null),
+  };
+};
+
+/** To whom a damaged record belongs, for people. */
+export const describeDamage = async (
+  from: Repositories,
+  damaged: readonly DamagedRecord[],
+): Promise<ErasureHold['records']> => {
+  const described: ErasureHold['records'][number][] = [];
+  for (const { tenantId, objectId, version, class: copy } of damaged) {
+    const key = await from.keys.get(tenantId, objectId);
+    const object = key === undefined ? await from.objects.getById(objectId) : undefined;
+    if (key !== undefined) described.push({ kind: 'key', id: objectId, name: key.name, version, copy });
+    else if (object !== undefined)
+      described.push({ kind: 'object', id: objectId, name: `handle ${object.handle}`, version, copy });
+    else if (copy === 'endpoint-secret')
+      described.push({ kind: 'credential', id: objectId, name: null, version, copy });
+    else described.push({ kind: 'other', id: objectId, name: null, version, copy });
+  }
+  return described;
+};

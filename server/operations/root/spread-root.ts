@@ -1,0 +1,253 @@
+// A new root key on its way to every node, and the old one's end on every node (decision 22).
+//
+// The node that has the duty makes the new key and seals it to each other node's own X25519 key. Which key that is, a node tells in its
+// row, with a proof: a record under the root key that binds the node, that key and the root keys it still holds. Whoever can write to
+// the database but has no root key therefore gets nothing; and what a node is given is bound to the old root key in the same way, so
+// that nobody can slip a root key in. A node takes the key into its own file, reads it back, and proves that it has it by a record
+// under the new one. Nothing is sealed under the new key before every node has it. At the end every node overwrites the old one, and
+// says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited for, or removed by an operator.
+
+import { canonicalJson } from '../../base/bytes.ts';
+import { idBytes, serviceTenantId } from '../../base/ids.ts';
+import {
+  askedOf,
+  hasErasedOldRoot,
+  hasNewRoot,
+  isEnding,
+  makesRootKey,
+  mayLeadTurn,
+  type RootKeys,
+  type RootTurn,
+} from '../../domain/root-turn.ts';
+import type { RecordContext } from '../../ports/crypto-core.ts';
+import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { RootKey } from '../../ports/root-provider.ts';
+import type { RootFace, RunningFleet } from '../nodes/fleet.ts';
+
+/** How long nodes that are there have before the turn is called held. It goes on by itself in any case. */
+const patienceMs = 6_000;
+const lookEveryMs = 100;
+
+export interface RootSpread {
+  /** What this node shows of its root keys. */
+  face(): RootFace;
+  /** Whether this node may lead the turn that is under way, if one is. */
+  mayLead(turn: RootTurn | undefined): Promise<boolean>;
+  /** What the turn asks of this node. */
+  follow(turn: RootTurn | undefined): Promise<void>;
+
+  // --- for the node that has the duty ----------------------------------------------------------------------------------
+  /** Whether a turn has come as far as its end: nothing is sealed under the old root any more. */
+  isEnding(): Promise<boolean>;
+  /** Makes a new root key, once the turn has begun. */
+  begin(): Promise<void>;
+  /** Gives it to the others; answers the names of those that do not have it. */
+  offer(): Promise<readonly string[]>;
+  /** Has the old one overwritten elsewhere; answers the names of those that have not done so. */
+  erase(): Promise<readonly string[]>;
+  /** Shows the others which root keys this node has now. */
+  tell(): Promise<void>;
+  /** The turn is over. */
+  finish(): Promise<void>;
+}
+
+type SpreadPorts = Pick<Ports, 'core' | 'root' | 'ring' | 'store' | 'clock' | 'log'> & {
+  readonly fleet: Pick<RunningFleet, 'id' | 'others' | 'duties'>;
+};
+
+const proofContext = (
+  id: string,
+  epoch: number,
+  attributes: Readonly<Record<string, string | number>>,
+): RecordContext => ({
+  tenant: idBytes(serviceTenantId),
+  object: idBytes(id),
+  version: 1,
+  epoch,
+  class: 'node',
+  attributes: Buffer.from(canonicalJson(attributes), 'utf8'),
+});
+const info = Buffer.from('dke root key for another node', 'utf8');
+const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}`, 'utf8');
+const headLength = 2;
+
+/** A fleet of one: nobody is told. */
+const lone: Omit<RootSpread, 'face' | 'begin'> = {
+  mayLead: () => Promise.resolve(true),
+  follow: () => Promise.resolve(),
+  isEnding: () => Promise.resolve(false),
+  offer: () => Promise.resolve([]),
+  erase: () => Promise.resolve([]),
+  tell: () => Promise.resolve(),
+  finish: () => Promise.resolve(),
+};
+
+export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }: SpreadPorts): RootSpread => {
+  const own = core.generateHpkeKey();
+  const publicKey = core.hpkePublicKey(own);
+
+  /** A record under a root key: that it opens shows who made it, and binds the attributes. What it holds is thrown away. */
+  const prove = (key: RootKey, id: string, attributes: Readonly<Record<string, string | number>>): Buffer => {
+    const nothing = core.generateGeneric(32);
+    try {
+      return core.sealRecord(key.key, proofContext(id, key.epoch, attributes), nothing);
+    } finally {
+      core.release(nothing);
+    }
+  };
+  const holds = (
+    key: RootKey | undefined,
+    id: string,
+    attributes: Readonly<Record<string, string | number>>,
+    proof: Buffer,
+  ): boolean => {
+    if (key === undefined) return false;
+    try {
+      core.release(core.openRecord(key.key, proofContext(id, key.epoch, attributes), proof));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const keyOf = (epoch: number): RootKey | undefined => {
+    if (root.current.epoch === epoch) return root.current;
+    return root.previous?.epoch === epoch ? root.previous : undefined;
+  };
+  const faceAttributes = (face: Pick<RootFace, 'publicKey' | 'oldestRootEpoch'>) => ({
+    publicKey: face.publicKey.toString('hex'),
+    oldestRootEpoch: face.oldestRootEpoch,
+  });
+  const isProved = (node: SeenNode): boolean => holds(keyOf(node.rootEpoch), node.id, faceAttributes(node), node.proof);
+
+  const keys = (): RootKeys => ({
+    rootEpoch: root.current.epoch,
+    oldestRootEpoch: root.previous?.epoch ?? root.current.epoch,
+  });
+  const face = (): RootFace => {
+    const shown = { ...keys(), publicKey };
+    return { ...shown, proof: prove(root.current, fleet.id, faceAttributes(shown)) };
+  };
+  if (store.link === undefined) return { face, ...lone, begin: async () => root.addEpoch() };
+  const link: NodeLink = store.link;
+
+  /** As the node that has the duty: a late one changes nothing, and goes no further. */
+  const setTurn = async (before: RootTurn | undefined, after: RootTurn | undefined): Promise<void> => {
+    if (!(await link.setTurn(before, after, fleet.duties.current())))
+      throw new Error('another turn of the root key is under way');
+  };
+  const parcelFor = (node: SeenNode, old: RootKey): RootParcel => {
+    const { epoch, key } = root.current;
+    const sealed = core.hpkeSealKek(node.publicKey, info, aadOf(node.id, epoch), key);
+    const proof = prove(old, node.id, { rootEpoch: epoch, sealed: sealed.toString('hex') });
+    const head = Buffer.alloc(headLength);
+    head.writeUInt16BE(sealed.length);
+    return { nodeId: node.id, epoch, publicKey: node.publicKey, sealed: Buffer.concat([head, sealed, proof]) };
+  };
+  const take = async (turn: RootTurn): Promise<void> => {
+    const parcel = await link.parcel(fleet.id);
+    if (parcel === undefined || parcel.epoch !== turn.epoch || !parcel.publicKey.equals(publicKey)) return;
+    const length = parcel.sealed.length < headLength ? 0 : parcel.sealed.readUInt16BE(0);
+    const sealed = parcel.sealed.subarray(headLength, headLength + length);
+    const proof = parcel.sealed.subarray(headLength + length);
+    if (!holds(root.current, fleet.id, { rootEpoch: turn.epoch, sealed: sealed.toString('hex') }, proof)) {
+      log.error('a root key was left for this node that no other node has sealed: it is not taken');
+      return;
+    }
+    const key = core.hpkeOpenKek(own, info, aadOf(fleet.id, turn.epoch), sealed);
+    try {
+      root.addEpoch({ epoch: turn.epoch, key });
+    } finally {
+      core.release(key);
+    }
+    await link.tellRoot({ id: fleet.id, ...face() });
+    await link.wipeParcel(fleet.id);
+    log.info('the new root key is here', { rootEpoch: turn.epoch });
+  };
+
+  /** Looks again and again, as long as somebody who is there has not done it. */
+  const waitFor = async (isDone: (node: SeenNode) => Promise<boolean> | boolean): Promise<readonly string[]> => {
+    const until = clock.monotonic() + patienceMs;
+    for (;;) {
+      const missing: SeenNode[] = [];
+      for (const node of await fleet.others()) if (!(await isDone(node))) missing.push(node);
+      const here = missing.some(({ state, silentMs }) => state !== 'stopped' && silentMs < patienceMs);
+      if (!here || clock.monotonic() > until) return missing.map(({ name }) => name);
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, lookEveryMs);
+      });
+    }
+  };
+
+  return {
+    face,
+    mayLead: async (turn) => {
+      const self = { id: fleet.id, ...keys() };
+      if (mayLeadTurn(turn, self, []) === 'yes') return true;
+      const may = mayLeadTurn(turn, self, await fleet.others());
+      if (may === 'anew') {
+        log.warn('the node that made a new root key was removed before another one had it: the turn begins anew');
+        await link.setTurn(turn, undefined);
+      }
+      return may !== 'no';
+    },
+    follow: async (turn) => {
+      const asked = askedOf(turn, { id: fleet.id, ...keys() });
+      if (turn === undefined || asked === 'nothing') return;
+      if (asked === 'take') {
+        await take(turn);
+        return;
+      }
+      await store.write(
+        async (tx) => {
+          await ring.refresh(tx);
+          await ring.prove(tx);
+        },
+        { durable: false },
+      );
+      root.erasePrevious();
+      log.info('the old root key is overwritten', { rootEpoch: turn.epoch });
+      await link.tellRoot({ id: fleet.id, ...face() });
+    },
+    isEnding: async () => isEnding(await link.turn(), keys()),
+    begin: async () => {
+      const turn = await link.turn();
+      const next: RootTurn = { epoch: root.current.epoch + 1, nodeId: fleet.id, phase: 'offered' };
+      const isOwn = turn?.nodeId === next.nodeId && turn.epoch === next.epoch && turn.phase === 'offered';
+      if (!isOwn) await setTurn(undefined, next);
+      if (!makesRootKey(next.epoch, keys())) throw new Error('this node has taken the root key of another one');
+      root.addEpoch();
+    },
+    offer: async () => {
+      const { previous } = root;
+      if (previous === undefined) return [];
+      const known = await link.turn();
+      const turn = known ?? { epoch: root.current.epoch, nodeId: fleet.id, phase: 'offered' as const };
+      // A failover may have lost that the turn has begun. The others may have the new root key or not: they are asked as ever.
+      if (known === undefined) await setTurn(undefined, turn);
+      else if (turn.nodeId !== fleet.id) await setTurn(turn, { ...turn, nodeId: fleet.id });
+      const given = new Map<string, string>();
+      return waitFor(async (node) => {
+        const proved = isProved(node);
+        if (hasNewRoot(node, turn, proved)) return true;
+        const to = node.publicKey.toString('hex');
+        if (!proved || given.get(node.id) === to) return false;
+        await link.putParcel(parcelFor(node, previous));
+        given.set(node.id, to);
+        return false;
+      });
+    },
+    erase: async () => {
+      const known = await link.turn();
+      if (known === undefined && root.previous === undefined) return [];
+      const turn: RootTurn = { epoch: known?.epoch ?? root.current.epoch, nodeId: fleet.id, phase: 'erase' };
+      // A failover may have lost that the turn has begun.
+      if (known?.phase !== 'erase' || known.nodeId !== fleet.id) await setTurn(known, turn);
+      return waitFor((node) => hasErasedOldRoot(node, turn, isProved(node)));
+    },
+    tell: () => link.tellRoot({ id: fleet.id, ...face() }),
+    finish: async () => {
+      await setTurn(await link.turn(), undefined);
+    },
+  };
+};

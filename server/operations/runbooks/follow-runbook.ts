@@ -1,0 +1,197 @@
+// Runbooks with an application's own values, and runs of them: started, ticked step by step, finished. Every tick is audited under
+// the application, in one transaction with itself.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import { openSteps, type RunbookRun } from '../../domain/runbook-run.ts';
+import {
+  faultOfRunbook,
+  fillRunbook,
+  type RunbookName,
+  type Runbooks,
+  type RunbookValues,
+  runbookNames,
+  summarizeRunbook,
+} from '../../domain/runbooks.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { findApplication, findGroup } from '../shared/find.ts';
+import { byId, pageOf } from '../shared/paging.ts';
+import type { RunbookOperations, RunbookVariant } from './interface.ts';
+
+type Reads = Pick<Repositories, 'runbookRuns' | 'applications'>;
+
+const mostHosts = 5;
+
+/** Where `dke provider install` and the documentation put things. */
+const places = {
+  library: '/opt/oracle/extapi/64/hsm/dke/1.0/libdke_pkcs11.so',
+  config: '/etc/dke/pkcs11.toml',
+  logs: '/var/log/dke-pkcs11',
+  owner: 'oracle:oinstall',
+} as const;
+
+const valuesOf = async (from: Repositories, tenantId: string, applicationId: string): Promise<RunbookValues> => {
+  const application = await findApplication(from, tenantId, applicationId);
+  const group = await findGroup(from, tenantId, application.groupId);
+  const instances = await from.instances.list(applicationId);
+  const newestId = await from.objects.newestMasterKey(applicationId);
+  const newest = newestId === undefined ? undefined : await from.keys.get(tenantId, newestId);
+  const hosts = [...new Set(instances.map(({ host }) => host))];
+  return {
+    ...places,
+    application: application.name,
+    applicationId,
+    appId: application.appId,
+    group: group.name,
+    hosts:
+      hosts.length === 0
+        ? 'none yet'
+        : `${hosts.slice(0, mostHosts).join(', ')}${hosts.length > mostHosts ? ` and ${hosts.length - mostHosts} more` : ''}`,
+    masterKey: newest?.name ?? '<master_key>',
+  };
+};
+
+const check = (runbooks: Runbooks, { runbook, release, containers }: RunbookVariant): RunbookName => {
+  const name = runbookNames.find((each) => each === runbook);
+  if (name === undefined) throw new ServiceError('not-found', 'no such runbook', { hint: 'run dke runbook list' });
+  const fault = faultOfRunbook(runbooks, name, release, containers);
+  if (fault !== undefined) throw new ServiceError('conflict', fault);
+  return name;
+};
+
+export const followRunbook = (
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  runbooks: Runbooks,
+): RunbookOperations => {
+  const find = async (
+    from: Reads,
+    { tenantId }: TenantActor,
+    applicationId: string,
+    id: string,
+  ): Promise<RunbookRun> => {
+    await findApplication(from, tenantId, applicationId);
+    const run = await from.runbookRuns.get(id);
+    if (run === undefined || run.applicationId !== applicationId) throw new ServiceError('not-found', 'no such run');
+    return run;
+  };
+  const findOpen = async (from: Reads, actor: TenantActor, applicationId: string, id: string): Promise<RunbookRun> => {
+    const run = await find(from, actor, applicationId, id);
+    if (run.outcome !== null)
+      throw new ServiceError('conflict', 'the run is finished', { hint: 'start another run of the runbook' });
+    return run;
+  };
+  const titleOf = (run: RunbookRun, step: string): string => {
+    const found = run.steps.find(({ id }) => id === step);
+    if (found === undefined) throw new ServiceError('not-found', 'the runbook has no such step');
+    return found.title;
+  };
+
+  return {
+    all: async () => runbookNames.map((name) => summarizeRunbook(runbooks, name)),
+    fill: async ({ tenantId }, applicationId, variant) =>
+      fillRunbook(
+        runbooks,
+        check(runbooks, variant),
+        variant.release,
+        variant.containers,
+        await valuesOf(store.read, tenantId, applicationId),
+      ),
+    list: async ({ tenantId }, applicationId, query) => {
+      await findApplication(store.read, tenantId, applicationId);
+      return pageOf(query, (window) => store.read.runbookRuns.list(applicationId, window), byId);
+    },
+    get: async (actor, applicationId, id) => find(store.read, actor, applicationId, id),
+    start: async (actor, applicationId, variant) => {
+      const { release, containers } = variant;
+      const runbook = check(runbooks, variant);
+      const { tenantId } = actor;
+      return store.write(async (tx) => {
+        const { name } = await findApplication(tx, tenantId, applicationId);
+        const filled = fillRunbook(runbooks, runbook, release, containers, await valuesOf(tx, tenantId, applicationId));
+        const at = clock.now();
+        const run: RunbookRun = {
+          id: newId(at),
+          tenantId,
+          applicationId,
+          runbook,
+          title: filled.title,
+          release,
+          containers: filled.containers,
+          warnings: filled.warnings,
+          steps: filled.steps,
+          startedAt: at,
+          startedBy: { id: actor.id, name: actor.name },
+          finishedAt: null,
+          finishedBy: null,
+          outcome: null,
+          ticks: [],
+        };
+        await tx.runbookRuns.insert(run);
+        await tx.audit.append({
+          kind: 'runbook.started',
+          actor,
+          tenantId,
+          subject: { kind: 'application', id: applicationId },
+          details: { name, runbook, release, containers: filled.containers, runId: run.id, steps: run.steps.length },
+        });
+        return run;
+      });
+    },
+    tick: (actor, applicationId, id, step, { outcome, note }) =>
+      store.write(async (tx) => {
+        const run = await findOpen(tx, actor, applicationId, id);
+        const title = titleOf(run, step);
+        const tick = { step, outcome, at: clock.now(), actorId: actor.id, actorName: actor.name, note };
+        await tx.runbookRuns.tick(id, tick);
+        await tx.audit.append({
+          kind: 'runbook.step-ticked',
+          actor,
+          tenantId: run.tenantId,
+          subject: { kind: 'application', id: applicationId },
+          details: { runbook: run.runbook, runId: id, step, title, outcome, note },
+        });
+        return find(tx, actor, applicationId, id);
+      }),
+    untick: (actor, applicationId, id, step) =>
+      store.write(async (tx) => {
+        const run = await findOpen(tx, actor, applicationId, id);
+        const title = titleOf(run, step);
+        if (!run.ticks.some((tick) => tick.step === step)) return run;
+        await tx.runbookRuns.untick(id, step);
+        await tx.audit.append({
+          kind: 'runbook.step-reopened',
+          actor,
+          tenantId: run.tenantId,
+          subject: { kind: 'application', id: applicationId },
+          details: { runbook: run.runbook, runId: id, step, title },
+        });
+        return find(tx, actor, applicationId, id);
+      }),
+    finish: (actor, applicationId, id, { outcome, note }) =>
+      store.write(async (tx) => {
+        const run = await findOpen(tx, actor, applicationId, id);
+        const open = openSteps(run);
+        if (outcome === 'done' && open.length > 0)
+          throw new ServiceError('conflict', `${open.length} of ${run.steps.length} steps are not ticked`, {
+            hint: 'tick each as done or not needed; or abandon the run',
+          });
+        const finished: RunbookRun = {
+          ...run,
+          outcome,
+          finishedAt: clock.now(),
+          finishedBy: { id: actor.id, name: actor.name },
+        };
+        await tx.runbookRuns.finish(finished);
+        await tx.audit.append({
+          kind: 'runbook.finished',
+          actor,
+          tenantId: run.tenantId,
+          subject: { kind: 'application', id: applicationId },
+          details: { runbook: run.runbook, runId: id, outcome, ticked: run.ticks.length, open: open.length, note },
+        });
+        return finished;
+      }),
+  };
+};

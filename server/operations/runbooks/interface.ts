@@ -1,0 +1,39 @@
+// What can be done with runbooks.
+
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { RunbookRun, RunOutcome, StepOutcome } from '../../domain/runbook-run.ts';
+import type { Containers, FilledRunbook, Release, RunbookSummary } from '../../domain/runbooks.ts';
+
+export interface RunbookVariant {
+  readonly runbook: string;
+  readonly release: Release;
+  readonly containers: Containers;
+}
+
+export interface RunbookOperations {
+  /** In the order in which they are shown. */
+  all(): Promise<readonly RunbookSummary[]>;
+  /** With the application's own values. An unknown runbook: 'not-found'; a release that it cannot be followed on: 'conflict'. */
+  fill(actor: TenantActor, applicationId: string, variant: RunbookVariant): Promise<FilledRunbook>;
+  /** Newest first. */
+  list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<RunbookRun>>;
+  get(actor: TenantActor, applicationId: string, id: string): Promise<RunbookRun>;
+  start(actor: TenantActor, applicationId: string, variant: RunbookVariant): Promise<RunbookRun>;
+  /** Ticking again replaces the tick. A finished run: 'conflict'. */
+  tick(
+    actor: TenantActor,
+    applicationId: string,
+    id: string,
+    step: string,
+    tick: { readonly outcome: StepOutcome; readonly note: string | null },
+  ): Promise<RunbookRun>;
+  untick(actor: TenantActor, applicationId: string, id: string, step: string): Promise<RunbookRun>;
+  /** As done only when every step is ticked: 'conflict'. */
+  finish(
+    actor: TenantActor,
+    applicationId: string,
+    id: string,
+    end: { readonly outcome: RunOutcome; readonly note: string | null },
+  ): Promise<RunbookRun>;
+}

@@ -1,0 +1,31 @@
+// How the service is searched.
+
+import type { Grant } from '../../domain/access.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Found, SearchKind } from '../../domain/search.ts';
+
+export interface SearchQuery {
+  readonly text: string;
+  /** Only these; all when absent. */
+  readonly kinds?: readonly SearchKind[] | undefined;
+  /** Of each kind: 1 to 100, 10 when absent. */
+  readonly limit?: number | undefined;
+  /** Whoever names a tenant sees that one alone. */
+  readonly namesTenant: boolean;
+}
+
+export interface SearchOperations {
+  /**
+   * By the beginnings of words, and by ids (domain/search.ts); in the order of the kinds. `searched` are the kinds that the caller may
+   * see; `more` those of which there are others. 'validation' where the text has neither letter nor digit.
+   */
+  find(
+    actor: TenantActor,
+    grants: readonly Grant[],
+    query: SearchQuery,
+  ): Promise<{
+    readonly items: readonly Found[];
+    readonly more: readonly SearchKind[];
+    readonly searched: readonly SearchKind[];
+  }>;
+}

@@ -1,0 +1,182 @@
+// What happens by the clock: queued request records are written five times a second, uses every second, old request
+// records are removed, the audit log gets its checkpoints, and health is looked at, so that the XKS front's answer is fresh though nobody else asks.
+
+import { otherWork } from '../../base/other-work.ts';
+import type { Fleet } from '../../ports/fleet.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { XksRequestRecord } from '../../ports/xks-directory.ts';
+import type { LogForwarding } from '../audit/forward-logs.ts';
+import { createRequestRetention, type RequestLogLimits } from '../requests/request-retention.ts';
+import { pruneOpenings } from '../snapshots/openings.ts';
+
+// At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
+const everyMs = 200;
+const usesEveryMs = 1_000;
+// Written at once: little enough that a request that comes in meanwhile does not notice.
+const requestBatch = 50;
+// For each so many that wait one more batch is written at once: a node whose loop is full serves more requests in a turn than one batch
+// holds, and the queue would run over.
+const waitingForAnother = 1_000;
+// Of one commit, which writes each page once, however many of its records lie there.
+const mostInCommit = 2_000;
+/** How long the results of diagnostics are kept. */
+const diagnosisDays = 90;
+/** Sign-ins that failed count for a day, and lock for a day at most. */
+const failureDays = 2;
+/** How long an agent can repeat or withdraw a request: longer than a service is likely to be out of its reach. */
+const repeatMs = 7 * 86_400_000;
+/** What was made under an Idempotency-Key is known for a day. */
+const idempotencyMs = 86_400_000;
+const pruneEveryMs = 60_000;
+
+export interface Housekeeping {
+  start(): void;
+  /** Writes everything that waits. */
+  stop(): Promise<void>;
+}
+
+export const createHousekeeping = (
+  {
+    store,
+    directory,
+    usage,
+    clock,
+    deadlines,
+    log,
+    people,
+    fleet,
+    ring,
+  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'deadlines' | 'log' | 'people'> & {
+    readonly ring: Pick<Ports['ring'], 'authenticateRow'>;
+    readonly fleet: Pick<Fleet, 'perform'>;
+  },
+  limits: RequestLogLimits,
+  checkHealth: () => Promise<unknown>,
+  sealAudit: () => Promise<unknown>,
+  writeLatencies: (all: boolean) => Promise<unknown>,
+  onRequestsRemoved?: LogForwarding['requestsRemoved'],
+): Housekeeping => {
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let prunedAt = clock.monotonic();
+  let usesAt = clock.monotonic();
+  let stopped = false;
+  let failing = false;
+  const retention = createRequestRetention({ store, deadlines, ring }, limits, onRequestsRemoved);
+
+  /** One commit of what is queued; it ends early for others who want to write. Answers how many records it wrote. */
+  const commitRequests = async (): Promise<number> => {
+    const taken: XksRequestRecord[] = [];
+    // What could not be recorded is written with what can be.
+    const dropped = directory.dropped();
+    try {
+      await store.write(
+        async (tx) => {
+          await tx.requests.addDropped(dropped);
+          for (;;) {
+            const batches = 1 + Math.floor(directory.requestLog().queued / waitingForAnother);
+            for (let batch = 0; batch < batches; batch += 1) {
+              const entries = directory.drainRequests(requestBatch);
+              taken.push(...entries);
+              if (entries.length > 0) await tx.requests.append(entries);
+              if (entries.length < requestBatch || taken.length >= mostInCommit || store.waiting() > 0) return;
+            }
+            await otherWork();
+          }
+        },
+        { durable: false },
+      );
+      directory.droppedWritten(dropped);
+      return taken.length;
+    } catch (error) {
+      directory.countDropped(taken);
+      throw error;
+    }
+  };
+  const writeRequests = async (): Promise<void> => {
+    while (directory.requestLog().queued > 0 || directory.dropped().length > 0) {
+      const written = await commitRequests();
+      if (written < requestBatch) break;
+      await otherWork();
+    }
+  };
+  const writeUses = async (all: boolean): Promise<void> => {
+    if (!all && clock.monotonic() - usesAt < usesEveryMs) return;
+    usesAt = clock.monotonic();
+    const uses = directory.drainCredentialUses();
+    const keyUses = directory.keyUses(all);
+    if (uses.size > 0 || keyUses.length > 0) {
+      // A power failure may take the last second's times along; waiting for the disk would hold up what comes in meanwhile.
+      await store.write(
+        async (tx) => {
+          for (const [id, at] of uses) await tx.endpoints.touchCredential(id, at);
+          for (const { endpointId, keyId, at } of keyUses) {
+            await tx.endpoints.touch(endpointId, at);
+            await tx.keys.touch(keyId, at, at);
+          }
+        },
+        { durable: false },
+      );
+      directory.keyUsesWritten(keyUses);
+    }
+    await usage.flush(all);
+  };
+  const prune = async (): Promise<true> => {
+    if (clock.monotonic() - prunedAt < pruneEveryMs) return true;
+    prunedAt = clock.monotonic();
+    const now = await deadlines.now();
+    await store.write(
+      async (tx) => {
+        await tx.diagnoses.prune(now - diagnosisDays * 86_400_000);
+        await tx.attempts.prune(now);
+        await pruneOpenings(tx, now);
+        await tx.idempotency.prune(now - idempotencyMs);
+        await tx.failures.prune(now - failureDays * 86_400_000);
+        await tx.tdeRequests.prune(now - repeatMs);
+        await tx.sessions.prune(now, now - people.sessionIdleMs);
+      },
+      { durable: false },
+    );
+    // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in meanwhile is
+    // written between the steps.
+    await retention.remove(async () => {
+      await writeRequests();
+      await otherWork();
+      return !stopped;
+    });
+    return true;
+  };
+  const turn = async (all: boolean): Promise<void> => {
+    try {
+      await writeRequests();
+      await writeUses(all);
+      await writeLatencies(all);
+      await sealAudit();
+      if (!all && (await fleet.perform('pruning', prune)) === undefined) retention.forget();
+      failing = false;
+    } catch (error) {
+      // Once, not five times a second.
+      if (!failing) log.error('housekeeping failed; request records may be missing', { error });
+      failing = true;
+    }
+    if (!all) await checkHealth();
+  };
+  const next = (): void => {
+    timer = setTimeout(() => {
+      running = turn(false).finally(() => {
+        if (!stopped) next();
+      });
+    }, everyMs);
+    timer.unref();
+  };
+
+  return {
+    start: next,
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+      await turn(true);
+    },
+  };
+};

@@ -1,0 +1,122 @@
+// What the service says about itself, and what an operator decides for it.
+
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { LatencySummary } from '../../domain/latency.ts';
+import type { SettledStep, Setup } from '../../domain/setup.ts';
+import type { DeadlineState } from '../../ports/deadlines.ts';
+import type { ErasureState } from '../../ports/erasure.ts';
+
+export interface ServiceSettings {
+  /** The file; null: there is none. */
+  readonly source: string | null;
+  readonly items: readonly {
+    readonly name: string;
+    readonly value: string | null;
+    readonly origin: 'file' | 'default';
+  }[];
+}
+
+export interface SetupOperations {
+  get(): Promise<Setup>;
+  /** Keeps, or takes back, somebody's word about a step that the service cannot see. */
+  settle(actor: Actor, step: SettledStep, settled: boolean): Promise<Setup>;
+}
+
+export interface OverviewOperations {
+  /** Oldest first; of all endpoints when none is named. */
+  latency(
+    actor: TenantActor,
+    query: { readonly endpointId?: string | undefined; readonly span: 'hour' | 'day' },
+  ): Promise<readonly (LatencySummary & { readonly at: number })[]>;
+}
+
+export interface HealthCheck {
+  readonly name: 'store' | 'root-key' | 'round-trip';
+  readonly healthy: boolean;
+  readonly detail: string;
+  readonly durationMs: number;
+}
+
+export interface Health {
+  readonly healthy: boolean;
+  /** Keys can be used, though perhaps nothing can be changed. */
+  readonly usable: boolean;
+  readonly at: number;
+  readonly checks: readonly HealthCheck[];
+}
+
+/** What the service tells about itself. */
+export interface ServiceStatus {
+  readonly version: string;
+  readonly nodeVersion: string;
+  readonly startedAt: number;
+  readonly rootEpoch: number;
+  readonly erasure: ErasureState & {
+    readonly fileSystem: string;
+    readonly overwritesInPlace: boolean;
+    readonly pendingKeys: number;
+  };
+  readonly clock: DeadlineState;
+  readonly store: { readonly dialect: string; readonly path: string | null };
+  readonly memory: {
+    readonly capacity: number;
+    readonly used: number;
+    readonly keys: number;
+    readonly locked: boolean;
+  };
+  readonly requestLog: { readonly queued: number; readonly dropped: number; readonly droppedUnsigned: number };
+}
+
+export interface QuarantineState {
+  readonly quarantined: boolean;
+  readonly reason: string | null;
+  /**
+   * `older`, `incomplete`: audit records are missing. `changed`: they are not the ones that were signed. `rows-changed`: policy rows were restored,
+   * removed or added in the database. `lost-changes`: confirmed changes are missing, as after a failover. `restored`: a backup of the service was
+   * restored.
+   */
+  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | null;
+  /** Records of the audit log that the database has, and had at the checkpoint. */
+  readonly size: number | null;
+  readonly expected: number | null;
+  /** What the sinks of the audit log know of the time since; null: that cannot be told. */
+  readonly missing: MissingRecords | null;
+}
+
+/** An audit record that a sink has and the database has not. */
+export interface MissingRecord {
+  readonly sequence: number;
+  readonly at: string;
+  readonly kind: string;
+  readonly actorName: string;
+  readonly subjectKind: string;
+  readonly subjectId: string;
+}
+
+export interface MissingRecords {
+  /** How many a sink that can be read here has. */
+  readonly count: number;
+  /** The last of them that a checkpoint of this service covers; 0: none. */
+  readonly signed: number;
+  /** The first ones, in order. */
+  readonly records: readonly MissingRecord[];
+  readonly sinks: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly target: string;
+    /** Null: it cannot be read from here. */
+    readonly records: number | null;
+  }[];
+}
+
+export interface ClockOperations {
+  get(actor: Actor): Promise<DeadlineState>;
+  /** Follows the clocks from now on. 'conflict' when they do not say what the operator says. */
+  confirm(actor: Actor, time: number): Promise<DeadlineState>;
+}
+
+export interface QuarantineOperations {
+  get(actor: Actor): Promise<QuarantineState>;
+  /** Takes the database as it is; the service serves when this resolves. 'forbidden' for a wrong code. */
+  confirm(actor: Actor, code: string): Promise<QuarantineState>;
+}

@@ -1,0 +1,46 @@
+// What is looked at once a minute, one after another. A job that fails is told and tried again with the next minute.
+
+import type { Fleet } from '../../ports/fleet.ts';
+import type { Ports } from '../../ports/ports.ts';
+
+const everyMs = 60_000;
+/** After the start, so that what was so meanwhile is known soon. */
+const firstMs = 2_000;
+
+export interface MinuteJobs {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** `jobs`: by what they are about. */
+export const createMinuteJobs = (
+  { log, fleet }: Pick<Ports, 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
+  jobs: Readonly<Record<string, () => Promise<void>>>,
+): MinuteJobs => {
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<unknown> = Promise.resolve();
+  let stopped = false;
+  const turn = async (): Promise<void> => {
+    for (const [about, job] of Object.entries(jobs)) {
+      if (stopped) return;
+      await job().catch((error: unknown) => log.error(`${about} could not be looked at`, { error }));
+    }
+  };
+  const next = (afterMs: number): void => {
+    timer = setTimeout(() => {
+      // One node does it for all.
+      running = fleet.perform('schedules', turn).finally(() => {
+        if (!stopped) next(everyMs);
+      });
+    }, afterMs);
+    timer.unref();
+  };
+  return {
+    start: () => next(firstMs),
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+};

@@ -1,0 +1,72 @@
+// What happened after the last record of a database that was put back: the sinks of the audit log still have it. Their records are compared with
+// the signed checkpoints among them, as a continuation of the database's own log.
+
+import { parseVerifierKey, verifierKey, verifyNote } from '../../base/checkpoint.ts';
+import { leafHash, nodeHash, rootHash, type SubtreeHash } from '../../base/merkle-tree.ts';
+import type { AuditSinkSource } from '../../ports/log-sink.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { auditOrigin } from '../audit/seal-audit-log.ts';
+import type { MissingRecord, MissingRecords } from './interface.ts';
+
+const mostListed = 1_000;
+/** Hashes that are kept for the comparison: 32 bytes each. */
+const mostCompared = 1_000_000;
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+export const createMissingRecords =
+  ({ store, ring }: Pick<Ports, 'store' | 'ring'>, sinks: readonly AuditSinkSource[]) =>
+  async (size: number): Promise<MissingRecords> => {
+    const log = await auditOrigin(store.read);
+    const verifier = parseVerifierKey(verifierKey(log, ring.auditPublicKey()));
+
+    const readSink = async ({ read }: AuditSinkSource) => {
+      const records: MissingRecord[] = [];
+      const leaves: Buffer[] = [];
+      let signed = 0;
+      /** The database's own tree, continued by the records of the sink. */
+      const subtree: SubtreeHash = async (level, position) => {
+        const width = 2 ** level;
+        if ((position + 1) * width <= size) return store.read.audit.subtree(level, position);
+        if (level === 0) return leaves[position - size] ?? Buffer.alloc(0);
+        return nodeHash(await subtree(level - 1, 2 * position), await subtree(level - 1, 2 * position + 1));
+      };
+      for await (const line of read?.(log, size) ?? []) {
+        const value = JSON.parse(line) as Readonly<Record<string, unknown>>;
+        const note = textOf(value.checkpoint);
+        if (note !== '') {
+          const found = verifier === null ? null : verifyNote(note, verifier);
+          if (found === null || found.size <= size || found.size > size + leaves.length) continue;
+          if ((await rootHash(subtree, found.size)).equals(found.root)) signed = Math.max(signed, found.size);
+          continue;
+        }
+        // One that is left out, doubled or moved ends what can be told.
+        if (value.sequence !== size + leaves.length + 1 || leaves.length >= mostCompared) break;
+        leaves.push(leafHash(Buffer.from(line, 'utf8')));
+        if (records.length < mostListed)
+          records.push({
+            sequence: value.sequence,
+            at: textOf(value.at),
+            kind: textOf(value.kind),
+            actorName: textOf(value.actorName),
+            subjectKind: textOf(value.subjectKind),
+            subjectId: textOf(value.subjectId),
+          });
+      }
+      return { count: leaves.length, signed, records };
+    };
+
+    const found = await Promise.all(sinks.map(async (sink) => ({ sink, had: await readSink(sink) })));
+    const [most] = found.map(({ had }) => had).sort((a, b) => b.signed - a.signed || b.count - a.count);
+    return {
+      count: most?.count ?? 0,
+      signed: most?.signed ?? 0,
+      records: most?.records ?? [],
+      sinks: found.map(({ sink: { name, type, target, read }, had }) => ({
+        name,
+        type,
+        target,
+        records: read === undefined ? null : had.count,
+      })),
+    };
+  };

@@ -1,0 +1,163 @@
+// Quarantine: a database that is not the one of the checkpoint beside the root key, at start or later, is shown, and neither used nor
+// changed, until an operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
+// those know who have the service's host, beside the permission.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { CryptoCore } from '../../ports/crypto-core.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Store } from '../../ports/store.ts';
+import { type AuditFinding, type AuditSealer, expectedOf, sizeOf, type Unsound } from '../audit/seal-audit-log.ts';
+import type { QuarantineOperations, QuarantineState } from './interface.ts';
+
+const mostGuesses = 10;
+
+export type Quarantine = QuarantineOperations;
+
+export interface QuarantineGate {
+  /** The store, which takes no changes while the quarantine lasts. */
+  readonly store: Store;
+  readonly operations: QuarantineOperations;
+  /** From now on nothing is changed: the database is no longer the one that was signed. */
+  enter(finding: Unsound): void;
+  /** Undefined: there is none. */
+  closed(): { readonly reason: string; readonly code: string } | undefined;
+  /** What is done once an operator has confirmed, before he is answered. */
+  onConfirmed(begin: () => Promise<void>): void;
+}
+
+const describe = (place: string, finding: Unsound): string =>
+  finding.state === 'incomplete'
+    ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
+      `log (${place}-wal) is damaged or missing, or an older copy was put back; stop the service and put the newer files back, or confirm ` +
+      'that what is there is to be used'
+    : finding.state === 'restored'
+      ? `${place} was restored from a backup of ${finding.at}: what was changed, disabled or revoked since is as it was then (dke quarantine show ` +
+        'lists what the sinks of the audit log know); confirm that it is to be used, and repeat the missing changes'
+      : finding.state === 'older'
+        ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
+          'service and put the newer database back, or confirm that this one was restored on purpose'
+        : finding.state === 'lost-changes'
+          ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
+            'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
+          : finding.state === 'rows-changed'
+            ? `${place} has rows that are not those that the service wrote last: older rows were restored, or rows were removed or added` +
+              `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
+              'back, or confirm that this one is to be used'
+            : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
+              'service; stop the service and put the right database back, or confirm that this one is to be used';
+
+export const createQuarantine = (
+  whole: Store,
+  sealer: Pick<AuditSealer, 'accept'>,
+  {
+    finding: foundAtStart,
+    place,
+    core,
+    log,
+    missing,
+  }: {
+    readonly finding: AuditFinding;
+    readonly place: string;
+    readonly core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>;
+    readonly log: Log;
+    /** Records that the sinks have behind the last one of the database. */
+    readonly missing: (size: number) => Promise<QuarantineState['missing']>;
+  },
+): QuarantineGate => {
+  let finding = foundAtStart;
+  let open = finding.state === 'sound';
+  let guesses = 0;
+  let confirming = false;
+  let begin: () => Promise<void> = () => Promise.resolve();
+  const newCode = (): string => {
+    const bytes = Buffer.alloc(8);
+    core.random(bytes);
+    return bytes.toString('hex');
+  };
+  let code = newCode();
+
+  const shut = (): Promise<never> =>
+    Promise.reject(
+      new ServiceError('unavailable', 'the service is in quarantine: nothing is changed', {
+        hint: 'dke quarantine show tells what differs; dke quarantine confirm takes the database as it is',
+      }),
+    );
+  const store: Store = {
+    ...whole,
+    read: whole.read,
+    write: (work, options) => (open ? whole.write(work, options) : shut()),
+    probe: () => (open ? whole.probe() : shut()),
+  };
+  /** Read once: nothing is forwarded meanwhile. */
+  let known: Promise<QuarantineState['missing']> | undefined;
+  const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
+    const size = sizeOf(found);
+    if (size === null || found.state === 'changed') return Promise.resolve(null);
+    known ??= missing(size).catch((error: unknown) => {
+      log.error('what is missing could not be read from the sinks of the audit log', { error });
+      known = undefined;
+      return null;
+    });
+    return known;
+  };
+  const state = async (): Promise<QuarantineState> =>
+    open || finding.state === 'sound'
+      ? { quarantined: false, reason: null, finding: null, size: null, expected: null, missing: null }
+      : {
+          quarantined: true,
+          reason: describe(place, finding),
+          finding: finding.state,
+          size: sizeOf(finding),
+          expected: expectedOf(finding),
+          missing: await readMissing(finding),
+        };
+  return {
+    store,
+    enter: (found) => {
+      if (!open) return;
+      finding = found;
+      known = undefined;
+      code = newCode();
+      guesses = 0;
+      open = false;
+    },
+    closed: () => {
+      return open || finding.state === 'sound' ? undefined : { reason: describe(place, finding), code };
+    },
+    onConfirmed: (work) => {
+      begin = work;
+    },
+    operations: {
+      get: () => state(),
+      confirm: async (actor, given) => {
+        if (open || finding.state === 'sound') throw new ServiceError('conflict', 'the service is not in quarantine');
+        if (confirming)
+          throw new ServiceError('conflict', 'it is being confirmed', {
+            hint: 'dke quarantine show tells when that is done',
+          });
+        if (guesses >= mostGuesses)
+          throw new ServiceError('rate-limited', 'too many wrong codes were given', {
+            hint: 'start the service again: it prints a new code',
+          });
+        const text = Buffer.alloc(code.length);
+        text.write(given, 'latin1');
+        if (given.length !== code.length || !core.timingSafeEqual(text, Buffer.from(code, 'latin1'))) {
+          guesses += 1;
+          log.warn('a wrong quarantine confirmation code was given', { guesses, actor: actor.name });
+          throw new ServiceError('forbidden', 'this is not the confirmation code', {
+            hint: 'the service says it on its standard output at start, for those who have its host',
+          });
+        }
+        confirming = true;
+        try {
+          await sealer.accept(finding, actor);
+          open = true;
+          await begin();
+        } finally {
+          confirming = false;
+        }
+        return state();
+      },
+    },
+  };
+};

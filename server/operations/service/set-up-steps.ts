@@ -1,0 +1,167 @@
+// How far the set-up of a service is. Everything is read from what is there, so that it can be left and taken up by anybody; only what nobody
+// can see from here (a copy that lies elsewhere) is kept as somebody's word.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { otherWork } from '../../base/other-work.ts';
+import { largestPageSize } from '../../domain/page.ts';
+import { type SettledStep, type SetupStep, type SetupStepName, settledSteps } from '../../domain/setup.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories, Window } from '../../ports/store.ts';
+import type { LogForwarding } from '../audit/forward-logs.ts';
+import { readRootBackup } from '../root/root-backup.ts';
+import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
+import { firstOpenedAt } from '../snapshots/opened.ts';
+import type { SetupOperations } from './interface.ts';
+
+const settingOf = (step: SettledStep): string => `setup:${step}`;
+type Word = NonNullable<SetupStep['settled']> & { readonly rootEpoch?: number };
+
+const readWord = async (from: Repositories, step: SettledStep): Promise<Word | null> => {
+  const text = await from.settings.get(settingOf(step));
+  return text === undefined ? null : (JSON.parse(text) as Word);
+};
+
+/** Whether there was a copy of the root key, and every one is of an older epoch: it opens nothing any more. */
+export const hasOldRootCopy = async (from: Repositories, root: Pick<Ports['root'], 'current'>): Promise<boolean> => {
+  const word = await readWord(from, 'root-key');
+  const backup = await readRootBackup(from);
+  // What was said before the epoch was kept with it is taken as said at the first one.
+  const epochs = [...(word === null ? [] : [word.rootEpoch ?? 1]), ...(backup === null ? [] : [backup.epoch])];
+  return epochs.length > 0 && Math.max(...epochs) < root.current.epoch;
+};
+
+/** An administrator of the platform who is a person and signs in with more than a password. */
+const findAdministrator = async (read: Repositories): Promise<string | undefined> => {
+  for (let after: string | undefined; ; ) {
+    const users = await read.users.list(everyTenant, { after, limit: mostAtOnce });
+    const able = users.filter(
+      ({ state, integrity, grants }) =>
+        state === 'active' &&
+        integrity === 'ok' &&
+        grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null),
+    );
+    const factors = able.length === 0 ? [] : await read.factors.listOf(able.map(({ id }) => id));
+    const found = able.find(
+      ({ id, subject }) =>
+        subject !== null ||
+        factors.some(
+          ({ userId, kind, confirmedAt }) => userId === id && confirmedAt !== null && kind !== 'recovery-code',
+        ),
+    );
+    if (found !== undefined) return found.name;
+    after = users.at(-1)?.id;
+    if (users.length < mostAtOnce) return undefined;
+    await otherWork();
+  }
+};
+
+export const setUpSteps = (
+  { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
+  forwarding: Pick<LogForwarding, 'state'>,
+): SetupOperations => {
+  const { read } = store;
+
+  const look = async (): Promise<Awaited<ReturnType<SetupOperations['get']>>> => {
+    const words = new Map<SetupStepName, Word | null>();
+    for (const step of settledSteps) words.set(step, await readWord(read, step));
+    const backup = await readRootBackup(read);
+    const isBackedUp = backup?.epoch === root.current.epoch;
+    const isOld = await hasOldRootCopy(read, root);
+    const toStep = (step: SetupStepName, done: boolean, finding: string): SetupStep => {
+      const word = words.get(step) ?? null;
+      const settled = word === null || (step === 'root-key' && isOld) ? null : { at: word.at, by: word.by };
+      return { step, state: done ? 'done' : settled === null ? 'open' : 'settled', finding, settled };
+    };
+
+    const administrator = await findAdministrator(read);
+    const sinks = (await forwarding.state()).filter(({ log }) => log === 'audit');
+    const failing = sinks.filter(({ failure }) => failure !== null).map(({ name }) => name);
+    const keys = (await read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
+    const list = (window: Window) => read.snapshots.list({}, window);
+    const { items: snapshots } = await pageOf({ limit: largestPageSize }, list, byId);
+    const finishedAt = await firstOpenedAt(read, snapshots);
+    const newest = snapshots.find(({ state, verification }) => state === 'held' && verification?.sound === true);
+    // What a sink took shows that it is reached.
+    const reached = sinks.length > 0 && sinks.every(({ failure, forwarded }) => failure === null && forwarded > 0);
+    return {
+      finishedAt,
+      steps: [
+        toStep(
+          'root-key',
+          isBackedUp,
+          // Of a file that holds the root key itself nobody knows since when it opens it.
+          `${
+            root.ways.every(({ createdAt }) => createdAt === null)
+              ? 'unencrypted in its file: anyone who can read the file has the key'
+              : `wrapped; opened by any of ${root.ways.map(({ name, type }) => `${name} (${type})`).join(', ')}`
+          }; ${
+            isBackedUp
+              ? `backed up ${toRfc3339(backup.at)}`
+              : isOld
+                ? `replaced since its copy was made, which is useless now: dke root backup --out FILE`
+                : 'no backup: dke root backup --out FILE'
+          }`,
+        ),
+        toStep(
+          'administrator',
+          administrator !== undefined,
+          administrator === undefined
+            ? 'no person is an administrator with a second factor'
+            : `${administrator} is one, with a second factor`,
+        ),
+        toStep(
+          'audit-sinks',
+          reached,
+          sinks.length === 0
+            ? 'the log is kept only here'
+            : failing.length === 0
+              ? `the log ${reached ? 'goes' : 'is on its way'} to ${sinks.map(({ name }) => name).join(', ')}`
+              : `the log does not reach ${failing.join(', ')}`,
+        ),
+        toStep(
+          'recovery-key',
+          keys.length > 0,
+          keys.length === 0
+            ? 'none is registered: no snapshot can be made'
+            : `snapshots are sealed to ${keys.map(({ name }) => name).join(', ')}`,
+        ),
+        toStep(
+          'snapshot',
+          finishedAt !== null,
+          finishedAt !== null
+            ? 'created, and opened with a recovery key'
+            : newest === undefined
+              ? 'none was created yet'
+              : `created, and not opened yet: dke snapshot verify ${newest.id} --recovery-key recovery.key`,
+        ),
+      ],
+    };
+  };
+
+  return {
+    get: look,
+    settle: async (actor, step, settled) => {
+      await store.write(async (tx) => {
+        const before = await readWord(tx, step);
+        const isOld = step === 'root-key' && (await hasOldRootCopy(tx, root));
+        if ((before !== null) === settled && !(settled && isOld)) return;
+        const word: Word = {
+          at: clock.now(),
+          by: actor.name,
+          ...(step === 'root-key' ? { rootEpoch: root.current.epoch } : {}),
+        };
+        await tx.settings.set(settingOf(step), settled ? JSON.stringify(word) : null);
+        await tx.audit.append({
+          kind: 'setup.settled',
+          actor,
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'service' },
+          details: { step, settled },
+        });
+      });
+      return look();
+    },
+  };
+};

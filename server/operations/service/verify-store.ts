@@ -1,0 +1,221 @@
+// The offline check of everything that is stored: every key record opens, every policy row is as the service wrote it, the audit log is
+// whole, destroyed keys have no material, and no key is in a state that no operation leaves behind. Changes nothing.
+
+import { parseVerifierKey, verifierKey, verifyNote } from '../../base/checkpoint.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { growTree, leafHash, rootHash } from '../../base/merkle-tree.ts';
+import { type AuditEvent, auditEntry } from '../../domain/audit-event.ts';
+import type { Key } from '../../domain/key.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { WholeRecord } from '../../ports/store.ts';
+import { auditOrigin } from '../audit/seal-audit-log.ts';
+import { recordAttributes } from '../keys/key-records.ts';
+import { compareStored, hashedMinutesOf } from '../requests/request-minutes.ts';
+
+const page = 500;
+
+export interface VerificationReport {
+  readonly tenants: number;
+  readonly keyEncryptionKeys: number;
+  readonly rows: number;
+  readonly keys: number;
+  readonly destroyedKeys: number;
+  readonly objects: number;
+  readonly records: number;
+  readonly auditRecords: number;
+  readonly checkpointedRecords: number;
+  readonly requests: number;
+  /** One line each: what is wrong, and where. */
+  readonly findings: readonly string[];
+}
+
+type Needs = Pick<Ports, 'ring' | 'root'> & {
+  readonly store: Pick<Ports['store'], 'read'> & { readonly committed?: Ports['store']['committed'] };
+  readonly core: Pick<Ports['core'], 'release'>;
+};
+
+const copies: readonly string[] = ['vault-copy', 'sealed-copy'];
+
+export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<VerificationReport> => {
+  const { read } = store;
+  const findings: string[] = [];
+
+  // Every KEK has been opened under the root by unlocking; here the newest of each tenant, from what is stored.
+  const keks = await read.keks.list();
+  const tenants = new Set(keks.map(({ tenantId }) => tenantId));
+  /** Of these nothing opens, and what is left of them is cleared step by step, also after a restart. */
+  const purged = new Set<string>();
+  for (const { id, state } of await read.tenants.list()) {
+    if (state === 'purged') purged.add(id);
+    if (state !== 'purged' && !tenants.has(id)) findings.push(`tenant ${id} has no key`);
+    // Its key went with the commit that said so: with it everything sealed under it would open.
+    if (state === 'purged' && tenants.has(id)) findings.push(`tenant ${id} is purged, and its key is there`);
+  }
+  if (root.previous === undefined)
+    for (const { tenantId, epoch, rootEpoch } of keks)
+      if (rootEpoch !== root.current.epoch)
+        findings.push(`key ${epoch} of tenant ${tenantId} is sealed under root epoch ${rootEpoch}`);
+
+  let rows = 0;
+  for (const table of read.whole.policyTables()) {
+    const checked = await read.whole.checkRows(table);
+    rows += checked.rows;
+    for (const id of checked.tampered) findings.push(`${table} ${id}: the row was changed from outside`);
+  }
+
+  const { isSound, older } = await read.whole.compareRowSet();
+  if (!isSound)
+    findings.push(
+      'rows: they are not those that the service wrote last: older rows were restored, or rows were removed or added',
+    );
+  for (const name of older) findings.push(`${name}: an older version of the row was restored`);
+
+  const opens = (record: WholeRecord): boolean => {
+    if (record.record === null) return false;
+    try {
+      core.release(ring.open({ ...record, record: record.record }));
+      return true;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'key-tampered') return false;
+      throw error;
+    }
+  };
+  /** By object: which versions of which copies are there. */
+  const present = new Map<string, Set<string>>();
+  let records = 0;
+  for (let after = 0; ; after += page) {
+    const batch = await read.whole.records(after, page);
+    for (const record of batch) {
+      if (record.record === null || purged.has(record.tenantId)) continue;
+      records += 1;
+      const what = `${record.class} ${record.version} of ${record.objectId}`;
+      if (!opens(record)) findings.push(`${what}: the record does not open`);
+      const found = present.get(record.objectId) ?? new Set();
+      found.add(`${record.class} ${record.version}`);
+      present.set(record.objectId, found);
+      if (!copies.includes(record.class)) continue;
+      const key = await read.keys.get(everyTenant, record.objectId);
+      if (key === undefined) findings.push(`${what}: there is no such key`);
+      else if (recordAttributes(key) !== record.attributes) findings.push(`${what}: its key says otherwise`);
+    }
+    if (batch.length < page) break;
+  }
+
+  const has = (id: string, copy: string, version: number): boolean =>
+    present.get(id)?.has(`${copy} ${version}`) === true;
+  const checkKey = async (key: Key): Promise<void> => {
+    const say = (what: string): void => void findings.push(`key ${key.id} (${key.state}): ${what}`);
+    if ((key.state === 'destroyed') !== (key.destroyedAt !== null)) say('its state and its destruction do not agree');
+    if (key.state === 'disabled' && key.disabledAt === null) say('nobody knows since when it is disabled');
+    if (key.unrecoverableAt !== null && key.destroyedAt === null) say('it is unrecoverable and not destroyed');
+    const versions = await read.keys.versions(key.id);
+    if (versions.length !== key.currentVersion || !versions.some(({ version }) => version === key.currentVersion))
+      say(`it has ${versions.length} versions and is at ${key.currentVersion}`);
+    if (key.state === 'destroyed') {
+      if ((present.get(key.id)?.size ?? 0) > 0) say('material of it is there');
+      return;
+    }
+    if (purged.has(key.tenantId)) return;
+    for (const { version } of versions) {
+      if (key.kind === 'master' && !has(key.id, 'sealed-copy', version))
+        say(`version ${version} has lost its sealed copy`);
+      const vaultCopy = key.state !== 'soft-deleted' || key.reimportedAt !== null;
+      if (vaultCopy && !has(key.id, 'vault-copy', version)) say(`version ${version} has lost its vault copy`);
+    }
+  };
+  let keys = 0;
+  let destroyedKeys = 0;
+  for (let after: string | undefined; ; ) {
+    const batch = await read.keys.list(everyTenant, {}, { after, limit: page });
+    for (const key of batch) {
+      keys += 1;
+      if (key.state === 'destroyed') destroyedKeys += 1;
+      await checkKey(key);
+    }
+    if (batch.length < page) break;
+    after = batch.at(-1)?.id;
+  }
+
+  let objects = 0;
+  for (let after = 0; ; ) {
+    const batch = await read.whole.objects(after, page);
+    for (const { id, handle, destroyed, hasContent } of batch) {
+      objects += 1;
+      if (destroyed && (hasContent || has(id, 'object-content', 1)))
+        findings.push(`object ${handle}: it is destroyed, and content of it is there`);
+      const key = await read.keys.get(everyTenant, id);
+      if (key !== undefined && destroyed !== (key.state === 'destroyed'))
+        findings.push(`object ${handle}: it and its key do not agree on being destroyed`);
+    }
+    if (batch.length < page) break;
+    after = batch.at(-1)?.handle ?? after;
+  }
+
+  const hashed: AuditEvent[] = [];
+  const size = await read.audit.size();
+  const confirmed = store.committed?.records ?? 0;
+  if (confirmed > size)
+    findings.push(`the audit log has ${size} records and had ${confirmed}: confirmed changes are missing`);
+  const tree = growTree();
+  const checkpoints = new Map<number, string>();
+  for (let after: string | undefined; ; ) {
+    const batch = await read.audit.checkpoints('oldest', { after, limit: page });
+    for (const { size: at, note } of batch) checkpoints.set(at, note);
+    if (batch.length < page) break;
+    after = String(batch.at(-1)?.size);
+  }
+  const origin = await auditOrigin(read);
+  const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
+  let checkpointed = 0;
+  const compare = (note: string, at: number, where: string): void => {
+    const checkpoint = verifier === null ? null : verifyNote(note, verifier);
+    if (checkpoint === null) findings.push(`audit log: ${where} is not signed by this log's key`);
+    else if (checkpoint.size !== at || !checkpoint.root.equals(tree.root()))
+      findings.push(`audit log: records 1 to ${at} are not those of ${where}`);
+    else checkpointed = Math.max(checkpointed, at);
+  };
+  const anchorNote = root.anchor.read();
+  const anchored = anchorNote === undefined || verifier === null ? null : verifyNote(anchorNote, verifier);
+  if (anchored?.rows !== undefined && ((await read.whole.rowSet())?.version ?? 0) < anchored.rows.version)
+    findings.push(`rows: they are older than the checkpoint beside the root key`);
+  if (anchored !== null && anchored.size > size)
+    findings.push(`audit log: it has ${size} records, the checkpoint beside the root key ${anchored.size}`);
+  for (let after: string | undefined; ; ) {
+    const batch = await read.audit.list(everyTenant, { order: 'oldest' }, { after, limit: page });
+    for (const event of batch) {
+      if (event.kind === 'request-log.minute' || event.kind === 'request-log.pruned') hashed.push(event);
+      if (event.sequence !== tree.size + 1) findings.push(`audit record ${tree.size + 1} is missing`);
+      const leaf = leafHash(Buffer.from(auditEntry(event), 'utf8'));
+      if (!(await read.audit.subtree(0, event.sequence - 1)).equals(leaf))
+        findings.push(`audit record ${event.sequence} was changed`);
+      tree.append(leaf);
+      const note = checkpoints.get(tree.size);
+      if (note !== undefined) compare(note, tree.size, `the checkpoint at ${tree.size}`);
+      if (anchorNote !== undefined && anchored?.size === tree.size)
+        compare(anchorNote, tree.size, 'the checkpoint beside the root key');
+    }
+    if (batch.length < page) break;
+    after = String(batch.at(-1)?.sequence);
+  }
+  if (tree.size !== size) findings.push(`audit log: ${tree.size} records are there, ${size} were counted`);
+  else if (!(await rootHash(read.audit.subtree, size)).equals(tree.root()))
+    findings.push('audit log: the stored tree is not that of its records');
+
+  const requests = await compareStored(read, hashedMinutesOf(hashed));
+  for (const finding of requests.findings) findings.push(`request log: ${finding}`);
+
+  return {
+    tenants: tenants.size,
+    keyEncryptionKeys: keks.length,
+    rows,
+    keys,
+    destroyedKeys,
+    objects,
+    records,
+    auditRecords: size,
+    checkpointedRecords: checkpointed,
+    requests: requests.requests,
+    findings,
+  };
+};

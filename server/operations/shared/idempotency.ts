@@ -1,0 +1,205 @@
+// The same request under the same `Idempotency-Key` is carried out once, whichever nodes it reaches, and however soon one after the
+// other. That it is carried out is written in the unit of work that carries it out, the first one that the request makes: so both
+// are there or neither is, and of two nodes one comes first. The other one waits for the answer.
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { ServiceError } from '../../base/errors.ts';
+import { Waiting } from '../../base/waiting.ts';
+import { runOf } from '../../domain/node.ts';
+import type { Fleet } from '../../ports/fleet.ts';
+import type { KeptAnswer, StoredRequest } from '../../ports/idempotency.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories, Store } from '../../ports/store.ts';
+
+export type { KeptAnswer };
+
+export interface RepeatableRequest {
+  /** Digest of who asks and of the key. */
+  readonly id: string;
+  /** Digest of what is asked. */
+  readonly fingerprint: string;
+  readonly requestId: string;
+}
+
+export interface IdempotencyOperations {
+  /** Runs `work` unless this request was carried out; the same key with another request is 'conflict'. */
+  once(
+    request: RepeatableRequest,
+    work: () => Promise<KeptAnswer>,
+  ): Promise<{ readonly kept: KeptAnswer; readonly repeated: boolean }>;
+}
+
+/** What is carried out, until its first unit of work is committed. */
+interface Claim {
+  readonly row: StoredRequest;
+  state: 'open' | 'written' | 'over';
+}
+
+/** Somebody else carries it out, or has. */
+class Taken extends Error {
+  override readonly name = 'Taken';
+}
+
+/** What stands for the node when it goes on no longer with a request that was, or may have been, carried out. */
+const givenUp = 'given up';
+/** How long an answer is waited for that another node is about to give. */
+const waitMs = 10_000;
+const askAgainMs = 50;
+
+/** `store` is what the operations are to write through. */
+export const createIdempotency = (
+  inner: Store,
+  {
+    clock,
+    log,
+    ring,
+    fleet,
+  }: Pick<Ports, 'clock' | 'log'> & {
+    readonly ring: Pick<Ports['ring'], 'authenticateRow'>;
+    readonly fleet: Pick<Fleet, 'nodes' | 'run'>;
+  },
+): { readonly store: Store; readonly operations: IdempotencyOperations } => {
+  const claims = new AsyncLocalStorage<Claim>();
+  /** What this process is carrying out. */
+  const live = new Set<StoredRequest>();
+  /** What it has given up, while the others are still to be told. */
+  const lost = new Set<StoredRequest>();
+  const isOf = (row: StoredRequest, { requestId, run }: StoredRequest): boolean =>
+    row.requestId === requestId && row.run === run;
+  const giveUp = async (row: StoredRequest): Promise<void> => {
+    lost.delete(row);
+    try {
+      await inner.write(
+        async (tx) => {
+          const found = await tx.idempotency.get(row.id);
+          if (found !== undefined && isOf(row, found) && found.integrity === 'ok')
+            await tx.idempotency.update({ ...found, run: givenUp });
+        },
+        { durable: false },
+      );
+    } catch (error) {
+      lost.add(row);
+      log.error('the other nodes are to be told later that a request was given up', {
+        requestId: row.requestId,
+        error,
+      });
+    }
+  };
+  const store: Store = {
+    ...inner,
+    read: inner.read,
+    write: async <T>(work: (tx: Repositories) => Promise<T>, options?: { readonly durable?: boolean }): Promise<T> => {
+      const claim = claims.getStore();
+      if (claim === undefined || claim.state !== 'open') {
+        const value = await inner.write(work, options);
+        for (const row of lost) void giveUp(row);
+        return value;
+      }
+      const value = await inner.write(async (tx) => {
+        // Of two units of work of one request at the same time, the first has written it; this one sees that.
+        if (claim.state === 'open' && !(await tx.idempotency.insert(claim.row))) {
+          const found = await tx.idempotency.get(claim.row.id);
+          if (found === undefined || !isOf(claim.row, found)) throw new Taken();
+        }
+        return work(tx);
+      }, options);
+      claim.state = 'written';
+      return value;
+    },
+  };
+
+  const check = (found: StoredRequest, { fingerprint }: RepeatableRequest): void => {
+    if (found.integrity !== 'ok')
+      throw new ServiceError('key-tampered', 'what was kept of the first request was changed from outside', {
+        hint: 'look whether it was carried out before you ask again under another key',
+      });
+    if (found.fingerprint !== fingerprint)
+      throw new ServiceError('conflict', 'this Idempotency-Key was used with another request', {
+        hint: 'use a new key for a new request',
+      });
+  };
+  /** Undefined: it was not carried out after all. */
+  const answerOf = async (request: RepeatableRequest, until: number): Promise<KeptAnswer | undefined> => {
+    for (;;) {
+      const found = await inner.read.idempotency.get(request.id);
+      if (found === undefined) return undefined;
+      check(found, request);
+      if (found.answer !== null) return found.answer;
+      const node = (await fleet.nodes()).find((each) => runOf(each) === found.run);
+      const goesOn = node?.self ? [...live].some((row) => isOf(row, found)) : true;
+      if ((node?.state !== 'active' && node?.state !== 'draining') || !goesOn)
+        throw new ServiceError('conflict', 'this request was carried out, and its node could not answer', {
+          hint: `dke audit list --request-id ${found.requestId} shows what it has made`,
+        });
+      if (clock.monotonic() >= until)
+        throw new ServiceError('unavailable', `node ${node.name} is carrying out this request`, {
+          hint: 'ask again under the same Idempotency-Key: the answer will be there',
+        });
+      await new Promise((resolve) => {
+        setTimeout(resolve, askAgainMs);
+      });
+    }
+  };
+
+  const once: IdempotencyOperations['once'] = async (asked, work) => {
+    // Under a key of the service's: whoever reads the database does not find out by guessing what a body was.
+    const request: RepeatableRequest = {
+      ...asked,
+      id: ring.authenticateRow(`idempotency id ${asked.id}`),
+      fingerprint: ring.authenticateRow(`idempotency fingerprint ${asked.fingerprint}`),
+    };
+    const until = clock.monotonic() + waitMs;
+    for (;;) {
+      const given = await answerOf(request, until);
+      if (given !== undefined) return { kept: given, repeated: true };
+      const row: StoredRequest = {
+        ...request,
+        run: fleet.run(),
+        createdAt: clock.now(),
+        answer: null,
+        integrity: 'ok',
+      };
+      const claim: Claim = { row, state: 'open' };
+      const isWritten = (): boolean => claim.state === 'written';
+      live.add(row);
+      try {
+        const kept = await claims.run(claim, work);
+        const written = isWritten();
+        claim.state = 'over';
+        // A power failure may take the answer along, not the request: then the repeat says that it was carried out.
+        if (written)
+          await inner
+            .write(
+              async (tx) => {
+                const found = await tx.idempotency.get(row.id);
+                if (found !== undefined && isOf(row, found)) await tx.idempotency.update({ ...found, answer: kept });
+              },
+              { durable: false },
+            )
+            .catch(async (error: unknown) => {
+              log.error('an answer could not be kept', { requestId: row.requestId, error });
+              await giveUp(row);
+            });
+        return { kept, repeated: false };
+      } catch (error) {
+        const written = isWritten();
+        claim.state = 'over';
+        if (error instanceof Taken) continue;
+        // It may be carried out yet, or a part of it: the key is kept, so that a repeat does not carry it out twice.
+        const isRefused =
+          error instanceof Waiting ||
+          (error instanceof ServiceError && error.code !== 'internal' && error.reason !== 'unconfirmed');
+        if (!isRefused) await giveUp(row);
+        // The same key may try again.
+        else if (written)
+          await inner
+            .write((tx) => tx.idempotency.remove(row.id), { durable: false })
+            .catch((again: unknown) => log.error('a request that failed is kept', { error: again }));
+        throw error;
+      } finally {
+        live.delete(row);
+      }
+    }
+  };
+  return { store, operations: { once } };
+};

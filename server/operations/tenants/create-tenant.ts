@@ -1,0 +1,69 @@
+// Makes a tenant with its KEK. `createTenantIn` is the step within a transaction that somebody else has open: first start, restore.
+
+import { ServiceError } from '../../base/errors.ts';
+import { isId, newId } from '../../base/ids.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { Tenant } from '../../domain/tenant.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { retainStoredKeys } from '../root/forget-unstored-keys.ts';
+import { checkName } from '../shared/names.ts';
+import type { TenantOperations } from './interface.ts';
+
+/** A tenant is named where an id could stand as well: a name that looks like one would hide the other's. */
+export const checkTenantName = (name: string): string => {
+  checkName(name);
+  if (isId(name)) throw new ServiceError('validation', 'the name of a tenant does not look like an identifier');
+  return name;
+};
+
+export const newTenant = (name: string, now: number): Tenant => ({
+  id: newId(now),
+  name,
+  state: 'active',
+  createdAt: now,
+  suspendedAt: null,
+  deletedAt: null,
+  purgeAt: null,
+  purgedAt: null,
+  unrecoverableAt: null,
+  integrity: 'ok',
+});
+
+/** 'conflict' when the name is taken. After a transaction that fails, `retainStoredKeys` forgets the KEK. */
+export const createTenantIn = async (
+  { ring }: Pick<Ports, 'ring'>,
+  tx: Repositories,
+  actor: Actor,
+  tenant: Tenant,
+): Promise<void> => {
+  if ((await tx.tenants.findByName(tenant.name)) !== undefined)
+    throw new ServiceError('conflict', 'a tenant of this name exists', {
+      hint: 'choose another name: dke tenant list shows them, deleted ones too',
+    });
+  await tx.tenants.insert(tenant);
+  await ring.addTenant(tx, tenant.id);
+  await tx.audit.append({
+    kind: 'tenant.created',
+    actor,
+    tenantId: tenant.id,
+    subject: { kind: 'tenant', id: tenant.id },
+    details: { name: tenant.name },
+  });
+};
+
+export const createTenant =
+  (ports: Pick<Ports, 'store' | 'ring' | 'directory' | 'clock'>): TenantOperations['create'] =>
+  async (actor, { name }) => {
+    const { store, directory, clock } = ports;
+    const tenant = newTenant(checkTenantName(name), clock.now());
+    try {
+      await store.write((tx) => createTenantIn(ports, tx, actor, tenant));
+    } catch (error) {
+      // Why it failed says more; what stays in memory goes the next time.
+      await retainStoredKeys(ports).catch(() => undefined);
+      throw error;
+    }
+    await directory.renew({ tenants: [tenant.id] });
+    return tenant;
+  };

@@ -1,0 +1,32 @@
+// What can be done with tenants.
+
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { Tenant, TenantEvent } from '../../domain/tenant.ts';
+import type { TenantContents } from '../../ports/store.ts';
+
+export interface TenantOperations {
+  /** By id, purged ones too; within one tenant that one alone. */
+  list(actor: TenantActor): Promise<readonly Tenant[]>;
+  get(actor: TenantActor, id: string): Promise<Tenant>;
+  /** With a KEK of its own, and nothing else. Names are unique among those that are not purged: 'conflict'. */
+  create(actor: Actor, input: { readonly name: string }): Promise<Tenant>;
+  /** 'conflict' when the name is taken, or the tenant deleted. */
+  rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<Tenant>;
+  /** Everything in it stops before this resolves: endpoints, databases (open sessions too), tokens. */
+  suspend(actor: TenantActor, id: string): Promise<Tenant>;
+  resume(actor: TenantActor, id: string): Promise<Tenant>;
+  /** As suspended, and it can be restored until `purgeAt`. The default tenant is not deleted: 'conflict'. */
+  delete(actor: TenantActor, id: string): Promise<Tenant>;
+  /** As it was when it was deleted; keys that were destroyed stay so. 'conflict' after its retention. */
+  restore(actor: TenantActor, id: string): Promise<Tenant>;
+  /** Of a deleted tenant, before its retention is over as well. Terminal; an erasure turn follows by itself. */
+  purge(actor: TenantActor, id: string): Promise<Tenant>;
+  /** What is in the tenant; 'conflict' where its state refuses the event. */
+  impact(
+    actor: TenantActor,
+    id: string,
+    event: TenantEvent,
+  ): Promise<{ readonly tenant: Tenant; readonly contents: TenantContents }>;
+  /** The tenant that those act in who may act in any and name none. */
+  default(): Promise<Tenant>;
+}

@@ -1,0 +1,94 @@
+// Enables, disables or deletes a vault. What is already so stays so, without a record. A deleted vault stays deleted, and nobody finds its
+// keys again: under dual control others must agree to that.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Vault, VaultState } from '../../domain/vault.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import { findVault } from '../shared/find.ts';
+import type { VaultOperations } from './interface.ts';
+
+const kinds = {
+  enabled: 'vault.enabled',
+  disabled: 'vault.disabled',
+  deleted: 'vault.deleted',
+} as const satisfies Record<VaultState, string>;
+
+const change = async (tx: Repositories, actor: TenantActor, id: string, state: VaultState): Promise<Vault> => {
+  const before = await findVault(tx, actor.tenantId, id);
+  if (before.state === state) return before;
+  if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
+  if (state === 'deleted' && before.kind === 'tde' && (await tx.keys.countLive(id)) > 0)
+    throw new ServiceError('conflict', 'the vault holds master keys of its group', {
+      hint: 'destroy the master keys first',
+    });
+  const after: Vault = { ...before, state };
+  await tx.vaults.update(after);
+  await tx.audit.append({
+    kind: kinds[state],
+    actor,
+    tenantId: after.tenantId,
+    subject: { kind: 'vault', id },
+    details: { name: after.name },
+  });
+  return after;
+};
+
+export const changeVault =
+  ({ store, directory }: Pick<Ports, 'store' | 'directory'>, state: Exclude<VaultState, 'deleted'>) =>
+  async (actor: TenantActor, id: string): Promise<Vault> => {
+    const vault = await store.write((tx) => change(tx, actor, id, state));
+    await directory.renew({ vaults: [id] });
+    return vault;
+  };
+
+export const setVaultProfile =
+  ({ store, directory }: Pick<Ports, 'store' | 'directory'>): VaultOperations['setProfile'] =>
+  async (actor, id, profile) => {
+    const vault = await store.write(async (tx): Promise<Vault> => {
+      const before = await findVault(tx, actor.tenantId, id);
+      if (before.profile === profile) return before;
+      if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
+      const after: Vault = { ...before, profile };
+      await tx.vaults.update(after);
+      await tx.audit.append({
+        kind: 'vault.profile-changed',
+        actor,
+        tenantId: after.tenantId,
+        subject: { kind: 'vault', id },
+        details: { name: after.name, profile },
+      });
+      return after;
+    });
+    await directory.renew({ vaults: [id] });
+    return vault;
+  };
+
+export const deleteVault = (
+  { directory }: Pick<Ports, 'directory'>,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): Pick<VaultOperations, 'delete' | 'planDelete'> => {
+  const governed = withApproval('vault.delete', {
+    permission: 'vaults:manage',
+    plan: async (from, tenantId, { id }: { readonly id: string }) => {
+      const vault = await findVault(from, tenantId, id);
+      return {
+        tenantId: vault.tenantId,
+        subject: { kind: 'vault', id, name: vault.name },
+        vaults: vault.state === 'deleted' ? [] : [vault],
+        impact: { keys: await from.keys.countLive(id) },
+        state: { state: vault.state },
+      };
+    },
+    carryOut: async (tx, actor, { id }) => ({
+      answer: await change(tx, actor, id, 'deleted'),
+      afterCommit: () => directory.renew({ vaults: [id] }),
+    }),
+  });
+  return {
+    delete: (actor, id) => governed.run(actor, { id }),
+    planDelete: (actor, id) => governed.plan(actor, { id }),
+  };
+};

@@ -1,0 +1,42 @@
+// Makes a general vault.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { checkName } from '../shared/names.ts';
+import type { VaultOperations } from './interface.ts';
+
+export const createVault =
+  ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>): VaultOperations['create'] =>
+  async (actor, { name }) => {
+    checkName(name);
+    const { tenantId } = actor;
+    const vault = await store.write(async (tx): Promise<Vault> => {
+      if ((await tx.vaults.findByName(tenantId, name)) !== undefined)
+        throw new ServiceError('conflict', 'a vault of this name exists');
+      const now = clock.now();
+      const made: Vault = {
+        id: newId(now),
+        tenantId,
+        name,
+        kind: 'general',
+        state: 'enabled',
+        createdAt: now,
+        dualControl: null,
+        profile: 'standard',
+        integrity: 'ok',
+      };
+      await tx.vaults.insert(made);
+      await tx.audit.append({
+        kind: 'vault.created',
+        actor,
+        tenantId,
+        subject: { kind: 'vault', id: made.id },
+        details: { name, kind: made.kind },
+      });
+      return made;
+    });
+    await directory.renew({ vaults: [vault.id] });
+    return vault;
+  };
