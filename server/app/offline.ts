@@ -32,7 +32,8 @@ import { inspectDatabase } from '../store/sqlite/inspect.ts';
 import { type DirectoryLock, lockDirectory } from '../store/sqlite/lock.ts';
 import { countTables } from '../store/sqlite/table-counts.ts';
 import { type CopyReport, copyWhole, openPostgresStore, openStore } from '../store/store.ts';
-import { readPostgresql, toStartError } from './service.ts';
+import { toStartError } from './start-errors.ts';
+import { readPostgresql } from './storage.ts';
 
 export { countTables, inspectDatabase };
 

@@ -113,7 +113,7 @@ beforeAll(async () => {
     await make(`/tde/applications/${ids.application}/runbook-runs`, { runbook: 'rotate' });
     await make(`/endpoints/${ids.endpoint}/diagnostics`);
   }
-  await opened.service.lookAround();
+  await opened.service.checkNotifications();
 });
 afterAll(async () => {
   server.closeAllConnections();

@@ -330,7 +330,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
   await make(`/vaults/${governed.id}/dual-control`, rule, 'put');
   await send(token, 'delete', `/api/keys/${held.id}`);
   const [approval] = (await must<{ items: { id: string }[] }>(token, 'get', '/api/approvals')).items;
-  await service.lookAround();
+  await service.checkNotifications();
   const [notification] = (await must<{ items: { id: string }[] }>(token, 'get', '/api/notifications')).items;
   const group = await make('/tde/groups', { name: 'group' });
   const registered = await make<{ application: { id: string }; record: { id: string }; accessGuid: string }>(

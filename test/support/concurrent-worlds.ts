@@ -242,7 +242,7 @@ export const makers: {
   notification: {
     needs: ['approval'],
     make: async (n, w) => {
-      await n.opened.service.lookAround();
+      await n.opened.service.checkNotifications();
       const path = '/api/notifications';
       const { items } = JSON.parse((await send(n, w.token, 'get', path)).text) as { items: { id: string }[] };
       return items[0]?.id ?? '';

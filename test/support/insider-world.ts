@@ -146,7 +146,7 @@ export const makeWorld = async (opened: OpenedService, hand: SnapshotHand, gover
   if (governed)
     await operations.keys.softDelete(requester, await makeKey(place, await makeVault(place))).catch(() => undefined);
   const [approval] = (await operations.approvals.list(actor, { limit: 1 })).items;
-  await service.lookAround();
+  await service.checkNotifications();
   const [notification] = (await operations.notifications.list(actor, { limit: 1 })).items;
   return {
     opened,

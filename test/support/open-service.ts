@@ -6,7 +6,8 @@ import { Agent, createServer, type IncomingMessage, type OutgoingHttpHeaders, re
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openService, type Service } from '../../server/app/service.ts';
+import type { Service } from '../../server/app/interface.ts';
+import { openService } from '../../server/app/service.ts';
 import { systemClock } from '../../server/base/clock.ts';
 import { type Config, parseConfig } from '../../server/config.ts';
 import type { TenantActor } from '../../server/domain/actor.ts';

@@ -11,8 +11,6 @@ import type { QuarantineOperations, QuarantineState } from './interface.ts';
 
 const mostGuesses = 10;
 
-export type Quarantine = QuarantineOperations;
-
 export interface QuarantineGate {
   /** The store, which takes no changes while the quarantine lasts. */
   readonly store: Store;

@@ -82,7 +82,7 @@ test('a pinned certificate counts while it is valid; a restart keeps it, and a n
     expect(await call('127.0.0.1', { ...shown, fingerprint: fingerprint.replace(/^../, '00') })).toBe('certificate');
   };
   await decide();
-  await opened.service.lookAround();
+  await opened.service.checkNotifications();
   const { items } = await opened.operations.notifications.list(administrator, {});
   expect(items.map(({ kind, subject }) => [kind, subject.name])).toContainEqual([
     'client-certificate.ending',

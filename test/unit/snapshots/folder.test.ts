@@ -87,7 +87,7 @@ test.skipIf(skips)(
       hint: expect.stringMatching(/printf '%s\\n' [0-9a-f-]{36} > /) as unknown,
     });
     expect(readdirSync(folder.point)).toEqual([]);
-    await opened.service.lookAround();
+    await opened.service.checkNotifications();
     const told = await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-away' });
     expect(told.items).toMatchObject([{ subject: { name: folder.point } }]);
     await poll(async () => (await opened.operations.status(administrator)).erasure.state).toBe('held');
@@ -98,7 +98,7 @@ test.skipIf(skips)(
     expect(await snapshotNow()).toMatchObject({ state: 'held', counts: { erased: 1 } });
     const copy = await restore();
     expect(copy.stayDestroyed.map(({ name }) => name)).toEqual(['page key']);
-    await opened.service.lookAround();
+    await opened.service.checkNotifications();
     expect((await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-away' })).items).toEqual(
       [],
     );

@@ -1,0 +1,59 @@
+// The certificates that the listener serves: the service's own, which it makes itself, or those of the configuration.
+
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
+import type { Core } from '../../addon/core.ts';
+import type { Config } from '../config.ts';
+import type { TlsMaterial } from '../listener/listener.ts';
+import { readServedCertificate } from '../native/served-certificates.ts';
+import type { Log } from '../ports/log.ts';
+import type { ServedCertificate } from '../ports/meter.ts';
+import { openTlsFiles } from './tls-files.ts';
+
+type Pairs = TlsMaterial['pairs'];
+
+export interface Certificates {
+  /** PEM file of the first certificate. */
+  readonly path: string;
+  /** Makes the service's own certificate where the configuration names none and there is none yet. */
+  make(): void;
+  read(): Pairs;
+  /** What may replace `present`. Throws StartError 'config' when it is worse. */
+  renew(present: Pairs, trusted: readonly string[]): Pairs;
+  /** The listener serves these from now on. */
+  taken(pairs: Pairs): void;
+  served(): readonly ServedCertificate[];
+}
+
+export const openCertificates = (
+  { dataDirectory, server, tls }: Pick<Config, 'dataDirectory' | 'server' | 'tls'>,
+  core: Pick<Core, 'createSelfSignedCertificate'>,
+  log: Log,
+): Certificates => {
+  const ownCertificate = join(dataDirectory, 'tls.crt');
+  const path = tls.main?.certificate ?? ownCertificate;
+  const keyPath = tls.main?.key ?? join(dataDirectory, 'tls.key');
+  const files = openTlsFiles(
+    [{ certificate: path, key: keyPath }, ...tls.additional],
+    { ownCertificate, dataDirectory, publicNames: server.publicNames },
+    log,
+  );
+  let served: readonly ServedCertificate[] = [];
+  return {
+    path,
+    make: () => {
+      if (tls.main !== undefined || existsSync(path)) return;
+      const names = [...server.publicNames];
+      writeFileSync(path, core.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
+      log.info('a self-signed certificate was made', { certificatePath: path, names });
+    },
+    read: files.readPairs,
+    renew: (present, trusted) => files.renewPairs(present, [...rootCertificates, ...trusted]),
+    taken: (pairs) => {
+      served = pairs.map(({ certificate }) => readServedCertificate(certificate));
+      files.logTaken(pairs);
+    },
+    served: () => served,
+  };
+};

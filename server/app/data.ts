@@ -1,0 +1,81 @@
+// What a service opens before it knows whether it may use it: the data directory, the database and the keys.
+
+import { systemClock } from '../base/clock.ts';
+import type { Changes } from '../domain/changes.ts';
+import { openCore } from '../native/core.ts';
+import { createKeyRing } from '../native/key-ring.ts';
+import { type Certificates, openCertificates } from './certificates.ts';
+import type { ServiceOptions } from './interface.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { type OpenedRoot, openServiceRoot } from './root.ts';
+import { checkSinks } from './sinks.ts';
+import { openDirectory, openStorage, type Storage } from './storage.ts';
+
+export interface OpenedData {
+  readonly core: ReturnType<typeof openCore>;
+  readonly ring: ReturnType<typeof createKeyRing>;
+  readonly storage: Storage;
+  readonly certificates: Certificates;
+  readonly root: OpenedRoot;
+  /** Receives what a commit has changed that was waited for too long. */
+  onLate(show: (changes: Changes) => void): void;
+}
+
+/** Lock, core, database, certificates, root key and the keys under it. */
+export const openData = async (
+  options: ServiceOptions,
+  lifecycle: Lifecycle,
+  requestId: () => string,
+): Promise<OpenedData> => {
+  const { config, log, onFatal, onSealed } = options;
+  const clock = systemClock;
+  openDirectory(config, lifecycle);
+  const { lockedBytes, allowUnlocked } = config.memory;
+  const core = openCore({ allowUnlocked, ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }) });
+  if (!core.memory.locked) log.warn('memory for keys is not locked: keys may reach the swap space');
+  const ring = createKeyRing(core.raw);
+  let showLate = (_changes: Changes): void => undefined;
+  const storage = await openStorage({
+    config,
+    ring,
+    clock,
+    log,
+    lifecycle,
+    onFatal,
+    onLate: (changes) => showLate(changes),
+  });
+  const certificates = openCertificates(config, core.raw, log);
+  const root = await openServiceRoot(
+    {
+      ...{ config, core: core.raw, clock, log, requestId, ask: options.ask, signal: options.signal },
+      onSealed:
+        onSealed === undefined
+          ? undefined
+          : async (handle) => {
+              certificates.make();
+              await onSealed({
+                handle,
+                certificatePath: certificates.path,
+                readTls: () => ({
+                  pairs: certificates.read(),
+                  clientAuthorities: config.tls.clientCertificates ? [] : undefined,
+                }),
+              });
+            },
+    },
+    storage.isFirstStart,
+  );
+  lifecycle.opened('the root key', () => root.root.release());
+  if (!root.root.erasure.overwritesInPlace)
+    log.warn('erasure is best effort here: this file system keeps copies of what is overwritten', {
+      fileSystem: root.root.erasure.fileSystem,
+    });
+  await ring.unlock(storage.store, root.root);
+  checkSinks(config);
+  return {
+    ...{ core, ring, storage, certificates, root },
+    onLate: (show) => {
+      showLate = show;
+    },
+  };
+};

@@ -1,0 +1,33 @@
+// The identity provider of the configuration, and the authorities that are trusted beside those of Node.
+
+import { readFileSync } from 'node:fs';
+import { StartError } from '../base/start-error.ts';
+import { type Config, checkFile } from '../config.ts';
+import { type Role, roleNames, rowOf } from '../domain/access.ts';
+import type { OpenIdOptions } from '../identity/open-id.ts';
+import { readPem } from './tls-files.ts';
+
+/** The certificates of a PEM file, one by one. */
+export const readAuthorities = (path: string | undefined): readonly string[] =>
+  path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
+
+export const readOpenId = ({ clientSecretFile, ca, roles, ...rest }: NonNullable<Config['oidc']>): OpenIdOptions => {
+  if (clientSecretFile !== undefined) checkFile(clientSecretFile, 'secret');
+  if (ca !== undefined) checkFile(ca, 'public');
+  const known = new Map<string, Role>();
+  for (const [value, name] of Object.entries(roles)) {
+    const role = roleNames.find((each) => each === name);
+    if (role === undefined || rowOf(role).scoped === true || role === 'break-glass')
+      throw new StartError(
+        'config',
+        `oidc.roles: ${name} is no role that a claim can give: dke token roles lists them`,
+      );
+    known.set(value, role);
+  }
+  return {
+    ...rest,
+    roles: known,
+    clientSecret: clientSecretFile === undefined ? undefined : () => readFileSync(clientSecretFile, 'utf8').trim(),
+    ca: ca === undefined ? undefined : readPem(ca),
+  };
+};

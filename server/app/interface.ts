@@ -1,0 +1,73 @@
+// What a service is given, and what it gives to the process that runs it.
+
+import type { StartError } from '../base/start-error.ts';
+import type { Config } from '../config.ts';
+import type { ApiFrontOptions } from '../fronts/api/app.ts';
+import type { RawFront } from '../fronts/shared/dispatch.ts';
+import type { TdeFront } from '../fronts/tde/app.ts';
+import type { XksFront } from '../fronts/xks/app.ts';
+import type { TlsMaterial } from '../listener/listener.ts';
+import type { Argon2Parameters } from '../native/password-hashes.ts';
+import type { Operations } from '../operations/index.ts';
+import type { TenantRetention } from '../operations/tenants/purge-tenant.ts';
+import type { Log, LogState } from '../ports/log.ts';
+import type { AskPassphrase } from '../roots/ways.ts';
+
+export interface ServiceOptions {
+  readonly config: Config;
+  readonly version: string;
+  readonly log: Log;
+  /** Whether its lines reach their destination. */
+  readonly logState: () => LogState;
+  /** Take a database that is not what the checkpoint beside the root key says: an operator has decided so. */
+  readonly acceptDatabase: boolean;
+  /** The address that databases and people are given; known only once the listener has its port. */
+  readonly publicUrl: () => string;
+  /** Where this node's own listener is. */
+  readonly listening: () => { readonly host: string; readonly port: number };
+  /** Asks a person for a root provider's passphrase; absent: nobody is there to be asked. */
+  readonly ask?: AskPassphrase | undefined;
+  /** The root key is not open: whoever listens answers by this meanwhile. Absent: the service does not wait for it. */
+  readonly onSealed?: (sealed: Pick<Service, 'handle' | 'readTls' | 'certificatePath'>) => Promise<void>;
+  /** Ends the waiting for a root key. */
+  readonly signal?: AbortSignal | undefined;
+  /** One line for people who have the service's host. */
+  readonly say?: ((line: string) => void) | undefined;
+  /** The store failed under the service: what was confirmed is safe, nothing more can be. */
+  readonly onFatal: (error: StartError) => void;
+  /** Of Argon2id; the usual ones when absent. */
+  readonly passwordParameters?: Argon2Parameters;
+  /** How the console's front learns of the peer and of the end of an answer: the listener's business. */
+  readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent'>;
+}
+
+export interface Service {
+  readonly operations: Operations;
+  /** Checks now everything that notifications tell of. */
+  checkNotifications(): Promise<void>;
+  /** Answers one request, whatever it is for. */
+  readonly handle: RawFront['handle'];
+  readonly xks: XksFront;
+  readonly tde: TdeFront;
+  /** PEM file of the first certificate. */
+  readonly certificatePath: string;
+  /** The value of the first administrator token, when this was the first start. */
+  readonly adminToken: string | undefined;
+  readonly requestId: () => string;
+  /** Reads certificates and keys from their files, and the authorities of client certificates. */
+  readTls(): TlsMaterial;
+  /** The same, to replace what is served: throws StartError 'config' when the new certificates are worse than the present ones. */
+  renewTls(present: TlsMaterial): TlsMaterial;
+  /** The same certificates, with today's authorities of client certificates. */
+  withAuthorities(present: TlsMaterial): TlsMaterial;
+  /** The listener serves these from now on. */
+  tlsTaken(material: TlsMaterial): void;
+  /** What purges deleted tenants by the clock. */
+  readonly tenantRetention: Pick<TenantRetention, 'turn'>;
+  /** Tells when endpoints want client certificates of other authorities than before. */
+  onClientAuthorities(tell: () => void): void;
+  /** From now on health is bad: whoever spreads requests sends them elsewhere. */
+  announceStop(): void;
+  /** Writes what waits and gives everything back. Throws `StartError` when the store did not take all of it; everything is given back all the same. */
+  stop(): Promise<void>;
+}

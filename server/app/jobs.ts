@@ -1,0 +1,90 @@
+// Everything that a service does by the clock. A new job has its row here, or its line in `minuteTasks`.
+//
+// | job                        | interval                       | runs on                             |
+// |----------------------------|--------------------------------|-------------------------------------|
+// | housekeeping               | 200 ms; it prunes every minute | every node; one node prunes         |
+// | external key stores        | `externalKeyStores.probeSeconds` of the configuration | one node     |
+// | minute jobs                | 60 s, one after another        | one node                            |
+// | delivery of notifications  | when there is something new    | one node                            |
+// | scheduled snapshots        | `snapshots.schedule`; old ones are removed every hour | one node     |
+// | forwarding of the audit log| when there is something new    | one node                            |
+// | event loop delay           | 20 ms                          | every node                          |
+//
+// A node's heartbeat and its duties belong to the fleet (operations/nodes), and erasure runs are asked for by what they follow
+// (operations/root/run-erasure.ts).
+
+import { Cron } from 'croner';
+import type { Timetable } from '../operations/snapshots/schedule-snapshots.ts';
+import type { Log } from '../ports/log.ts';
+import type { Lifecycle } from './lifecycle.ts';
+
+interface Job {
+  start?(): unknown;
+  stop(): unknown;
+}
+
+/** What is done once a minute, in this order: by what it is about. */
+export const minuteTasks = (tasks: {
+  readonly deadlines: { turn(): Promise<void> };
+  readonly store: { checkFile(): Promise<void> };
+  readonly approvals: { expire(): Promise<void> };
+  readonly retention: { turn(): Promise<void> };
+  readonly recoverMissing: () => Promise<void>;
+  readonly notifications: { turn(): Promise<void> };
+  readonly requestMinutes: { turn(): Promise<void> };
+}): Readonly<Record<string, () => Promise<void>>> => ({
+  // First: the others decide by it what they destroy.
+  'the clock': tasks.deadlines.turn,
+  'the file of the database': () => tasks.store.checkFile(),
+  'requests for approval': tasks.approvals.expire,
+  'deleted tenants': tasks.retention.turn,
+  'missing snapshots': tasks.recoverMissing,
+  notifications: () => tasks.notifications.turn(),
+  'the request log': tasks.requestMinutes.turn,
+});
+
+export interface Jobs {
+  readonly erasure: { stop(): unknown };
+  readonly housekeeping: Job;
+  readonly externalKeyStores: Job;
+  readonly minuteJobs: Job;
+  readonly requestMinutes: { stop(): unknown };
+  readonly delivery: { start(): void; stop(graceMs: number): Promise<void> };
+  readonly snapshots: Job;
+  readonly meter: Job;
+}
+
+/** How long a message that is under way may take when the service stops. */
+export const stopGraceMs = 2_000;
+
+/** They stop in reverse order: what makes work stops before what carries it out. */
+export const startJobs = async (lifecycle: Lifecycle, jobs: Jobs): Promise<void> => {
+  await lifecycle.start('the meter', jobs.meter);
+  await lifecycle.start('housekeeping', jobs.housekeeping);
+  // It writes until it has ended, and is asked for again by the next start.
+  await lifecycle.start('the erasure run', jobs.erasure);
+  await lifecycle.start('the delivery of notifications', {
+    start: () => jobs.delivery.start(),
+    stop: () => jobs.delivery.stop(stopGraceMs),
+  });
+  await lifecycle.start('the jobs of every minute', jobs.minuteJobs);
+  await lifecycle.start('the hashes of the request log', jobs.requestMinutes);
+  await lifecycle.start('the checks of external key stores', jobs.externalKeyStores);
+  await lifecycle.start('scheduled snapshots', jobs.snapshots);
+};
+
+export const createTimetable =
+  (log: Log): Timetable =>
+  (expression, due) => {
+    const job = new Cron(
+      expression,
+      {
+        timezone: 'UTC',
+        protect: true,
+        unref: true,
+        catch: (error: unknown) => log.error('scheduled snapshots failed', { error }),
+      },
+      due,
+    );
+    return { next: () => job.nextRun()?.getTime() ?? null, stop: () => job.stop() };
+  };

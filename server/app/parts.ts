@@ -1,0 +1,128 @@
+// What works on the ports of a service: its operations, and what runs behind them.
+
+import { systemClock } from '../base/clock.ts';
+import { readProcessFacts } from '../native/process-facts.ts';
+import { createApprovals } from '../operations/approvals/approvals.ts';
+import { createLogForwarding, type LogForwarding } from '../operations/audit/forward-logs.ts';
+import type { AuditSealer } from '../operations/audit/seal-audit-log.ts';
+import { createKeyStoreWatch } from '../operations/endpoints/external-key-stores.ts';
+import type { Operations } from '../operations/index.ts';
+import { createNotificationDelivery } from '../operations/notifications/deliver.ts';
+import { createSources } from '../operations/notifications/sources.ts';
+import { createNotificationWatch } from '../operations/notifications/watch.ts';
+import { createRequestMinutes } from '../operations/requests/request-minutes.ts';
+import { createXksLatency, type XksLatency } from '../operations/requests/xks-latency.ts';
+import { createRootBackups } from '../operations/root/root-backup.ts';
+import { checkHealth } from '../operations/service/check-health.ts';
+import { createHousekeeping } from '../operations/service/housekeeping.ts';
+import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
+import type { QuarantineGate } from '../operations/service/quarantine.ts';
+import { readMetrics } from '../operations/service/read-metrics.ts';
+import { readOverview } from '../operations/service/read-overview.ts';
+import { setUpSteps } from '../operations/service/set-up-steps.ts';
+import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
+import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
+import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
+import type { Store } from '../ports/store.ts';
+import type { Certificates } from './certificates.ts';
+import type { ServiceOptions } from './interface.ts';
+import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
+import { createOperations } from './operations.ts';
+import type { OpenedPorts } from './ports.ts';
+import { openSink, openTarget } from './sinks.ts';
+
+export interface Parts {
+  readonly operations: Operations;
+  readonly metrics: ReturnType<typeof readMetrics>;
+  readonly latency: XksLatency;
+  readonly forwarding: LogForwarding;
+  readonly snapshots: Snapshots;
+  readonly notifications: ReturnType<typeof createNotificationWatch>;
+  readonly retention: TenantRetention;
+  readonly jobs: Jobs;
+}
+
+export const createParts = (
+  { config, version, log, logState }: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'logState'>,
+  rawStore: Store,
+  { sealer, quarantine }: { readonly sealer: AuditSealer; readonly quarantine: QuarantineGate },
+  opened: OpenedPorts,
+  certificates: Certificates,
+): Parts => {
+  const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
+  const { store, fleet } = ports;
+  const clock = systemClock;
+  const forwarding = createLogForwarding(
+    { store, clock, log, fleet },
+    config.auditSinks.map((sink) => ({ sink: openSink(sink, version), log: sink.log, endpoints: sink.endpoints })),
+  );
+  const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
+  const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
+  const latency = createXksLatency({ store, clock, deadlines });
+  const health = checkHealth(ports);
+  const delivery = createNotificationDelivery(
+    ports,
+    config.notificationTargets.map((target) => openTarget(target, version, () => clock.now())),
+  );
+  const operations = createOperations(ports, {
+    ...{ sealer, forwarding, approvals, delivery },
+    rules: { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 }, snapshots: config.snapshots },
+    ready: {
+      health,
+      snapshots: snapshots.operations,
+      quarantine: quarantine.operations,
+      overview: readOverview(ports, latency),
+      idempotency: idempotency.operations,
+      preconditions: preconditions.operations,
+      setup: setUpSteps(ports, forwarding),
+      clock: { get: deadlines.state, confirm: deadlines.confirm },
+      settings: async () => ({ source: config.source, items: config.settings }),
+    },
+  });
+  const notifications = createNotificationWatch(
+    ports,
+    createSources(ports, {
+      ...{ forwarding, latency, health, logState, folder },
+      certificates: certificates.served,
+      schedule: config.snapshots.schedule,
+    }),
+  );
+  const metrics = readMetrics(ports, {
+    health: operations.health,
+    processFacts: readProcessFacts,
+    certificates: certificates.served,
+    auditSinks: () => forwarding.state(),
+    logState,
+  });
+  const rootBackups = createRootBackups(ports);
+  const retention = createTenantRetention(ports);
+  const requestMinutes = createRequestMinutes(ports);
+  const jobs: Jobs = {
+    erasure,
+    requestMinutes,
+    delivery,
+    snapshots: snapshots.schedule,
+    meter: ports.meter,
+    housekeeping: createHousekeeping(
+      ports,
+      { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
+      operations.health,
+      async () => {
+        await sealer.turn();
+        await rootBackups.turn();
+      },
+      (all) => latency.flush(all),
+      forwarding.requestsRemoved,
+    ),
+    minuteJobs: createMinuteJobs(
+      ports,
+      minuteTasks({
+        ...{ deadlines, approvals, retention, notifications, requestMinutes },
+        store: rawStore,
+        recoverMissing: recoverMissing(ports),
+      }),
+    ),
+    externalKeyStores: createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000),
+  };
+  return { operations, metrics, latency, forwarding, snapshots, notifications, retention, jobs };
+};

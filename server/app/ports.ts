@@ -1,0 +1,140 @@
+// The ports of a service: what its operations use of the world, each with the adapter that this configuration asks for.
+
+import { rootCertificates } from 'node:tls';
+import { systemClock } from '../base/clock.ts';
+import { createExclusion } from '../base/exclusion.ts';
+import { createProbeMarks, type ProbeMarks } from '../base/probe-mark.ts';
+import { openAwsReader } from '../clouds/aws.ts';
+import { createEndpointDiagnosis } from '../diagnostics/endpoint/run.ts';
+import { createKeyStoreProbe } from '../diagnostics/key-store-probe.ts';
+import { createOpenId } from '../identity/open-id.ts';
+import { createPasskeys } from '../identity/passkeys.ts';
+import { createPasswordHashes } from '../native/password-hashes.ts';
+import { readHostUptime } from '../native/process-facts.ts';
+import { createDirectory } from '../operations/data-path/directory.ts';
+import { createMeter } from '../operations/data-path/meter.ts';
+import { createUsageLog } from '../operations/data-path/usage-log.ts';
+import { createAwaitCopies } from '../operations/root/await-copies.ts';
+import { createErasureScheduler, type ErasureScheduler } from '../operations/root/run-erasure.ts';
+import { createRootSpread, type RootSpread } from '../operations/root/spread-root.ts';
+import { createDeadlines, type RunningDeadlines } from '../operations/service/deadline-clock.ts';
+import { createIdempotency } from '../operations/shared/idempotency.ts';
+import { createPreconditions } from '../operations/shared/preconditions.ts';
+import { createSnapshotFolder, type SnapshotFolder } from '../operations/snapshots/folder.ts';
+import type { Ports } from '../ports/ports.ts';
+import { openArchive } from '../snapshots/archive.ts';
+import type { OpenedData } from './data.ts';
+import { readAuthorities, readOpenId } from './identity.ts';
+import type { ServiceOptions } from './interface.ts';
+import type { Nodes } from './nodes.ts';
+import { readPem } from './tls-files.ts';
+
+export interface OpenedPorts {
+  readonly ports: Ports;
+  readonly idempotency: ReturnType<typeof createIdempotency>;
+  readonly preconditions: ReturnType<typeof createPreconditions>;
+  readonly deadlines: RunningDeadlines;
+  readonly folder: SnapshotFolder;
+  readonly spread: RootSpread;
+  readonly erasure: ErasureScheduler;
+  readonly marks: ProbeMarks;
+  readonly trustedAuthorities: readonly string[];
+}
+
+/** How long after a failure, and after a hold, an erasure run is tried again. */
+const erasureRetry = { retryMs: 30_000, heldMs: 2_000 } as const;
+
+export const createPorts = (
+  options: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'publicUrl' | 'listening' | 'passwordParameters'>,
+  { core: { core, raw }, ring, root: { root }, certificates, onLate }: OpenedData,
+  { fleet, quarantine, reactions }: Nodes,
+  stopping: () => boolean,
+): OpenedPorts => {
+  const { config, version, log, publicUrl, listening } = options;
+  const clock = systemClock;
+  // Nothing is written while an operator has not looked at the database.
+  const ownStore = quarantine.store;
+  const idempotency = createIdempotency(ownStore, { clock, log, ring, fleet });
+  const preconditions = createPreconditions(idempotency.store);
+  const { store } = preconditions;
+
+  // What the service writes by itself, whoever's request it is that makes it, is no part of what was asked for: `ownStore`.
+  const directory = fleet.over(
+    createDirectory(
+      { store: ownStore, core, ring, clock, log },
+      { objects: config.limits.cachedObjects, requests: config.limits.queuedRequests },
+    ),
+  );
+  onLate((changes) => {
+    log.warn('a commit has ended that was waited for too long: what it changed is shown now');
+    fleet.show(changes).catch((error: unknown) => log.error('a late change could not be shown', { error }));
+  });
+  const deadlines = createDeadlines({ store: ownStore, clock, log }, readHostUptime);
+  const folder = createSnapshotFolder({ store, clock, log }, openArchive(raw, config.snapshots.directory), fleet);
+  const { archive } = folder;
+  archive.prepare();
+  const exclusion = createExclusion();
+  const spread = createRootSpread({ core, root, ring, store, clock, log, fleet });
+  const { gatherMs, missingSnapshots } = config.erasure;
+  const erasure = createErasureScheduler(
+    {
+      ...{ store, core, ring, root, clock, log, archive, exclusion, fleet },
+      spread,
+      missingSnapshots,
+      awaitCopies: createAwaitCopies({ store, root, clock }, config.postgresql?.replicaLagMs ?? 0),
+    },
+    { gatherMs, ...erasureRetry },
+  );
+  Object.assign(reactions, { folder, spread, erasure });
+
+  const identity = {
+    version,
+    startedAt: clock.now(),
+    asksClientCertificates: config.tls.clientCertificates,
+    stopping,
+    publicUrl,
+  };
+  const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
+  const marks = createProbeMarks(
+    (text) => ring.authenticateRow(text),
+    () => clock.now(),
+  );
+  const cloud = config.aws.read ? openAwsReader(config.aws, log) : undefined;
+  const ports: Ports = {
+    ...{
+      store,
+      core,
+      archive,
+      exclusion,
+      root,
+      ring,
+      directory,
+      fleet,
+      clock,
+      deadlines,
+      log,
+      erasure,
+      identity,
+      cloud,
+    },
+    usage: createUsageLog({ store: ownStore, clock, log }, config.limits.instancesPerApplication),
+    meter: createMeter(clock),
+    passwords: createPasswordHashes(options.passwordParameters),
+    people: config.people,
+    passkeys: createPasskeys(publicUrl),
+    provider: config.oidc === undefined ? undefined : createOpenId(readOpenId(config.oidc), log),
+    diagnosis: createEndpointDiagnosis(
+      { store, directory, clock, identity, cloud },
+      {
+        ...{ crypto: raw, marks, node: listening, trustedAuthorities },
+        servedCertificate: () => readPem(certificates.path),
+        cloudNetworks: config.diagnostics.cloudNetworks,
+      },
+    ),
+    keyStoreProbe: createKeyStoreProbe(
+      { store, directory, clock, identity },
+      { crypto: raw, marks, node: listening, trust: [...rootCertificates, ...trustedAuthorities] },
+    ),
+  };
+  return { ports, idempotency, preconditions, deadlines, folder, spread, erasure, marks, trustedAuthorities };
+};

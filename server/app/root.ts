@@ -1,0 +1,73 @@
+// The root key of a service: opened by its providers, or by a passphrase that a person gives while the service is sealed.
+
+import { readFileSync } from 'node:fs';
+import type { Core } from '../../addon/core.ts';
+import type { Clock } from '../base/clock.ts';
+import { StartError } from '../base/start-error.ts';
+import type { Config } from '../config.ts';
+import { createSealedApp } from '../fronts/closed.ts';
+import { createDispatch, type RawFront } from '../fronts/shared/dispatch.ts';
+import { createUnsealing } from '../operations/root/unseal.ts';
+import type { Log } from '../ports/log.ts';
+import { type OpenRoot, openRoot, type SealedRoot } from '../roots/open.ts';
+import type { AskPassphrase } from '../roots/ways.ts';
+
+export interface OpenedRoot {
+  readonly root: OpenRoot['root'];
+  /** Passphrases that were refused while the service was sealed. */
+  readonly failedUnseals: number;
+}
+
+export interface RootOptions {
+  readonly config: Pick<Config, 'root'>;
+  readonly core: Core;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly requestId: () => string;
+  readonly ask: AskPassphrase | undefined;
+  /** Ends the waiting for a passphrase. */
+  readonly signal: AbortSignal | undefined;
+  /** Serves what a sealed service answers. Absent: the service does not wait for its root key. */
+  readonly onSealed: ((handle: RawFront['handle']) => Promise<void>) | undefined;
+}
+
+const waitForPassphrase = async (
+  { config, clock, log, requestId, onSealed, signal }: RootOptions,
+  sealed: SealedRoot,
+): Promise<OpenedRoot> => {
+  const why = sealed.reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
+  if (onSealed === undefined)
+    throw new StartError('root-key', `the root key ${config.root.path} is not opened: ${why}`);
+  const unsealing = createUnsealing(sealed, { clock, log });
+  const app = createSealedApp({ state: 'sealed', requestId, unseal: unsealing.unseal });
+  log.warn('the service is sealed: its root key is not open', { reasons: sealed.reasons });
+  await onSealed(createDispatch(app, []));
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(new StartError('root-key', `stopped while sealed: ${why}`));
+    if (signal?.aborted === true) stop();
+    signal?.addEventListener('abort', stop);
+  });
+  try {
+    const root = await Promise.race([unsealing.root, stopped]);
+    return { root, failedUnseals: unsealing.failures() };
+  } finally {
+    unsealing.stop();
+  }
+};
+
+/** `isFirstStart`: no key is sealed yet, so a root key is made where there is none. */
+export const openServiceRoot = async (options: RootOptions, isFirstStart: boolean): Promise<OpenedRoot> => {
+  const { config, core, log, ask } = options;
+  const opened = await openRoot(
+    {
+      core,
+      root: config.root,
+      ask: ask ?? (() => Promise.resolve(undefined)),
+      readDescriptor: (descriptor) => readFileSync(descriptor),
+    },
+    isFirstStart,
+  );
+  if (opened.state !== 'open') return waitForPassphrase(options, opened);
+  for (const remark of opened.remarks) log.warn(remark);
+  return { root: opened.root, failedUnseals: 0 };
+};

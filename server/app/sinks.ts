@@ -1,0 +1,60 @@
+// The sinks of the audit log and the targets of notifications, opened as the configuration names them.
+
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { StartError } from '../base/start-error.ts';
+import { type AuditSinkConfig, type Config, checkFile, type NotificationTargetConfig } from '../config.ts';
+import type { AuditSinkSource, LogSink } from '../ports/log-sink.ts';
+import type { NotificationTarget } from '../ports/notification-target.ts';
+import { openEmail } from '../sinks/email.ts';
+import { openFileSink, readFileSink } from '../sinks/file.ts';
+import { openHttpsSink } from '../sinks/https.ts';
+import { openSyslogSink } from '../sinks/syslog.ts';
+import { openWebhook } from '../sinks/webhook.ts';
+
+/** What a sink's files must be, before anything is started. */
+const checkSinkFiles = (sink: AuditSinkConfig, source: string | null): void => {
+  if (sink.type === 'file') {
+    if (!existsSync(dirname(sink.path)))
+      throw new StartError(
+        'permission',
+        `${source ?? 'embedded defaults'}: audit.sinks: ${dirname(sink.path)}, the folder of audit sink ${sink.name}, is missing: make it, or name another path`,
+      );
+    return;
+  }
+  for (const path of [sink.ca, sink.certificate]) if (path !== undefined) checkFile(path, 'public');
+  const secrets = sink.type === 'https' ? [sink.key, sink.tokenFile] : [sink.key];
+  for (const path of secrets) if (path !== undefined) checkFile(path, 'secret');
+};
+
+/** What a target's files must be, before anything is started. */
+const checkTargetFiles = (target: NotificationTargetConfig): void => {
+  if (target.ca !== undefined) checkFile(target.ca, 'public');
+  const secret = target.type === 'webhook' ? target.secretFile : target.passwordFile;
+  if (secret !== undefined) checkFile(secret, 'secret');
+};
+
+/** Throws StartError for a file that is missing or that others can read. */
+export const checkSinks = (config: Config): void => {
+  for (const sink of config.auditSinks) checkSinkFiles(sink, config.source);
+  for (const target of config.notificationTargets) checkTargetFiles(target);
+};
+
+export const openTarget = (target: NotificationTargetConfig, version: string, now: () => number): NotificationTarget =>
+  target.type === 'webhook' ? openWebhook({ ...target, version, now }) : openEmail(target);
+
+export const openSink = (sink: AuditSinkConfig, version: string): LogSink => {
+  if (sink.type === 'file') return openFileSink(sink);
+  return sink.type === 'syslog' ? openSyslogSink(sink) : openHttpsSink({ ...sink, version });
+};
+
+const sourceOf = (sink: AuditSinkConfig): AuditSinkSource => {
+  const { name, type } = sink;
+  if (type === 'file')
+    return { name, type, target: sink.path, read: (log, after) => readFileSink(sink.path, log, after) };
+  return { name, type, target: type === 'syslog' ? `${sink.host}:${sink.port}` : sink.url, read: undefined };
+};
+
+/** What the sinks of the audit log still have, for a database that lacks records. */
+export const auditSources = ({ auditSinks }: Pick<Config, 'auditSinks'>): readonly AuditSinkSource[] =>
+  auditSinks.filter(({ log }) => log === 'audit').map(sourceOf);

@@ -1,0 +1,38 @@
+// What a start that fails says: the errors of the parts, in the words of an operator.
+
+import { join } from 'node:path';
+import { CoreError } from '../../addon/core.ts';
+import { ServiceError } from '../base/errors.ts';
+import { StartError } from '../base/start-error.ts';
+import type { Config } from '../config.ts';
+import { RootKeyError } from '../ports/key-ring.ts';
+import { StoreError } from '../store/errors.ts';
+
+/** Where the database of a configuration is, in words that an operator can follow. */
+export const databaseOf = ({ postgresql, dataDirectory }: Config): string =>
+  postgresql === undefined
+    ? join(dataDirectory, 'dke.db')
+    : `the database ${postgresql.database} on ${postgresql.host}`;
+
+export const toStartError = (error: unknown, config: Config): unknown => {
+  if (error instanceof StoreError) return new StartError('store', error.message, { cause: error });
+  if (error instanceof RootKeyError)
+    return new StartError(
+      'root-key',
+      `${databaseOf(config)} and the root key ${config.root.path} do not belong together, or one of them is damaged: ${error.message}; ` +
+        'nothing was changed',
+      { cause: error },
+    );
+  if (error instanceof ServiceError && error.code === 'key-tampered')
+    return new StartError('store', `${databaseOf(config)}: ${error.message}: restore the database from a backup`, {
+      cause: error,
+    });
+  if (error instanceof CoreError) {
+    if (error.code === 'memory-lock') return new StartError('memory', error.message, { cause: error });
+    if (error.code === 'permission') return new StartError('permission', error.message, { cause: error });
+    if (error.code === 'format' || error.code === 'authentication-failed')
+      return new StartError('root-key', error.message, { cause: error });
+    if (error.code === 'io') return new StartError('root-key', error.message, { cause: error });
+  }
+  return error;
+};

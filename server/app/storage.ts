@@ -1,0 +1,195 @@
+// The data directory and the database of a service: found, checked and opened, in an order that writes nothing before what is there was recognised.
+
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { Clock } from '../base/clock.ts';
+import { newId } from '../base/ids.ts';
+import { StartError } from '../base/start-error.ts';
+import { type Config, checkFile } from '../config.ts';
+import type { Changes } from '../domain/changes.ts';
+import type { KeyRing } from '../ports/key-ring.ts';
+import type { Log } from '../ports/log.ts';
+import type { Repositories, Store } from '../ports/store.ts';
+import type { StoreError } from '../store/errors.ts';
+import type { PostgresOptions } from '../store/postgres/engine.ts';
+import { lockDirectory } from '../store/sqlite/lock.ts';
+import { openPostgresStore, openStore } from '../store/store.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { databaseOf } from './start-errors.ts';
+import { readPem } from './tls-files.ts';
+
+/** Makes the data directory, or checks that it is the service's alone. */
+const openDataDirectory = (path: string): void => {
+  try {
+    if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 });
+    const state = statSync(path);
+    const own = process.getuid?.() ?? 0;
+    if (!state.isDirectory()) throw new StartError('permission', `${path} is not a directory`);
+    if (state.uid !== own)
+      throw new StartError('permission', `${path} belongs to user ${state.uid}: it must belong to user ${own}`);
+    if ((state.mode & 0o077) !== 0)
+      throw new StartError('permission', `${path} has mode ${(state.mode & 0o777).toString(8)}: it must have mode 700`);
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new StartError('permission', `${path} cannot be used as data directory (${code})`, { cause: error });
+  }
+};
+
+/**
+ * A root key without a database is a store that was lost (a volume that is not mounted, a file that was cut to nothing), not
+ * a first start: a first start makes the database before the root key.
+ */
+const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
+  const size = statSync(databasePath, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > 0 || !existsSync(rootPath)) return;
+  throw new StartError(
+    'store',
+    `${databasePath} is missing or empty, but its root key ${rootPath} is there: put the database back; to begin anew, move the root key away; nothing was changed`,
+  );
+};
+
+/** The folder of the root key is made by who decides where the key lies: perhaps a disk is not mounted. */
+const checkRootFolder = (rootPath: string): void => {
+  const folder = dirname(rootPath);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  throw new StartError(
+    'permission',
+    `${folder}, the folder of the root key ([root] path), is missing: mount the disk that it is on, or make it: install -d -m 700 ${folder}; nothing was changed`,
+  );
+};
+
+const begunSetting = 'begun';
+
+/** The node's id: made at the first start, and its own for ever. A copy of the data directory is another node: without this file. */
+const readNodeId = (path: string, make: () => string): string => {
+  const known = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(known)) return known;
+  const id = make();
+  writeFileSync(path, `${id}\n`, { mode: 0o600 });
+  return id;
+};
+
+export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
+  if (passwordFile !== undefined) checkFile(passwordFile, 'secret');
+  if (ca !== undefined) checkFile(ca, 'public');
+  return {
+    ...place,
+    // Read at every connection, so that it can be changed while the service runs. The protocol's client takes text.
+    password: passwordFile === undefined ? undefined : () => readFileSync(passwordFile, 'utf8').trim(),
+    ca: ca === undefined ? undefined : readPem(ca),
+  };
+};
+
+export const copiedFault = (path: string): StartError =>
+  new StartError(
+    'store',
+    `another server runs as this node: if this data directory is a copy, delete ${path}, and it joins as a node of its own; nothing was changed`,
+  );
+
+/** What tells a data directory from a copy of it: the file of the node's id, as its file system knows it. */
+const directoryOf = (path: string): string => {
+  const { ino, birthtimeMs } = statSync(path);
+  return `${ino} ${Math.floor(birthtimeMs)}`;
+};
+
+/** Two processes under one id would answer for each other. One that was killed a moment ago is given the time to be gone. */
+const claimNode = async ({ link }: Store, { id, path, directory }: NodePlace): Promise<void> => {
+  const until = performance.now() + 5_000;
+  for (;;) {
+    const claim = await link?.claim(id, directory);
+    if (claim === undefined || claim.state === 'claimed') return;
+    if (claim.state === 'copy')
+      throw new StartError(
+        'store',
+        `this data directory is not the one that this node ran in last, and that node may still use keys${Number.isFinite(claim.forMs) ? ` for ${Math.ceil(claim.forMs / 1000)} s` : ''}: ` +
+          `if this is a copy, delete ${path}, and it joins as a node of its own; if it takes the place of the other one, stop that one ` +
+          `${Number.isFinite(claim.forMs) ? 'and start again after this time' : `or run dke node remove, and delete ${path}`}; nothing was changed`,
+      );
+    if (performance.now() > until) throw copiedFault(path);
+    await setTimeout(200);
+  }
+};
+
+/** Where this node's id is kept. */
+export interface NodePlace {
+  readonly id: string;
+  /** The file with the id. */
+  readonly path: string;
+  readonly directory: string;
+}
+
+export interface Storage {
+  readonly store: Store;
+  readonly node: NodePlace;
+  /** Of the embedded database, whether it is used or not. */
+  readonly databasePath: string;
+  /** Nothing is sealed yet: the first start, or the continuation of one that was cut off. */
+  readonly isFirstStart: boolean;
+}
+
+export interface StorageOptions {
+  readonly config: Config;
+  readonly ring: KeyRing;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly lifecycle: Lifecycle;
+  readonly onFatal: (error: StartError) => void;
+  /** A commit has ended that was waited for too long. */
+  readonly onLate: (changes: Changes) => void;
+}
+
+/** The lock comes first: two services never open one data directory. */
+export const openDirectory = ({ dataDirectory }: Config, lifecycle: Lifecycle): void => {
+  openDataDirectory(dataDirectory);
+  const lock = lockDirectory(join(dataDirectory, 'lock'));
+  lifecycle.opened('the lock of the data directory', () => lock.release());
+};
+
+export const openStorage = async (options: StorageOptions): Promise<Storage> => {
+  const { config, ring, clock, log, lifecycle, onFatal, onLate } = options;
+  const { dataDirectory, postgresql } = config;
+  const databasePath = join(dataDirectory, 'dke.db');
+  checkRootFolder(config.root.path);
+  if (postgresql === undefined) refuseLostDatabase(databasePath, config.root.path);
+  const surroundings = {
+    clock,
+    authenticateRow: (text: string) => ring.authenticateRow(text),
+    onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
+    onKeks: (tx: Repositories) => ring.refresh(tx),
+    onLate,
+  };
+  const store =
+    postgresql === undefined
+      ? await openStore({ path: databasePath, ...surroundings })
+      : await openPostgresStore({ postgres: readPostgresql(postgresql), ...surroundings });
+  if (postgresql === undefined) chmodSync(databasePath, 0o600);
+  lifecycle.opened('the database', () => store.close());
+  const nodePath = join(dataDirectory, 'node');
+  const node: NodePlace = {
+    id: readNodeId(nodePath, () => newId(clock.now())),
+    path: nodePath,
+    directory: directoryOf(nodePath),
+  };
+  await claimNode(store, node);
+  for (const standby of (await store.link?.asynchronousStandbys().catch(() => [])) ?? [])
+    log.warn(
+      'a standby of the database is asynchronous: when it takes over, confirmed changes may be lost (docs/postgresql.md, High availability)',
+      { standby },
+    );
+  // A first start that was cut off has a database in which nothing is sealed yet: it is finished here.
+  const isFirstStart = (await store.read.keks.list()).length === 0;
+  // What follows may take long: a person is asked for a passphrase, perhaps. Other nodes wait for a first start only.
+  if (!isFirstStart) await store.started();
+  // A first start that was cut off has begun to use the database; any other empty one is not that of the root key.
+  const hasBegun = (await store.read.settings.get(begunSetting)) !== undefined;
+  if (isFirstStart && !hasBegun && postgresql !== undefined && existsSync(config.root.path))
+    throw new StartError(
+      'store',
+      `${databaseOf(config)} is empty, but its root key ${config.root.path} is there: name the ` +
+        'right database, or put its contents back; to begin anew, move the root key away; nothing was changed',
+    );
+  if (isFirstStart) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
+  return { store, node, databasePath, isFirstStart };
+};

@@ -1,0 +1,28 @@
+// Keys and master keys, put together.
+
+import type { Ports } from '../../ports/ports.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import { changeKey } from './change-key.ts';
+import { createKey } from './create-key.ts';
+import { destroyMasterKey } from './destroy-master-key.ts';
+import type { KeyOperations, MasterKeyOperations } from './interface.ts';
+import { readKeys } from './read-keys.ts';
+import { readMasterKeys } from './read-master-keys.ts';
+import { rotateKey } from './rotate-key.ts';
+import { softDeleteKey } from './soft-delete-key.ts';
+import { switchKey } from './switch-key.ts';
+
+export const createKeyOperations = (ports: Ports, approvals: Approvals): KeyOperations => ({
+  ...readKeys(ports),
+  create: createKey(ports),
+  change: changeKey(ports),
+  enable: switchKey(ports, 'enable'),
+  disable: switchKey(ports, 'disable'),
+  ...softDeleteKey(ports, approvals),
+  rotate: rotateKey(ports),
+});
+
+export const createMasterKeyOperations = (ports: Ports, approvals: Approvals): MasterKeyOperations => ({
+  ...readMasterKeys(ports),
+  ...destroyMasterKey(ports, approvals),
+});

@@ -1,0 +1,17 @@
+// Vaults, put together.
+
+import type { Ports } from '../../ports/ports.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import { changeVault, deleteVault, setVaultProfile } from './change-vault.ts';
+import { createVault } from './create-vault.ts';
+import type { VaultOperations } from './interface.ts';
+import { readVaults } from './read-vaults.ts';
+
+export const createVaultOperations = (ports: Ports, approvals: Approvals): VaultOperations => ({
+  ...readVaults(ports),
+  create: createVault(ports),
+  enable: changeVault(ports, 'enabled'),
+  disable: changeVault(ports, 'disabled'),
+  setProfile: setVaultProfile(ports),
+  ...deleteVault(ports, approvals),
+});
