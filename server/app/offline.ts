@@ -176,7 +176,7 @@ export const migrateStore = async (config: Config, target: Config, ask: AskPassp
     if (root.previous !== undefined)
       throw new StartError(
         'store',
-        'an erasure turn is under way: start the service, and stop it when GET /api/status says idle; nothing was changed',
+        'an erasure run is under way: start the service, and stop it when GET /api/status says idle; nothing was changed',
       );
     const copy = await openTarget(target, `${path}.part`, ring);
     try {

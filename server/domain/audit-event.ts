@@ -132,7 +132,7 @@ export const auditKinds = {
     fields: ['name', 'label', 'applicationId', 'appId', 'host', 'process', 'operation', 'reason', 'count'],
   },
   'row.tampered': { severity: 'critical', activity: 'other', fields: ['table'] },
-  /** Somebody asked for new keys under which everything is sealed; the turn that makes them follows. */
+  /** Somebody asked for new keys under which everything is sealed; the run that makes them follows. */
   'root.rotation-requested': { severity: 'medium', activity: 'other', fields: ['rootEpoch'] },
   'root.rotated': { severity: 'medium', activity: 'update', fields: ['rootEpoch', 'records'] },
   'tenant.key-rotation-requested': { severity: 'low', activity: 'other', fields: ['epoch'] },

@@ -168,7 +168,7 @@ export const metrics = {
   },
   dke_erasure_state: {
     type: 'gauge',
-    help: '1 for the state of the erasure turn: idle, waiting, running, held or failed.',
+    help: '1 for the state of the erasure run: idle, waiting, running, held or failed.',
     labels: ['state'],
   },
   dke_store_writes_waiting: {

@@ -237,7 +237,7 @@ export const notificationKinds = {
     severities: ['critical'],
   },
   'erasure.failed': {
-    text: 'the erasure turn of destroyed keys failed; it is tried again',
+    text: 'the erasure run of destroyed keys failed; it is tried again',
     cure: 'dke status says why; until it is done old copies of the database may still hold destroyed keys',
     action: 'See why',
     page: '/settings',

@@ -1,4 +1,4 @@
-// Asks for an erasure turn. Destructions that come close together share one.
+// Asks for an erasure run. Destructions that come close together share one.
 
 import type { RecordClass } from './key-ring.ts';
 
@@ -33,7 +33,7 @@ export interface ErasureState {
 }
 
 export interface ErasureRuns {
-  /** A key was destroyed: its turn comes, together with that of others. */
+  /** A key was destroyed: its run comes, together with that of others. */
   schedule(): void;
   state(): ErasureState;
 }

@@ -4,7 +4,7 @@
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { Duty, NodeState } from '../domain/node.ts';
-import type { RootTurn, DatabaseCopy as StoredCopy } from '../domain/root-turn.ts';
+import type { RootRun, DatabaseCopy as StoredCopy } from '../domain/root-run.ts';
 
 export interface NodeRow {
   readonly id: string;
@@ -66,7 +66,7 @@ export interface Beat {
   readonly state: NodeState | undefined;
   /** The last change of all. */
   readonly last: ChangeMark;
-  readonly turn: RootTurn | undefined;
+  readonly turn: RootRun | undefined;
 }
 
 /** How far the database is with its own log, on which timeline of which cluster. */
@@ -130,9 +130,9 @@ export interface NodeLink {
   takeDuty(seen: DutyRow, nodeId: string): Promise<number | undefined>;
   giveUpDuty(hold: DutyHold): Promise<void>;
 
-  turn(): Promise<RootTurn | undefined>;
+  turn(): Promise<RootRun | undefined>;
   /** Changes it when it is still `before`, and this duty, if it is a duty's work, still this node's; answers whether it was. */
-  setTurn(before: RootTurn | undefined, after: RootTurn | undefined, hold?: DutyHold): Promise<boolean>;
+  setTurn(before: RootRun | undefined, after: RootRun | undefined, hold?: DutyHold): Promise<boolean>;
   putParcel(parcel: RootParcel): Promise<void>;
   parcel(nodeId: string): Promise<RootParcel | undefined>;
   /** Overwrites and deletes it. */

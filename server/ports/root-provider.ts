@@ -1,4 +1,4 @@
-// Where the root key comes from. A root has epochs; during an erasure turn two are open, the older as `previous`.
+// Where the root key comes from. A root has epochs; during an erasure run two are open, the older as `previous`.
 
 import type { KeyRef } from './crypto-core.ts';
 

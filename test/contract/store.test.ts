@@ -462,7 +462,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
   });
 });
 
-// What a database server keeps of old rows is not in our hands: there the erasure turn makes it worthless.
+// What a database server keeps of old rows is not in our hands: there the erasure run makes it worthless.
 describe('the store that is a file', () => {
   let folder: string;
   let store: Store;

@@ -273,7 +273,7 @@ const destroy = async (
     const found = await ask(process, { do: 'find', label });
     check(found.count === 0, `${who} finds it no more`, found);
   }
-  const erased = await until('the erasure turn', async () => {
+  const erased = await until('the erasure run', async () => {
     const now = await run.api.masterKey(applicationId, label);
     return now.unrecoverableAt === null ? undefined : now;
   });

@@ -1,5 +1,5 @@
 // An erasure run of several nodes as a model for test/support/explore.ts: a new root key on its way to every node, everything sealed under it, the old one
-// overwritten on every node. The nodes' decisions are those of server/domain/root-turn.ts; the order of the steps of the node with the duty is that of
+// overwritten on every node. The nodes' decisions are those of server/domain/root-run.ts; the order of the steps of the node with the duty is that of
 // server/operations/root/run-erasure.ts.
 //
 // What can happen, in any order: the node with the duty goes a step further, another one takes the duty over at any moment, each node does what the turn
@@ -10,7 +10,7 @@
 // Left out: copies of the database that it does not show (`replica_lag_seconds` is for those: a standby without a slot that is disconnected); nodes that
 // join during a run; snapshots; records that do not open; who may forge what (the proofs are taken as such).
 
-import type * as rules from '../../server/domain/root-turn.ts';
+import type * as rules from '../../server/domain/root-run.ts';
 import type { Model } from '../support/explore.ts';
 
 export type Rules = typeof rules;
@@ -39,7 +39,7 @@ interface Row {
 interface Database {
   /** Keys under which something is sealed, one bit each. */
   readonly sealed: number;
-  readonly turn: rules.RootTurn | undefined;
+  readonly turn: rules.RootRun | undefined;
   readonly duty: number;
   readonly rows: readonly Row[];
   /** A root key for each node, and the old one that binds it. */

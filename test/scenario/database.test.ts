@@ -219,7 +219,7 @@ describe('the master key of one database', () => {
     const files = onSqlite('what lies in the files of the data directory, and an old one among them');
     test.runIf(files)('has two time stamps, and its records are in no file of the data directory', async () => {
       const applicationId = application.application.id;
-      const key = await until('the erasure turn', async () => {
+      const key = await until('the erasure run', async () => {
         const now = await site.api.masterKey(applicationId, label);
         return now.unrecoverableAt === null ? undefined : now;
       });

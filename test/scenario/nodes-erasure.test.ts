@@ -1,4 +1,4 @@
-// The erasure turn over several nodes: every node gets the new root key and ends the old one before a destroyed key counts as
+// The erasure run over several nodes: every node gets the new root key and ends the old one before a destroyed key counts as
 // unrecoverable, whoever is killed meanwhile; nothing that lives is lost.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
@@ -49,7 +49,7 @@ const destroyOne = async (by: FleetMember): Promise<string> => {
 };
 const untilUnrecoverable = (from: FleetMember, path: string) =>
   until(
-    'the erasure turn',
+    'the erasure run',
     async () => {
       const { unrecoverableAt } = await from.api.call<{ unrecoverableAt: string | null }>('GET', path);
       return unrecoverableAt ?? undefined;
@@ -118,7 +118,7 @@ test('a node that is away is waited for, by name', async () => {
   await expectAllServe([one, two]);
 });
 
-/** The database makes whoever comes to this point of a turn wait, until `goOn`. */
+/** The database makes whoever comes to this point of a run wait, until `goOn`. */
 const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
   const { host, port, user, database: name } = fleet.place;
   const hand = new pg.Client({ host, port, user, database: name });
@@ -166,7 +166,7 @@ test.each([
   ['all is sealed under it', 'leads', 'update', 'root_turns'],
   ['all is sealed under it', 'follows', 'update', 'root_turns'],
   ['the old one is gone', 'leads', 'delete', 'root_turns'],
-] as const)('a turn comes to its end when a node is killed in it: %s, the one that %s', async (_, who, when, table) => {
+] as const)('a run comes to its end when a node is killed in it: %s, the one that %s', async (_, who, when, table) => {
   await untilActive(fleet, one, ['one', 'two']);
   const leader = await leaderOf();
   const victim = (leader === one) === (who === 'leads') ? one : two;

@@ -115,7 +115,7 @@ test('in one folder, what one node has made the other verifies, exports and open
     await two.api.call('POST', `${path}/destroy`, { confirm: master.name });
     for (const { api } of [one, two]) {
       await until(
-        'the erasure turn',
+        'the erasure run',
         async () => (await api.call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt ?? undefined,
         120,
       );

@@ -75,7 +75,7 @@ describe('the service', () => {
     const key = await site.api.masterKey(application.application.id, label);
     const path = `/api/tde/applications/${application.application.id}/master-keys/${key.id}`;
     await site.api.call('POST', `${path}/destroy`, { confirm: key.name });
-    await until('the erasure turn', async () => {
+    await until('the erasure run', async () => {
       const { unrecoverableAt } = await site.api.call<{ unrecoverableAt: string | null }>('GET', path);
       return unrecoverableAt ?? undefined;
     });

@@ -149,9 +149,9 @@ beforeAll(async () => {
   await site.api.send('POST', `/tde/v1/${application.accessGuid}/erp/nothing`, {});
   for (const text of [site.token, made.token, wrong, application.accessGuid, rotated.accessGuid]) bearers.add(text);
 
-  // A key goes, so that the erasure turn has been over everything too.
+  // A key goes, so that the erasure run has been over everything too.
   await ok(database.call('destroy', { handle: master }));
-  await until('the erasure turn', async () =>
+  await until('the erasure run', async () =>
     (await site.api.audit('kind=erasure.finished')).length > 0 ? true : undefined,
   );
   const keyId = endpoint.endpoint.keyId;

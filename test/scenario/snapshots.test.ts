@@ -121,7 +121,7 @@ describe('a restore', () => {
     expect(readFileSync(copy).includes(Buffer.from(labels[0]))).toBe(false);
 
     await json('tde', 'key', 'destroy', labels[0], '--confirm', labels[0]);
-    await until('the end of the erasure turn', async () =>
+    await until('the end of the erasure run', async () =>
       (await site.api.audit('kind=key.unrecoverable')).length > 0 ? true : undefined,
     );
     await json('key', 'delete', kept.id, '--confirm', labels[1]);

@@ -21,7 +21,7 @@ if (reason !== undefined) console.log(`skipped: ${reason}`);
 const most = sizeOf('strikes at a server');
 
 test.skipIf(reason !== undefined).each([
-  ['killed while a key is destroyed and its erasure turn runs', 'killed', ['destroy']],
+  ['killed while a key is destroyed and its erasure run runs', 'killed', ['destroy']],
   ['killed in the middle of a write of a restore', 'torn', ['restore a snapshot']],
   ['told that the disk is full, refuses and serves', 'full disk', ['create', 'purge a tenant']],
   ['told that a sync failed, stops, and starts again', 'failed sync', ['make a snapshot']],

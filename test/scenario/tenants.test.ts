@@ -179,7 +179,7 @@ test('a purge asks for the name, and is the end: of its keys, not of their tombs
   expect(await cloud(acme)).toBe('404 InvalidUriPathException');
   expect(await tde(acme)).not.toBe('CKR_OK');
   expect((await acme.api.send('GET', '/api/vaults')).status).toBe(401);
-  await until('the erasure turn', async () =>
+  await until('the erasure run', async () =>
     (await site.api.call<Tenant>('GET', `/api/tenants/${acme.id}`)).unrecoverableAt === null ? undefined : true,
   );
   expect((await site.api.send('POST', `/api/tenants/${acme.id}/restore`)).status).toBe(409);

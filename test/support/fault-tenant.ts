@@ -35,7 +35,7 @@ export interface FaultTenant {
   spoil(): Promise<void>;
   restore(): Promise<void>;
   snapshot(): Promise<void>;
-  /** Makes a tenant and deletes it; what is answered purges it, to the end of its erasure turn. */
+  /** Makes a tenant and deletes it; what is answered purges it, to the end of its erasure run. */
   toPurge(): Promise<() => Promise<void>>;
   /** What is wrong. `all`: also what was found right before. */
   check(all: boolean): Promise<readonly string[]>;
@@ -46,7 +46,7 @@ export const openFaultTenant = async (
   token: string,
   seed: number,
   done: (what: string) => void,
-  /** Waits for the erasure turn that was asked for. */
+  /** Waits for the erasure run that was asked for. */
   untilErased: (isErased: () => Promise<boolean>) => Promise<void>,
 ): Promise<FaultTenant> => {
   const api = (): ConsoleApi => openConsoleApi(place.server, token);

@@ -44,7 +44,7 @@ export interface WorkloadOptions {
   readonly seed: number;
 }
 
-/** Each to its very end: behind a destruction, a purge and a rotation the erasure turn belongs to it. */
+/** Each to its very end: behind a destruction, a purge and a rotation the erasure run belongs to it. */
 export const faultOperations = [
   'create',
   'rotate',
@@ -70,13 +70,13 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const askAgainMs = 10;
 
 export interface Workload {
-  /** Waits until nothing goes on behind the answers: no rotation, no erasure turn. 'failed': one waits to be tried again. */
+  /** Waits until nothing goes on behind the answers: no rotation, no erasure run. 'failed': one waits to be tried again. */
   settle(): Promise<'settled' | 'failed'>;
   /** Works until the service goes, or `until` says so. */
   run(until: () => boolean): Promise<void>;
   /** Compares everything with the book; answers what is wrong. `all`: also what was not touched since the last time. */
   check(all: boolean): Promise<readonly string[]>;
-  /** Makes what one operation needs, then the operation alone, to its very end: an erasure turn behind it belongs to it. */
+  /** Makes what one operation needs, then the operation alone, to its very end: an erasure run behind it belongs to it. */
   prepare(what: Operation): Promise<() => Promise<void>>;
   /** Makes a small change, whose acknowledgement says that the store takes changes. */
   change(): Promise<void>;
@@ -126,11 +126,11 @@ export const openWorkload = async (
     counts[what] = (counts[what] ?? 0) + 1;
   };
   const erasure = async () => (await api().call<Status>('GET', '/api/status')).erasure;
-  /** Until an erasure turn has done its work; one that failed is tried again much later, and is not waited for. */
+  /** Until an erasure run has done its work; one that failed is tried again much later, and is not waited for. */
   const untilErased = async (isErased: () => Promise<boolean>): Promise<void> => {
     while (!(await isErased())) {
       const { state, failure } = await erasure();
-      if (state === 'failed' || state === 'held') throw new Refused('erasure', `the erasure turn: ${failure ?? state}`);
+      if (state === 'failed' || state === 'held') throw new Refused('erasure', `the erasure run: ${failure ?? state}`);
       await pause(askAgainMs);
     }
   };
@@ -381,13 +381,13 @@ export const openWorkload = async (
           `the tenant apart: ${String(error)}`,
         ])),
       );
-      // Whatever was cut off: a key that is destroyed is unrecoverable when the erasure turn is over.
+      // Whatever was cut off: a key that is destroyed is unrecoverable when the erasure run is over.
       const destroyed = masters.filter(({ state, id }) => state === 'destroyed' && (all || touched.has(id)));
       if (destroyed.length > 0 && wrong.length === 0 && (await settle()) === 'settled')
         for (const { id, label } of destroyed) {
           const path = `/api/tde/applications/${application.id}/master-keys/${id}`;
           const { unrecoverableAt } = await api().call<{ unrecoverableAt: string | null }>('GET', path);
-          if (unrecoverableAt === null) wrong.push(`${label} is destroyed, and no erasure turn has taken it`);
+          if (unrecoverableAt === null) wrong.push(`${label} is destroyed, and no erasure run has taken it`);
         }
       touched.clear();
       touched.add(cloudKey.id);

@@ -1,10 +1,10 @@
-// When something was destroyed, told so that an erasure turn knows whether it comes before it or behind: by the clock, but never
-// earlier than the turn that runs, should the clock have jumped back. What a turn has not covered it must not call unrecoverable.
+// When something was destroyed, told so that an erasure run knows whether it comes before it or behind: by the clock, but never
+// earlier than the current run, should the clock have jumped back. What a run has not covered it must not call unrecoverable.
 
 import type { Clock } from '../../base/clock.ts';
 import type { Repositories } from '../../ports/store.ts';
 
-/** The moment from which on what is destroyed waits for the next turn; set while one runs. */
+/** The moment from which on what is destroyed waits for the next run; set while one is under way. */
 export const startedSetting = 'erasure-started';
 
 /** Later than every destruction: clocks jump ahead, too, and what was destroyed then is erased all the same. */

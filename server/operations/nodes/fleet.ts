@@ -9,7 +9,7 @@ import { within } from '../../base/within.ts';
 import { actsForMs, isSameChange, mayUseKeys, renewsContact } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
 import { type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
-import type { RootTurn } from '../../domain/root-turn.ts';
+import type { RootRun } from '../../domain/root-run.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { Fleet, Unconfirmed } from '../../ports/fleet.ts';
 import type { NodeLink, SeenNode } from '../../ports/node-link.ts';
@@ -77,9 +77,9 @@ export interface FleetHooks {
   /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
   destroyed(): void;
   /** Once a second, and when a root key is on its way. */
-  turned(turn: RootTurn | undefined): Promise<void>;
-  /** Whether this node may have the duty of the erasure turn. */
-  mayLead(turn: RootTurn | undefined): Promise<boolean>;
+  turned(turn: RootRun | undefined): Promise<void>;
+  /** Whether this node may have the duty of the erasure run. */
+  mayLead(turn: RootRun | undefined): Promise<boolean>;
   /** Whether this node may have duties that look after snapshots. */
   mayTendSnapshots(): Promise<boolean>;
   /** A duty came here. */
@@ -171,7 +171,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       throw unconfirmed(error);
     });
 
-  const tend = async (turn: RootTurn | undefined): Promise<void> => {
+  const tend = async (turn: RootRun | undefined): Promise<void> => {
     const tendsSnapshots = await hooks.mayTendSnapshots();
     const leads = tendsSnapshots && (await hooks.mayLead(turn));
     const mayHave = (duty: Duty): boolean => (duty === 'erasure' ? leads : duty !== 'schedules' || tendsSnapshots);

@@ -2,7 +2,7 @@
 // were sealed under the old root key: without that key nothing of it could be opened again. So every copy that the database knows must have stored the
 // records that are sealed anew. For those that it does not know (of the storage, by files), an operator states how far they may lag.
 
-import { awaitedCopies } from '../../domain/root-turn.ts';
+import { awaitedCopies } from '../../domain/root-run.ts';
 import type { LogPosition } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 

@@ -5,7 +5,7 @@ import type { RootBackup, RootWay } from '../../ports/root-provider.ts';
 
 export interface RootView {
   readonly epoch: number;
-  /** Set while a turn is under way: both open. */
+  /** Set while a run is under way: both open. */
   readonly previousEpoch: number | null;
   /** A rotation was asked for or is under way. */
   readonly rotating: boolean;

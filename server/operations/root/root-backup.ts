@@ -16,7 +16,7 @@ export const readRootBackup = async (from: Pick<Repositories, 'settings'>): Prom
   return text === undefined ? null : (JSON.parse(text) as RootBackup);
 };
 
-/** The turn looks for a new receipt, now and then. */
+/** The run looks for a new receipt, now and then. */
 export const createRootBackups = ({ store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>) => {
   let lookedAt = Number.NEGATIVE_INFINITY;
   return {

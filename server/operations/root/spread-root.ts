@@ -17,30 +17,30 @@ import {
   makesRootKey,
   mayLeadTurn,
   type RootKeys,
-  type RootTurn,
-} from '../../domain/root-turn.ts';
+  type RootRun,
+} from '../../domain/root-run.ts';
 import type { RecordContext } from '../../ports/crypto-core.ts';
 import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import type { RootFace, RunningFleet } from '../nodes/fleet.ts';
 
-/** How long nodes that are there have before the turn is called held. It goes on by itself in any case. */
+/** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
 const patienceMs = 6_000;
 const lookEveryMs = 100;
 
 export interface RootSpread {
   /** What this node shows of its root keys. */
   face(): RootFace;
-  /** Whether this node may lead the turn that is under way, if one is. */
-  mayLead(turn: RootTurn | undefined): Promise<boolean>;
-  /** What the turn asks of this node. */
-  follow(turn: RootTurn | undefined): Promise<void>;
+  /** Whether this node may lead the run that is under way, if one is. */
+  mayLead(turn: RootRun | undefined): Promise<boolean>;
+  /** What the run asks of this node. */
+  follow(turn: RootRun | undefined): Promise<void>;
 
   // --- for the node that has the duty ----------------------------------------------------------------------------------
-  /** Whether a turn has come as far as its end: nothing is sealed under the old root any more. */
+  /** Whether a run has come as far as its end: nothing is sealed under the old root any more. */
   isEnding(): Promise<boolean>;
-  /** Makes a new root key, once the turn has begun. */
+  /** Makes a new root key, once the run has begun. */
   begin(): Promise<void>;
   /** Gives it to the others; answers the names of those that do not have it. */
   offer(): Promise<readonly string[]>;
@@ -48,7 +48,7 @@ export interface RootSpread {
   erase(): Promise<readonly string[]>;
   /** Shows the others which root keys this node has now. */
   tell(): Promise<void>;
-  /** The turn is over. */
+  /** The run is over. */
   finish(): Promise<void>;
 }
 
@@ -132,9 +132,9 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   const link: NodeLink = store.link;
 
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
-  const setTurn = async (before: RootTurn | undefined, after: RootTurn | undefined): Promise<void> => {
+  const setTurn = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
     if (!(await link.setTurn(before, after, fleet.duties.current())))
-      throw new Error('another turn of the root key is under way');
+      throw new Error('another run of the root key is under way');
   };
   const parcelFor = (node: SeenNode, old: RootKey): RootParcel => {
     const { epoch, key } = root.current;
@@ -144,7 +144,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     head.writeUInt16BE(sealed.length);
     return { nodeId: node.id, epoch, publicKey: node.publicKey, sealed: Buffer.concat([head, sealed, proof]) };
   };
-  const take = async (turn: RootTurn): Promise<void> => {
+  const take = async (turn: RootRun): Promise<void> => {
     const parcel = await link.parcel(fleet.id);
     if (parcel === undefined || parcel.epoch !== turn.epoch || !parcel.publicKey.equals(publicKey)) return;
     const length = parcel.sealed.length < headLength ? 0 : parcel.sealed.readUInt16BE(0);
@@ -186,7 +186,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       if (mayLeadTurn(turn, self, []) === 'yes') return true;
       const may = mayLeadTurn(turn, self, await fleet.others());
       if (may === 'anew') {
-        log.warn('the node that made a new root key was removed before another one had it: the turn begins anew');
+        log.warn('the node that made a new root key was removed before another one had it: the run begins anew');
         await link.setTurn(turn, undefined);
       }
       return may !== 'no';
@@ -212,7 +212,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     isEnding: async () => isEnding(await link.turn(), keys()),
     begin: async () => {
       const turn = await link.turn();
-      const next: RootTurn = { epoch: root.current.epoch + 1, nodeId: fleet.id, phase: 'offered' };
+      const next: RootRun = { epoch: root.current.epoch + 1, nodeId: fleet.id, phase: 'offered' };
       const isOwn = turn?.nodeId === next.nodeId && turn.epoch === next.epoch && turn.phase === 'offered';
       if (!isOwn) await setTurn(undefined, next);
       if (!makesRootKey(next.epoch, keys())) throw new Error('this node has taken the root key of another one');
@@ -223,7 +223,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       if (previous === undefined) return [];
       const known = await link.turn();
       const turn = known ?? { epoch: root.current.epoch, nodeId: fleet.id, phase: 'offered' as const };
-      // A failover may have lost that the turn has begun. The others may have the new root key or not: they are asked as ever.
+      // A failover may have lost that the run has begun. The others may have the new root key or not: they are asked as ever.
       if (known === undefined) await setTurn(undefined, turn);
       else if (turn.nodeId !== fleet.id) await setTurn(turn, { ...turn, nodeId: fleet.id });
       const given = new Map<string, string>();
@@ -240,8 +240,8 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     erase: async () => {
       const known = await link.turn();
       if (known === undefined && root.previous === undefined) return [];
-      const turn: RootTurn = { epoch: known?.epoch ?? root.current.epoch, nodeId: fleet.id, phase: 'erase' };
-      // A failover may have lost that the turn has begun.
+      const turn: RootRun = { epoch: known?.epoch ?? root.current.epoch, nodeId: fleet.id, phase: 'erase' };
+      // A failover may have lost that the run has begun.
       if (known?.phase !== 'erase' || known.nodeId !== fleet.id) await setTurn(known, turn);
       return waitFor((node) => hasErasedOldRoot(node, turn, isProved(node)));
     },

@@ -234,7 +234,7 @@ export const restoreRows = async (
         }
         wanted =
           table === 'keys'
-            ? // Until the erasure turn that follows it is not said to be unrecoverable.
+            ? // Until the erasure run that follows it is not said to be unrecoverable.
               {
                 ...row,
                 state: 'destroyed',

@@ -1,6 +1,6 @@
 // The purge of a deleted tenant: a crypto-erase. One transaction marks it and removes its KEK; from the commit on nothing that was
 // sealed for it opens with what the store holds. What is left is then cleared in small steps, each complete in itself and found
-// again after a crash: keys become tombstones, records and credentials go. The erasure turn that follows makes old pages, logs and
+// again after a crash: keys become tombstones, records and credentials go. The erasure run that follows makes old pages, logs and
 // backups worthless too. Tombstones of keys and of the tenant stay for ever.
 
 import { toRfc3339 } from '../../base/clock.ts';
@@ -223,7 +223,7 @@ export const listUnerased = async (from: Pick<Repositories, 'tenants'>, before: 
     ({ purgedAt, unrecoverableAt }) => purgedAt !== null && purgedAt < before && unrecoverableAt === null,
   );
 
-/** After the erasure turn, in its last transaction: the tenants that it made unreadable. */
+/** After the erasure run, in its last transaction: the tenants that it made unreadable. */
 export const markErased = async (
   tx: Repositories,
   actor: Actor,

@@ -5,7 +5,7 @@
 // process reads like any other's.
 //
 // Every statement has a time limit on both sides: on the server, which may have much to do, and here, where a host that vanished sends nothing.
-// Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure turn is for.
+// Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure run is for.
 
 import { randomBytes } from 'node:crypto';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { type ChangeMark, continuationOf } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
 import { duties } from '../../domain/node.ts';
-import type { RootTurn } from '../../domain/root-turn.ts';
+import type { RootRun } from '../../domain/root-run.ts';
 import type { DutyHold, NodeLink, SeenNode } from '../../ports/node-link.ts';
 import { isReadTimeout, OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 import { createReplicas } from './replicas.ts';
@@ -127,14 +127,14 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
   };
   const one = async (text: string, values?: readonly unknown[]): Promise<Readonly<Record<string, unknown>>> =>
     (await query(text, values))[0] ?? {};
-  const toTurn = (row: Readonly<Record<string, unknown>>): RootTurn | undefined =>
+  const toTurn = (row: Readonly<Record<string, unknown>>): RootRun | undefined =>
     typeof row.phase === 'string'
-      ? { epoch: Number(row.turn), nodeId: String(row.node_id), phase: row.phase as RootTurn['phase'] }
+      ? { epoch: Number(row.turn), nodeId: String(row.node_id), phase: row.phase as RootRun['phase'] }
       : undefined;
 
   const setTurn = async (
-    before: RootTurn | undefined,
-    after: RootTurn | undefined,
+    before: RootRun | undefined,
+    after: RootRun | undefined,
     hold: DutyHold | undefined,
   ): Promise<boolean> => {
     // Under a duty, only its owner of now: one that comes late changes nothing.

@@ -183,7 +183,7 @@ describe('destruction', () => {
     });
   });
 
-  test('is followed by an erasure turn, after which live keys still work', async () => {
+  test('is followed by an erasure run, after which live keys still work', async () => {
     const { caller } = await registerCaller(opened, 'erasure');
     const { tde, keys, status } = opened.operations;
     const doomed = await makeKey(caller);

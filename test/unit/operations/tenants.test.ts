@@ -160,7 +160,7 @@ test('the default tenant is not deleted, and a name is taken once', async () => 
   await expect(tenants.create(administrator, { name: 'acme' })).rejects.toMatchObject({ code: 'conflict' });
   await expect(tenants.rename(administrator, id, { name: 'zeta' })).rejects.toMatchObject({ code: 'conflict' });
   await expect(tenants.create(administrator, { name: id })).rejects.toMatchObject({ code: 'validation' });
-  // What failed left no key encryption key behind: an erasure turn ends.
+  // What failed left no key encryption key behind: an erasure run ends.
   expect((await tenants.create(administrator, { name: 'third' })).state).toBe('active');
 });
 
@@ -222,7 +222,7 @@ test('purged, nothing opens any more: not from the store, not from an old copy o
     for (const event of ['restore', 'resume', 'delete', 'purge'] as const)
       await expect(operations.tenants[event](administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
     expect((await operations.tenants.create(administrator, { name: 'acme' })).id).not.toBe(acme.id);
-    // The neighbour went through the same erasure turn.
+    // The neighbour went through the same erasure run.
     const caller = await authenticate(zeta.accessGuid);
     expect(await served({ ...zeta, caller })).toEqual(everything);
 

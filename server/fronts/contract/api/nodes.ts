@@ -19,7 +19,7 @@ export const nodeSchema = z
     rootEpoch: z.int(),
     holdsOldRoot: z
       .boolean()
-      .openapi({ description: 'It still holds the root key before: an erasure turn is under way.' }),
+      .openapi({ description: 'It still holds the root key before: an erasure run is under way.' }),
     usesKeysUntil: moment
       .nullable()
       .openapi({ description: 'Of a silent node that may still run: when it ends to use keys, at the latest.' }),
@@ -73,7 +73,7 @@ export const nodeRoutes = {
     tenancy: 'platform',
     summary: 'Remove a node',
     description:
-      'Nothing waits for it any more: no change and no erasure turn. If it runs it stops, and it does not start again. Its root key ' +
+      'Nothing waits for it any more: no change and no erasure run. If it runs it stops, and it does not start again. Its root key ' +
       'file is not erased by this: destroy it with the host, or keys that were destroyed since can be read from old backups with it.',
     answer: nodeSchema,
   },

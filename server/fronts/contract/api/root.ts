@@ -6,7 +6,7 @@ import { identifier, moment, type RouteGroup } from './row.ts';
 export const rootSchema = z
   .strictObject({
     epoch: z.int(),
-    previousEpoch: z.int().nullable().openapi({ description: 'Set while a turn is under way: both are open.' }),
+    previousEpoch: z.int().nullable().openapi({ description: 'Set while a run is under way: both are open.' }),
     rotating: z.boolean().openapi({ description: 'A rotation was asked for, or is under way.' }),
     backup: z.strictObject({ epoch: z.int(), at: moment }).nullable().openapi({
       description: 'The newest that `dke root backup` made. Of an older epoch: it can no longer open anything.',

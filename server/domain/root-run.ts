@@ -2,7 +2,7 @@
 // nodes run them, and test/model explores every order of their steps.
 
 /** A root key on its way. `offered`: every node must take it; `erase`: every node must overwrite the one before. */
-export interface RootTurn {
+export interface RootRun {
   readonly epoch: number;
   /** Whose it is. */
   readonly nodeId: string;
@@ -18,7 +18,7 @@ export interface RootKeys {
 
 /** What the turn asks of a node that does not lead it. */
 export const askedOf = (
-  turn: RootTurn | undefined,
+  turn: RootRun | undefined,
   { id, rootEpoch, oldestRootEpoch }: RootKeys & { readonly id: string },
 ): 'take' | 'erase' | 'nothing' => {
   if (turn === undefined || turn.nodeId === id) return 'nothing';
@@ -31,7 +31,7 @@ export const askedOf = (
  * nothing was ever sealed under it.
  */
 export const mayLeadTurn = (
-  turn: RootTurn | undefined,
+  turn: RootRun | undefined,
   self: { readonly id: string; readonly rootEpoch: number },
   others: readonly { readonly id: string; readonly rootEpoch: number }[],
 ): 'yes' | 'no' | 'anew' => {
@@ -40,7 +40,7 @@ export const mayLeadTurn = (
 };
 
 /** Whether nothing is sealed under the old root key any more, and every copy of the database has that: what is left is to overwrite it. */
-export const isEnding = (turn: RootTurn | undefined, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
+export const isEnding = (turn: RootRun | undefined, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
   turn?.phase === 'erase' && turn.epoch === rootEpoch;
 
 /** Whether a node that has begun a turn of this epoch makes the root key for it: unless it has taken that of another node meanwhile. */
@@ -48,11 +48,11 @@ export const makesRootKey = (epoch: number, { rootEpoch, oldestRootEpoch }: Root
   rootEpoch === epoch - 1 && oldestRootEpoch === rootEpoch;
 
 /** What another node must show before anything is sealed under the new root key. `isProved`: it has shown this by a record under that key. */
-export const hasNewRoot = (node: RootKeys, turn: RootTurn, isProved: boolean): boolean =>
+export const hasNewRoot = (node: RootKeys, turn: RootRun, isProved: boolean): boolean =>
   node.rootEpoch >= turn.epoch && isProved;
 
 /** What another node must show before the node that leads overwrites its own old root key. */
-export const hasErasedOldRoot = (node: RootKeys, turn: RootTurn, isProved: boolean): boolean =>
+export const hasErasedOldRoot = (node: RootKeys, turn: RootRun, isProved: boolean): boolean =>
   node.oldestRootEpoch >= turn.epoch && isProved;
 
 /** A copy of the database, as the database knows it. */
