@@ -7,7 +7,7 @@
 // | minute jobs                | 60 s, one after another        | one node                            |
 // | delivery of notifications  | when there is something new    | one node                            |
 // | scheduled snapshots        | `snapshots.schedule`; old ones are removed every hour | one node     |
-// | forwarding of the audit log| when there is something new    | one node                            |
+// | forwarding of the logs     | when there is something new    | one node                            |
 // | event loop delay           | 20 ms                          | every node                          |
 //
 // A node's heartbeat and its duties belong to the fleet (operations/nodes), and erasure runs are asked for by what they follow
