@@ -19,17 +19,17 @@ export interface ServiceOptions {
   readonly log: Log;
   /** Whether its lines reach their destination. */
   readonly logState: () => LogState;
-  /** Take a database that is not what the checkpoint beside the root key says: an operator has decided so. */
+  /** An operator decided to use a database that does not match the checkpoint beside the root key. */
   readonly acceptDatabase: boolean;
   /** The address that databases and people are given; known only once the listener has its port. */
   readonly publicUrl: () => string;
   /** Where this node's own listener is. */
   readonly listening: () => { readonly host: string; readonly port: number };
-  /** Asks a person for a root provider's passphrase; absent: nobody is there to be asked. */
+  /** Asks a person for a root provider's passphrase. Absent: no person can be asked. */
   readonly ask?: AskPassphrase | undefined;
-  /** The root key is not open: whoever listens answers by this meanwhile. Absent: the service does not wait for it. */
+  /** The root key is not open: the listener answers with this until it is. Absent: the service does not wait for its root key. */
   readonly onSealed?: (sealed: Pick<Service, 'handle' | 'readTls' | 'certificatePath'>) => Promise<void>;
-  /** Ends the waiting for a root key. */
+  /** Stops waiting for a root key. */
   readonly signal?: AbortSignal | undefined;
   /** One line for people who have the service's host. */
   readonly say?: ((line: string) => void) | undefined;
@@ -45,7 +45,7 @@ export interface Service {
   readonly operations: Operations;
   /** Checks now everything that notifications tell of. */
   checkNotifications(): Promise<void>;
-  /** Answers one request, whatever it is for. */
+  /** Answers one request of any front. */
   readonly handle: RawFront['handle'];
   readonly xks: XksFront;
   readonly tde: TdeFront;
@@ -56,18 +56,18 @@ export interface Service {
   readonly requestId: () => string;
   /** Reads certificates and keys from their files, and the authorities of client certificates. */
   readTls(): TlsMaterial;
-  /** The same, to replace what is served: throws StartError 'config' when the new certificates are worse than the present ones. */
+  /** The same, as a replacement for the certificates that are served. Throws StartError 'config' when the new certificates are worse than the present ones. */
   renewTls(present: TlsMaterial): TlsMaterial;
   /** The same certificates, with today's authorities of client certificates. */
   withAuthorities(present: TlsMaterial): TlsMaterial;
   /** The listener serves these from now on. */
   tlsTaken(material: TlsMaterial): void;
-  /** What purges deleted tenants by the clock. */
+  /** Purges deleted tenants when their retention ends. */
   readonly tenantRetention: Pick<TenantRetention, 'turn'>;
   /** Tells when endpoints want client certificates of other authorities than before. */
   onClientAuthorities(tell: () => void): void;
-  /** From now on health is bad: whoever spreads requests sends them elsewhere. */
+  /** Health is bad from now on, so that load balancers send requests to other nodes. */
   announceStop(): void;
-  /** Writes what waits and gives everything back. Throws `StartError` when the store did not take all of it; everything is given back all the same. */
+  /** Writes what is queued, then closes everything. Throws `StartError` when not everything could be stored; everything is closed in any case. */
   stop(): Promise<void>;
 }

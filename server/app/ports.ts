@@ -52,13 +52,13 @@ export const createPorts = (
 ): OpenedPorts => {
   const { config, version, log, publicUrl, listening } = options;
   const clock = systemClock;
-  // Nothing is written while an operator has not looked at the database.
+  // In quarantine nothing is written until an operator confirms the database.
   const ownStore = quarantine.store;
   const idempotency = createIdempotency(ownStore, { clock, log, ring, fleet });
   const preconditions = createPreconditions(idempotency.store);
   const { store } = preconditions;
 
-  // What the service writes by itself, whoever's request it is that makes it, is no part of what was asked for: `ownStore`.
+  // `ownStore` is for what the service writes by itself: it is not part of a caller's repeatable or conditional request.
   const directory = fleet.over(
     createDirectory(
       { store: ownStore, core, ring, clock, log },

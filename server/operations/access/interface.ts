@@ -12,20 +12,20 @@ export interface AccessOperations {
    */
   check(grants: readonly Grant[], permission: Permission, tenantId: string | null, scope: Scope | null): void;
   /**
-   * The tenant that somebody acts in: the one that is named (by id or name), else the default one if they may act in it, else the
+   * The tenant that the caller acts in: the one that is named (by id or name), else the default one if they may act in it, else the
    * first of theirs. 'not-found' for one that is not there or not theirs; 'unauthenticated' where it is suspended or deleted and
    * they have no role beyond it.
    */
   actIn(actor: Actor, grants: readonly Grant[], named: string | undefined): TenantActor;
   /** The actor, seeing what every tenant and the platform has where they have this right for the whole platform. */
   reaching(actor: TenantActor, grants: readonly Grant[], permission: Permission): TenantActor;
-  /** 'not-found' for a tenant that somebody has no role in, though they have this right in another one. */
+  /** 'not-found' for a tenant in which the caller has no role, even if they have this right in another tenant. */
   requireTenant(grants: readonly Grant[], permission: Permission, tenantId: string): void;
-  /** 'conflict' where nothing is changed any more: the tenant acted in is deleted. */
+  /** 'conflict' when the tenant acted in is deleted: nothing in it can be changed. */
   requireChangeable(actor: TenantActor): void;
   /** The same, decided by the stored tenant as the unit of work sees it that this is a condition of (preconditions.ts). */
   requireStillChangeable(actor: TenantActor): Promise<void>;
-  /** What somebody may do: everywhere, then in tenants, then with single resources. */
+  /** The caller's rights: for the whole platform, then in tenants, then for single resources. */
   effective(grants: readonly Grant[]): readonly Right[];
   roles(): readonly {
     readonly role: Role;
@@ -53,7 +53,7 @@ export interface TokenOperations {
       readonly kind?: TokenKind | undefined;
       /** For a token of the API: at least one. Supreme roles are given only by `own` that has one. */
       readonly grants?: readonly NewGrant[] | undefined;
-      /** The user whose token it is to be: it does no more than they may, and ends with them. */
+      /** The owner of the token. The token never has more rights than its owner, and is revoked with them. */
       readonly ownerId?: string | null | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;

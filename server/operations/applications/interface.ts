@@ -42,20 +42,20 @@ export interface ApplicationOperations {
   get(actor: TenantActor, id: string): Promise<TdeApplication>;
   enable(actor: TenantActor, id: string): Promise<TdeApplication>;
   disable(actor: TenantActor, id: string): Promise<TdeApplication>;
-  /** Turns on these compatibility switches, and turns off all others. */
+  /** Turns these compatibility switches on and all others off. */
   setCompatibility(actor: TenantActor, id: string, switches: readonly CompatibilitySwitch[]): Promise<TdeApplication>;
   /** Replaces where its credentials may be used from. 'conflict' where the listener asks for no client certificates. */
   setCallers(actor: TenantActor, id: string, callers: ApplicationCallers): Promise<TdeApplication>;
   /** What `move` would mean, and whose agreement it needs. */
   planMove(actor: TenantActor, id: string, groupId: string): Promise<ApplicationMove>;
   moveNeeds(actor: TenantActor, id: string, groupId: string): Promise<DryRun>;
-  /** Moves it with its objects. What it could use of its old group, it can use no more from the next request on. */
+  /** Moves it with its objects. From the next request on, it cannot use the objects of its old group. */
   move(
     actor: TenantActor,
     id: string,
     groupId: string,
   ): Promise<{ readonly application: TdeApplication; readonly move: ApplicationMove }>;
-  /** Issues a second access_guid; both hold until `removeAccessGuid`. With two live ones: 'conflict'. */
+  /** Issues a second access_guid; both are valid until `removeAccessGuid`. With two live ones: 'conflict'. */
   rotateAccessGuid(actor: TenantActor, id: string): Promise<IssuedAccessGuid>;
   /** Live and removed ones, newest first. */
   accessGuids(actor: TenantActor, id: string): Promise<readonly AccessGuid[]>;

@@ -12,7 +12,7 @@ export interface ApprovalFilter extends PageRequest {
   readonly subjectId?: string | undefined;
 }
 
-/** What dual control holds back; how an operation gets under it is told in approvals.ts. */
+/** Requests that dual control holds until others agree. approvals.ts explains how an operation comes under it. */
 export interface ApprovalOperations {
   /** Newest first. */
   list(actor: TenantActor, query: ApprovalFilter): Promise<Page<Approval>>;

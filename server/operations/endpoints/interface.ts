@@ -15,7 +15,7 @@ export interface IssuedEndpointCredential {
   readonly secretAccessKey: Buffer;
 }
 
-/** What the rules that were given say, and what those that hold say. */
+/** What the given rules decide, and what the current rules decide. */
 export interface SimulatedDecision extends RuleDecision {
   readonly current: Pick<RuleDecision, 'effect' | 'rule'>;
 }
@@ -64,7 +64,7 @@ export interface ExternalKeyStoreOperations {
   ): Promise<ExternalKeyStore>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<ExternalKeyStore>>;
   get(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
-  /** Looks now. */
+  /** Checks the external key store now. */
   probe(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
   /** Forgets it; nothing changes in the cloud or at the endpoint. */
   remove(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
@@ -79,7 +79,7 @@ export type DiagnosisEvent =
 export interface DiagnosticsOperations {
   /** Runs every check of the endpoint, from this node and through its public name; takes seconds when something hangs. */
   run(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
-  /** The same run, told while it goes on. It goes on, and is kept, when nobody listens any more. */
+  /** The same run, with each result as it arrives. It continues and is stored when the listener has gone. */
   follow(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<AsyncIterable<DiagnosisEvent>>;
   /** Newest first. */
   list(actor: TenantActor, endpointId: string, query: PageRequest): Promise<Page<EndpointDiagnosisRecord>>;

@@ -5,7 +5,7 @@ import type { Notification, NotificationFilter } from '../../domain/notification
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { NotificationTargetState } from '../../ports/notification-target.ts';
 
-/** A notification with what is to be said about it. */
+/** A notification with its texts. */
 export interface InboxItem extends Notification {
   readonly text: string;
   readonly cure: string;
@@ -20,9 +20,9 @@ export interface NotificationOperations {
     actor: TenantActor,
     query: PageRequest & NotificationFilter & { readonly state?: 'open' | 'resolved' | undefined },
   ): Promise<Page<InboxItem>>;
-  /** Somebody takes care; what is taken or over already stays as it is. */
+  /** The actor takes responsibility. An acknowledged or resolved notification stays as it is. */
   acknowledge(actor: TenantActor, id: string): Promise<InboxItem>;
-  /** Nobody takes care any more. */
+  /** Gives the responsibility back. */
   release(actor: TenantActor, id: string): Promise<InboxItem>;
   targets(): Promise<readonly NotificationTargetState[]>;
   /** Sends a test to every target; null: it took it. */

@@ -15,7 +15,7 @@ export type RequestPages = AsyncIterable<readonly LoggedRequest[]>;
 export interface RequestOperations {
   /** Newest first. A page may be short before the end, even empty: `next` tells. Endpoints that were deleted have theirs too. */
   search(actor: TenantActor, filter: RequestFilter & PageRequest): Promise<Page<LoggedRequest>>;
-  /** Audited. The records are read while they are taken, so that no more than a page is in memory. */
+  /** Audited. Records are read as the caller takes them: at most one page is in memory. */
   export(actor: TenantActor, filter: RequestFilter, format: 'ndjson' | 'csv'): Promise<RequestPages>;
   /**
    * The records of the calls that a CloudTrail event tells of: its text as it was copied, whatever stands around it, or a bare

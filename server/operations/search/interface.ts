@@ -10,7 +10,7 @@ export interface SearchQuery {
   readonly kinds?: readonly SearchKind[] | undefined;
   /** Of each kind: 1 to 100, 10 when absent. */
   readonly limit?: number | undefined;
-  /** Whoever names a tenant sees that one alone. */
+  /** A caller who names a tenant sees only that tenant. */
   readonly namesTenant: boolean;
 }
 

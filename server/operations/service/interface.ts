@@ -18,7 +18,7 @@ export interface ServiceSettings {
 
 export interface SetupOperations {
   get(): Promise<Setup>;
-  /** Keeps, or takes back, somebody's word about a step that the service cannot see. */
+  /** Records, or withdraws, a person's statement that a step is done which the service cannot verify. */
   settle(actor: Actor, step: SettledStep, settled: boolean): Promise<Setup>;
 }
 
@@ -45,7 +45,7 @@ export interface Health {
   readonly checks: readonly HealthCheck[];
 }
 
-/** What the service tells about itself. */
+/** The state of the service. */
 export interface ServiceStatus {
   readonly version: string;
   readonly nodeVersion: string;
@@ -117,6 +117,6 @@ export interface ClockOperations {
 
 export interface QuarantineOperations {
   get(actor: Actor): Promise<QuarantineState>;
-  /** Takes the database as it is; the service serves when this resolves. 'forbidden' for a wrong code. */
+  /** Accepts the database as it is; the service serves when this resolves. 'forbidden' for a wrong code. */
   confirm(actor: Actor, code: string): Promise<QuarantineState>;
 }

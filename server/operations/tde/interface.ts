@@ -91,7 +91,7 @@ export interface TokenObjectChange {
 /** A token object as one application sees it. */
 export interface VisibleObject extends TokenObject {
   readonly owned: boolean;
-  /** What `checkUse` would admit, where it was looked at. */
+  /** The uses that `checkUse` would permit, where they were checked. */
   readonly admits?: readonly KeyUsage[];
 }
 

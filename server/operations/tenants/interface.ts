@@ -5,7 +5,7 @@ import type { Tenant, TenantEvent } from '../../domain/tenant.ts';
 import type { TenantContents } from '../../ports/store.ts';
 
 export interface TenantOperations {
-  /** By id, purged ones too; within one tenant that one alone. */
+  /** Sorted by id, purged tenants included. An actor within one tenant sees only that tenant. */
   list(actor: TenantActor): Promise<readonly Tenant[]>;
   get(actor: TenantActor, id: string): Promise<Tenant>;
   /** With a KEK of its own, and nothing else. Names are unique among those that are not purged: 'conflict'. */

@@ -13,7 +13,7 @@ export interface VaultOperations {
   get(actor: TenantActor, id: string): Promise<Vault>;
   enable(actor: TenantActor, id: string): Promise<Vault>;
   disable(actor: TenantActor, id: string): Promise<Vault>;
-  /** The row stays with state 'deleted'; keys inside are found no more. A TDE vault with live master keys: 'conflict'. */
+  /** The row stays with state 'deleted'; its keys are not found afterwards. A TDE vault with live master keys: 'conflict'. */
   delete(actor: TenantActor, id: string): Promise<Vault>;
   /** How often its keys are to be rotated. */
   setProfile(actor: TenantActor, id: string, profile: RotationProfile): Promise<Vault>;
