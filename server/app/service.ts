@@ -22,7 +22,7 @@ import { toStartError } from './start-errors.ts';
 const stopFault = ({ name, error }: StopFailure): StartError =>
   new StartError(
     'store',
-    `stopped, but not everything was stored (${name}: ${error instanceof Error ? error.message : 'it failed'}): ` +
+    `stopped, but the store did not take the last records (${error instanceof Error ? error.message : 'it failed'}; step: ${name}): ` +
       (error instanceof ServiceError && error.hint !== undefined
         ? error.hint
         : 'what was confirmed is stored; repair the store before the next start'),

@@ -113,7 +113,7 @@ export const fillConsole = async (site: Site): Promise<ConsoleData> => {
 
   const runs = `/api/tde/applications/${erp.application.id}/runbook-runs`;
   const { id: runId } = await make(runs, { runbook: 'rotate', release: '19c', containers: 'cdb' });
-  await api.call('PUT', `${runs}/${runId}/steps/open`, { outcome: 'done', note: 'change 4711' });
+  await api.call('PUT', `${runs}/${runId}/steps/keystore-open`, { outcome: 'done', note: 'change 4711' });
   await api.call('PUT', `${runs}/${runId}/steps/history-before`, { outcome: 'not-needed' });
 
   const endpoint = await api.call<Endpoint>('POST', '/api/endpoints', {
