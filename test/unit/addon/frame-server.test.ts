@@ -144,7 +144,7 @@ describe('the frame server', () => {
     ['throws', ACTION.throw, 'frame failed'],
     ['returns no number', ACTION.nothing, 'must return a length'],
     ['returns more than fits', ACTION.tooLong, 'must return a length'],
-    ['calls turn again', ACTION.turnAgain, 'turn was called from a handler'],
+    ['calls turn again', ACTION.turnAgain, 'run was called from a handler'],
   ])('closes the connection of a handler that %s, throws from turn, and goes on', async (_, what, message) => {
     const other = await server.client();
     const client = await server.client();
@@ -218,7 +218,7 @@ test('connections over the limit are refused', async () => {
   await server.stop();
 });
 
-test('a process that exits while a worker blocks in its turn does not hang', async () => {
+test('a process that exits while a worker blocks in run does not hang', async () => {
   const program = fileURLToPath(new URL('../../support/frame-exit.ts', import.meta.url));
   const child = spawn(process.execPath, [program], { stdio: 'inherit' });
   expect(await once(child, 'exit')).toEqual([7, null]);
