@@ -253,7 +253,7 @@ test('a role that may not see how far a standby is waits for it, and says how it
   undo.push(() => standby.remove());
   const link = linkOf(store);
   const copies = async () => link.copies(await link.logPosition());
-  // The sender of the base backup may still be there for a moment.
+  // The standby may not have connected yet.
   await expect
     .poll(copies)
     .toMatchObject([{ name: expect.stringMatching(/^standby second.*: GRANT pg_monitor TO plain$/), isBehind: true }]);
