@@ -150,7 +150,7 @@ const addVerification = (audit: Command): void => {
   audit
     .command('verify <file>')
     .description(
-      'Checks an export offline: every record, its place, every checkpoint. Needs no service and no token. - reads\n' +
+      'Checks an export offline: every record, its place, every checkpoint. Needs no service and no token. - reads ' +
         'standard input.',
     )
     .requiredOption('--key <key>', 'verifierKey of dke audit log, or a file with it')

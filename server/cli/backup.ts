@@ -64,8 +64,8 @@ export const addBackup = (program: Command): void => {
   noun
     .command('create')
     .description(
-      'Writes the whole service into a new file that the registered recovery keys open: tenants, keys, users, tokens, the audit\n' +
-        'log and the configuration, without the root key (dke root backup) and the files of the configuration. The service may run. Run\n' +
+      'Writes the whole service into a new file that the registered recovery keys open: tenants, keys, users, tokens, the audit ' +
+        'log and the configuration, without the root key (dke root backup) and the files of the configuration. The service may run. Run ' +
         'it on the host, as the user of the service.',
     )
     .requiredOption('--out <file>', 'the new file')
@@ -84,7 +84,7 @@ export const addBackup = (program: Command): void => {
 
   openOptions(noun.command('verify <backup>'))
     .description(
-      'Opens a backup completely, anywhere: every byte and its database. With --root-backup also every key, as dke verify does.\n' +
+      'Opens a backup completely, anywhere: every byte and its database. With --root-backup also every key, as dke verify does. ' +
         'It is opened into a folder under TMPDIR, which is removed afterwards.',
     )
     .action(async (backup: string, options: OpenOptions, command: Command) => {
@@ -99,7 +99,7 @@ export const addBackup = (program: Command): void => {
 
   openOptions(noun.command('restore <backup>'))
     .description(
-      'Restores the whole service into the data directory of the configuration, which is empty. A configuration that does not\n' +
+      'Restores the whole service into the data directory of the configuration, which is empty. A configuration that does not ' +
         'exist is written from the backup. The service starts in quarantine: dke quarantine show lists what is missing since.',
     )
     .option('--config <file>', "the service's configuration; ./dke.toml when it is there")

@@ -49,8 +49,8 @@ export const addCloud = (program: Command): void => {
     .command('cloud')
     .summary('run a simulated cloud key service')
     .description(
-      'Speaks the AWS KMS protocol for external key stores and calls XKS proxies as the cloud does, to try an endpoint\n' +
-        'without a cloud account. Stores and keys live in memory and end with the process. The first start makes an\n' +
+      'Speaks the AWS KMS protocol for external key stores and calls XKS proxies as the cloud does, to try an endpoint ' +
+        'without a cloud account. Stores and keys live in memory and end with the process. The first start makes an ' +
         'access key and a certificate in the data folder.',
     )
     .option('--data <folder>', 'its access key and certificate (mode 700)', 'dke-cloud')

@@ -123,7 +123,7 @@ const addEndpointDoctor = (doctor: Command): void => {
   doctor
     .command('endpoint <endpoint>')
     .description(
-      'Checks every layer between the cloud key service and the key of an endpoint, from the service’s own node and through\n' +
+      'Checks every layer between the cloud key service and the key of an endpoint, from the service’s own node and through ' +
         'its public name. The first line that fails is where to begin.',
     )
     .option('--cloud-uri-endpoint <url>', 'XksProxyUriEndpoint that the cloud is configured with')
@@ -196,7 +196,7 @@ export const addDoctor = (program: Command): void => {
     .command('doctor')
     .summary('check a database host or the host of the service')
     .description(
-      'Checks configuration, files, socket, the way to the service and a key. Run it as the OS user of the database (or of\n' +
+      'Checks configuration, files, socket, the way to the service and a key. Run it as the OS user of the database (or of ' +
         'the service): what is checked is what that user meets. Changes nothing.',
     )
     .option('--conf <file>', `pkcs11.toml of a database; DKE_PKCS11_CONF or ${defaultConf} when there`)

@@ -140,7 +140,7 @@ const addTryRules = (endpoint: Command): void => {
   endpoint
     .command('try-rules <endpoint>')
     .description(
-      'Tells what the rules of an endpoint say to a request, and which rule decides: those that hold, or those in a file.\n' +
+      'Tells what the rules of an endpoint say to a request, and which rule decides: those that hold, or those in a file. ' +
         'Changes nothing.',
     )
     .requiredOption('--operation <name>', 'kmsOperation, such as Decrypt')

@@ -160,7 +160,7 @@ export const addKey = (program: Command): void => {
   noun
     .command('delete <key>')
     .description(
-      'Soft-deletes a key. A general-purpose key is out of use. A TDE master key goes on serving its database: its\n' +
+      'Soft-deletes a key. A general-purpose key is out of use. A TDE master key goes on serving its database: its ' +
         'vault copy is cleared, the next call of the database imports it again from the sealed copy.',
     )
     .option('--confirm <name>', 'the name of the key, to go on without a question')

@@ -157,8 +157,8 @@ export const addLogin = (program: Command): void => {
     .command('login <user>')
     .summary('sign in as a person')
     .description(
-      'Signs in with the password and, where the person has one, a one-time or recovery code. Both are asked for on the\n' +
-        'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the\n' +
+      'Signs in with the password and, where the person has one, a one-time or recovery code. Both are asked for on the ' +
+        'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the ' +
         'OpenID provider are of the browser: make a token of your own at the console instead.',
     )
     .option(

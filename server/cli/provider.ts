@@ -89,7 +89,7 @@ export const addProvider = (program: Command): void => {
     .command('provider')
     .summary('install and check the PKCS#11 library of a database host')
     .description(
-      'Lays libdke_pkcs11.so and its agent where a database looks for them. What is put in place is whole at any moment, and a\n' +
+      'Lays libdke_pkcs11.so and its agent where a database looks for them. What is put in place is whole at any moment, and a ' +
         'run that was cut off is finished by the next one.',
     );
   withChanges(provider.command('install'))
@@ -115,7 +115,7 @@ export const addProvider = (program: Command): void => {
     .action(act('uninstall'));
   withPlace(provider.command('check'))
     .description(
-      'Checks the files, loads the library, and goes the way of a database to the service, as the OS user of the database. Several\n' +
+      'Checks the files, loads the library, and goes the way of a database to the service, as the OS user of the database. Several ' +
         '--conf: each database, and which of them share an access_guid, so that a key destroyed for one is destroyed for all.',
     )
     .option(

@@ -117,7 +117,7 @@ export const addRoot = (program: Command): void => {
 
   offlineOptions(noun.command('backup'))
     .description(
-      'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of\n' +
+      'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of ' +
         'the service. An erasure run makes the backup useless: make a new one then.',
     )
     .requiredOption('--out <file>', 'the new file')

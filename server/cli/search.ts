@@ -9,7 +9,7 @@ export const addSearch = (program: Command): void => {
     .command('search <words...>')
     .summary('find whatever has a name or an id')
     .description(
-      'Finds keys, vaults, databases, endpoints, people, tokens and tenants by the beginning of a word of their names or by their ids;\n' +
+      'Finds keys, vaults, databases, endpoints, people, tokens and tenants by the beginning of a word of their names or by their ids; ' +
         'records of the request log and of the audit log by request ids, and of the audit log by who acted. Shows what the lists would show.',
     )
     .option('--kind <kinds>', 'of these kinds only, with commas between: key, vault, user, request, audit-actor, ...')

@@ -18,7 +18,7 @@ export const addServer = (program: Command): void => {
   server
     .summary('run the service')
     .description(
-      'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reads the\n' +
+      'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reads the ' +
         'certificate again and opens the log file again. The first start makes the root key, a certificate and one administrator token.',
     )
     .option('--config <file>', 'configuration; ./dke.toml when it is there, defaults otherwise')
@@ -50,7 +50,7 @@ export const addServer = (program: Command): void => {
 
   secretTarget(server.command('new-administrator'))
     .description(
-      'Makes an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in.\n' +
+      'Makes an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
         'Needs the root key, and is recorded in the audit log.',
     )
     .option('--config <file>', "the service's configuration; ./dke.toml when it is there")

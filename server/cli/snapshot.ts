@@ -375,7 +375,7 @@ export const addSnapshot = (program: Command): void => {
   noun
     .command('of-key <key>')
     .description(
-      'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it\n' +
+      'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it ' +
         'in other tenants.',
     )
     .action(

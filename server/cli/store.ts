@@ -18,7 +18,7 @@ export const addStore = (program: Command): void => {
     .summary('where the service keeps what it knows')
     .command('migrate')
     .description(
-      'Copies everything, while the service is stopped, from the embedded database to PostgreSQL or back: from the store of --config\n' +
+      'Copies everything, while the service is stopped, from the embedded database to PostgreSQL or back: from the store of --config ' +
         'to that of --to, which is empty. All of it is there afterwards, verified, or nothing. The source stays as it is.',
     )
     .requiredOption('--to <file>', 'the configuration that the service is to have: the same but for [store]')

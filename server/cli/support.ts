@@ -60,8 +60,8 @@ export const addSupport = (program: Command): void => {
     .summary('collect what support needs')
     .command('bundle')
     .description(
-      'Collects versions, the configuration without secrets, dke doctor, the end of the log, metrics, the schema and counts of the\n' +
-        'database, and the state of the service. Shows what is in it, and writes it after you confirm. Run it on the host of the\n' +
+      'Collects versions, the configuration without secrets, dke doctor, the end of the log, metrics, the schema and counts of the ' +
+        'database, and the state of the service. Shows what is in it, and writes it after you confirm. Run it on the host of the ' +
         'service, as its user.',
     )
     .requiredOption('--out <file>', 'the new file: JSON text')

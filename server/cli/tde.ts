@@ -101,7 +101,7 @@ const addCallers = (app: Command): void => {
   app
     .command('callers <application>')
     .description(
-      'Shows or changes where the credentials of an application may be used from: networks (CIDR) and client certificates.\n' +
+      'Shows or changes where the credentials of an application may be used from: networks (CIDR) and client certificates. ' +
         'An empty list allows any caller. Changes count from the next request on.',
     )
     .option('--add-network <network...>', 'allow an address or a network such as 192.0.2.0/24')
@@ -213,7 +213,7 @@ const addApplication = (tde: Command): void => {
   noun
     .command('move <application>')
     .description(
-      'Moves an application with its keys to another group. From the next request on it can use no key of the group that it\n' +
+      'Moves an application with its keys to another group. From the next request on it can use no key of the group that it ' +
         'has left, and the applications there none of its keys.',
     )
     .requiredOption('--to <group>', 'id or name of the group')
@@ -400,7 +400,7 @@ const addMasterKey = (tde: Command): void => {
   noun
     .command('destroy <key>')
     .description(
-      'Destroys a master key for good: both copies are wiped, every use fails from now on, and what was encrypted\n' +
+      'Destroys a master key for good: both copies are wiped, every use fails from now on, and what was encrypted ' +
         'under it becomes unreadable.',
     )
     .option('--dry-run', 'show the blast radius, change nothing')

@@ -45,7 +45,7 @@ const addDualControl = (vault: Command): void => {
   noun
     .command('set <vault>')
     .description(
-      'Sets the rule. A stricter one holds at once; a weaker one needs the agreement that the present rule asks for.\n' +
+      'Sets the rule. A stricter one holds at once; a weaker one needs the agreement that the present rule asks for. ' +
         'For the master keys of a TDE group, name the vault of the group.',
     )
     .requiredOption('--approvals <count>', 'how many others must agree')

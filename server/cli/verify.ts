@@ -19,7 +19,7 @@ export const addVerify = (program: Command): void => {
     .command('verify')
     .summary('check everything that is stored, offline')
     .description(
-      'Checks, while the service is stopped, that every key record opens, every policy row and the audit log are as they\n' +
+      'Checks, while the service is stopped, that every key record opens, every policy row and the audit log are as they ' +
         'were written, and destroyed keys have no material. Changes nothing.',
     )
     .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
