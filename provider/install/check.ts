@@ -159,7 +159,7 @@ const checkLoads = async (context: Context): Promise<Finding> => {
 const checkUsers = ({ layout }: Context): Finding => {
   const { processes, agents, hidden } = usersOf(layout.library, join(layout.folder, 'agent'));
   const old = processes.filter((each) => each.old);
-  const unseen = hidden > 0 ? `; those of other users could not be looked at (${hidden})` : '';
+  const unseen = hidden > 0 ? `; those of other users could not be checked (${hidden})` : '';
   if (old.length > 0)
     return warning(
       `${old.map(({ pid, name }) => `${pid} (${name})`).join(', ')} still has a replaced library loaded${unseen}`,

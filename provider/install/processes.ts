@@ -8,7 +8,7 @@ import { isRoot } from './files.ts';
 export interface Users {
   readonly processes: readonly ProcessOf[];
   readonly agents: readonly ProcessOf[];
-  /** Processes of other users that could not be looked at. */
+  /** Processes of other users that could not be checked. */
   readonly hidden: number;
 }
 

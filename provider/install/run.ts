@@ -77,7 +77,7 @@ export class Run {
         `cannot ${step} (${code})`,
         code === 'ENOSPC'
           ? 'make room; nothing that was in use has changed'
-          : 'what was in use is unchanged; run this again when it is mended',
+          : 'what was in use is unchanged; run this again when the cause is fixed',
       );
     }
     this.options.reached?.(step);
@@ -137,7 +137,7 @@ export class Run {
     const users = usersOf(this.layout.library, join(this.layout.folder, 'agent'));
     if (users.hidden > 0)
       this.remarks.push(
-        `processes of other users could not be looked at (${users.hidden}): run this as root to be sure`,
+        `processes of other users could not be checked (${users.hidden}): run this as root to be sure`,
       );
     return users;
   }
@@ -150,7 +150,7 @@ export class Run {
       throw new InstallError(
         'refused',
         `${who}; ${what} needs downtime, because a database would go on with two versions at once`,
-        'shut the database down first; --force goes on all the same: a process keeps the file that it has loaded until it ends',
+        'shut the database down first; or use --force: a process keeps the file that it loaded until it ends',
       );
     this.remarks.push(`${who}: each keeps the old file until it ends`);
   }

@@ -39,7 +39,7 @@ export interface Key {
   /** The time of the last re-import after the soft deletion; null when there was none. */
   readonly reimportedAt: number | null;
   readonly destroyedAt: number | null;
-  /** End of the erasure run: from here old pages, logs and backups of the database open no more. */
+  /** End of the erasure run: from here old pages, logs and backups of the database cannot be opened. */
   readonly unrecoverableAt: number | null;
   /** Of a copy that a restore made in another tenant: the id of the key that it is a copy of, in the end. Never changes. */
   readonly copyOf: string | null;

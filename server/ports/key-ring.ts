@@ -59,7 +59,7 @@ export interface KeyRing {
   unlock(store: Store, root: RootProvider): Promise<void>;
   /** Makes and stores the KEK of a new tenant. */
   addTenant(tx: Repositories, tenantId: string): Promise<void>;
-  /** Overwrites and removes the stored KEKs of a tenant: what is sealed under them opens no more. `retainStored` follows the commit. */
+  /** Overwrites and removes the stored KEKs of a tenant: what is sealed under them cannot be opened. `retainStored` follows the commit. */
   dropTenant(tx: Repositories, tenantId: string): Promise<void>;
   /**
    * Takes KEKs that are not stored out of memory: after a transaction that failed, and at the end of an erasure run. Within a unit of work of

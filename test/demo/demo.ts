@@ -283,7 +283,7 @@ const destroy = async (
     "their bytes are in none of the store's files",
   );
   say(
-    `destroyed ${erased.destroyedAt}; old pages and backups of the store open no more from ${erased.unrecoverableAt}`,
+    `destroyed ${erased.destroyedAt}; old pages and backups of the store cannot be opened from ${erased.unrecoverableAt}`,
   );
 
   const agent = oneAgent(run);

@@ -142,7 +142,7 @@ export const createKeyStoreWatch = (
       for (const known of page) {
         if (stopped) return;
         await lookAt(known).catch(async (error: unknown) => {
-          log.error('an external key store could not be looked at', { id: known.id, error });
+          log.error('an external key store could not be checked', { id: known.id, error });
           // Not again before its time.
           await store.write((tx) => tx.externalKeyStores.setLookedAt(known.id, clock.now()));
         });
@@ -156,7 +156,7 @@ export const createKeyStoreWatch = (
         running = fleet
           .perform('key-stores', turn)
           .then(() => undefined)
-          .catch((error: unknown) => log.error('external key stores could not be looked at', { error }))
+          .catch((error: unknown) => log.error('external key stores could not be checked', { error }))
           .finally(() => {
             if (!stopped) next();
           });

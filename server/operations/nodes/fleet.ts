@@ -194,7 +194,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     if (!isSameChange(last, changes.last())) await within(showMs, changes.catchUp());
     if (!renewsContact(last, before, changes.view())) return;
     contact = began;
-    if (away) log.info('this node hears of changes again');
+    if (away) log.info('this node is connected again and receives changes');
     away = false;
     linked = true;
     seen = await heardNodes();

@@ -163,7 +163,7 @@ export const createShownChanges = (
       // Committed on a primary that is none any longer, it is in no database that counts.
       throw new ServiceError(
         'unavailable',
-        'the change is not in the database that this node hears of: a failover may have lost it',
+        'the change is not in the database that this node reads from: a failover may have lost it',
         {
           hint: 'check whether it is there before you repeat it; dke node list shows the nodes',
           reason: 'unconfirmed',

@@ -125,7 +125,7 @@ export const createNotificationWatch = (
         const dueMs = source.every === 'minute' ? 0 : 3_600_000;
         if (!all && last !== undefined && clock.monotonic() - last < dueMs) continue;
         lookedAt.set(source, clock.monotonic());
-        await lookAt(source).catch((error: unknown) => log.error(`${source.about} could not be looked at`, { error }));
+        await lookAt(source).catch((error: unknown) => log.error(`${source.about} could not be checked`, { error }));
       }
       const now = await deadlines.now();
       await store.write((tx) => tx.notifications.prune(now - keptMs), { durable: false });

@@ -56,7 +56,7 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
         .retry()
         .then(
           (found) => (found === undefined ? undefined : done(found)),
-          (error: unknown) => log.error('the root key could not be looked at', { error }),
+          (error: unknown) => log.error('the root key could not be checked', { error }),
         )
         .finally(() => {
           if (!opened) look();

@@ -23,7 +23,7 @@ export const createMinuteJobs = (
   const turn = async (): Promise<void> => {
     for (const [about, job] of Object.entries(jobs)) {
       if (stopped) return;
-      await job().catch((error: unknown) => log.error(`${about} could not be looked at`, { error }));
+      await job().catch((error: unknown) => log.error(`${about} could not be checked`, { error }));
     }
   };
   const next = (afterMs: number): void => {

@@ -162,7 +162,7 @@ describe('a notification', () => {
     broken = true;
     await watch.turn();
     expect(await open()).toHaveLength(1);
-    expect(complaints.at(-1)).toContain('certificates could not be looked at');
+    expect(complaints.at(-1)).toContain('certificates could not be checked');
   });
 
   test('comes once, however many nodes look', async () => {
