@@ -136,9 +136,7 @@ export class Run {
   users(): ReturnType<typeof usersOf> {
     const users = usersOf(this.layout.library, join(this.layout.folder, 'agent'));
     if (users.hidden > 0)
-      this.remarks.push(
-        `processes of other users could not be checked (${users.hidden}): run this as root to be sure`,
-      );
+      this.remarks.push(`processes of other users could not be checked (${users.hidden}): run this as root to be sure`);
     return users;
   }
 
