@@ -2,7 +2,7 @@
 // (sqlite/, postgres/). Errors of the database become ServiceError here; those after which nothing is certain go to `onFatal`, whose
 // business is to stop the process.
 
-import { Kysely, sql } from 'kysely';
+import { CompiledQuery, Kysely, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -151,7 +151,7 @@ const openOver = async (
   };
 
   const run = async (text: string): Promise<void> => {
-    await sql.raw(text).execute(writerDb);
+    await writerDb.executeQuery(CompiledQuery.raw(text));
   };
   // A sync that failed is told once: the next one of the same file succeeds, and what was lost stays lost. So nothing is committed behind it.
   const requireTrusted = (): void => {
@@ -222,6 +222,10 @@ const openOver = async (
         unit = [];
         transaction.savepoint();
         return run('rollback to savepoint unit');
+      },
+      endOnlyUnit: () => {
+        transaction.releaseSavepoint();
+        done.push(...unit);
       },
     },
     translate,

@@ -1,6 +1,7 @@
 // One writer at a time, several units of work in one commit. Units that wait while a commit is under way share the next
-// one, each inside its own savepoint: a unit that throws is rolled back alone. A unit resolves after the commit it was
-// part of; when that commit fails, every unit of it fails.
+// one, each inside its own savepoint: a unit that throws is rolled back alone. A unit that has the commit for itself needs no savepoint:
+// when it throws, the transaction is rolled back. A unit resolves after the commit it was part of; when that commit fails, every unit of
+// it fails.
 //
 // Background units are for long work that is cut into short units, an erasure run for example. Each is committed alone, when no other unit
 // waits. Under a constant load of callers one follows every few batches, so that the long work ends all the same.
@@ -16,9 +17,13 @@ export interface WriterConnection {
   prepare(): Promise<void>;
   commit(): Promise<void>;
   rollback(): Promise<void>;
+  /** Before a unit of work. */
   savepoint(): Promise<void>;
+  /** After a unit that has ended well. */
   releaseSavepoint(): Promise<void>;
   rollbackToSavepoint(): Promise<void>;
+  /** The only unit of its transaction, which has no savepoint, has ended well. */
+  endOnlyUnit(): void;
 }
 
 interface Unit {
@@ -139,8 +144,15 @@ export const createWriter = (
     const settled = new Set<Unit>();
     try {
       await step(() => connection.begin(units.some(({ durable }) => durable)));
+      const isOnly = units.length === 1;
       for (const unit of units) {
         if (unit.answered !== 'no') continue;
+        if (isOnly) {
+          const value = await unit.run();
+          connection.endOnlyUnit();
+          done.push({ unit, value });
+          break;
+        }
         await step(() => connection.savepoint());
         try {
           const value = await unit.run();

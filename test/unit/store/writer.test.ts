@@ -1,6 +1,6 @@
 // What a commit waits for: the disk, unless every unit in it may be lost.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createWriter } from '../../../server/store/writer.ts';
+import { createWriter, type Writer } from '../../../server/store/writer.ts';
 
 const nothing = async (): Promise<void> => undefined;
 
@@ -17,6 +17,7 @@ test('a commit is durable when one of its units is, and only then', async () => 
       savepoint: nothing,
       releaseSavepoint: nothing,
       rollbackToSavepoint: nothing,
+      endOnlyUnit: () => undefined,
     },
     (error) => error,
   );
@@ -48,6 +49,7 @@ test('nothing is written during a pause, and what waited is written after it', a
       savepoint: nothing,
       releaseSavepoint: nothing,
       rollbackToSavepoint: nothing,
+      endOnlyUnit: () => undefined,
     },
     (error) => error,
   );
@@ -87,6 +89,7 @@ describe('background units', () => {
         savepoint: nothing,
         releaseSavepoint: nothing,
         rollbackToSavepoint: nothing,
+        endOnlyUnit: () => undefined,
       },
       (error) => error,
     );
@@ -153,6 +156,7 @@ const stallable = () => {
       savepoint: step('savepoint'),
       releaseSavepoint: step('release'),
       rollbackToSavepoint: step('back'),
+      endOnlyUnit: () => log.push('end of the only unit'),
     },
     (error) => error,
     {
@@ -184,6 +188,33 @@ const stallable = () => {
   };
 };
 
+/** Submits units that share a commit. */
+const inOneBatch = <T>(writer: Writer, units: readonly (() => Promise<T>)[]): readonly Promise<T>[] => {
+  // They wait behind the pause, which lets all of them queue.
+  void writer.pause(nothing);
+  return units.map((unit) => writer.submit(unit));
+};
+
+describe('savepoints', () => {
+  const failing = () => Promise.reject(new Error('no'));
+
+  test('a unit that throws among others is rolled back alone', async () => {
+    const { writer, log } = stallable();
+    const [first, second, third] = inOneBatch<unknown>(writer, [async () => 1, failing, async () => 3]);
+    await expect(second).rejects.toThrow('no');
+    expect(await Promise.all([first, third])).toEqual([1, 3]);
+    const unit = ['savepoint', 'release'];
+    expect(log).toEqual(['begin', ...unit, 'savepoint', 'back', 'release', ...unit, 'prepare', 'commit']);
+  });
+
+  test('the only unit of a transaction has none: when it throws, the transaction is rolled back', async () => {
+    const { writer, log } = stallable();
+    await writer.submit(nothing);
+    await expect(writer.submit(failing)).rejects.toThrow('no');
+    expect(log).toEqual(['begin', 'end of the only unit', 'prepare', 'commit', 'begin', 'rollback']);
+  });
+});
+
 describe('a database that gives no sign', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
@@ -201,7 +232,7 @@ describe('a database that gives no sign', () => {
     await expect(writer.submit(nothing)).rejects.toThrow('undone after 5000');
     goOn('commit');
     await vi.waitFor(() => expect(log).toContain('late'), { timeout: 300_000 });
-    expect(log).toEqual(['begin', 'savepoint', 'release', 'prepare', 'commit', 'late']);
+    expect(log).toEqual(['begin', 'end of the only unit', 'prepare', 'commit', 'late']);
     await expect(writer.submit(async () => 'well again')).resolves.toBe('well again');
     expect(log.filter((what) => what === 'late')).toHaveLength(1);
   });
@@ -212,20 +243,34 @@ describe('a database that gives no sign', () => {
       begin: ['begin', 'prepare', 'commit'],
       savepoint: ['begin', 'savepoint', 'back', 'release', 'prepare', 'commit'],
       release: ['begin', 'savepoint', 'release', 'prepare', 'rollback'],
-      prepare: ['begin', 'savepoint', 'release', 'prepare', 'rollback'],
+      prepare: ['begin', 'savepoint', 'release', 'savepoint', 'release', 'prepare', 'rollback'],
     };
     for (const [where, ending] of Object.entries(endings)) {
       const { writer, log, hang, goOn, pass } = stallable();
       const begun = hang(where);
-      const refused = expect(writer.submit(nothing)).rejects.toThrow('undone after 5000');
+      const refused = inOneBatch(writer, [nothing, nothing]).map((unit) =>
+        expect(unit).rejects.toThrow('undone after 5000'),
+      );
       await begun;
       pass(5_000);
-      await refused;
+      await Promise.all(refused);
       goOn(where);
       // Refused at once until the step has ended.
       await vi.waitFor(() => writer.submit(async () => log.push('well again')), { timeout: 300_000 });
       expect(log.slice(0, log.lastIndexOf('begin'))).toEqual(ending);
     }
+  });
+
+  test('before a commit with one unit: it is rolled back with its transaction', async () => {
+    const { writer, log, hang, goOn, pass } = stallable();
+    const begun = hang('prepare');
+    const refused = expect(writer.submit(nothing)).rejects.toThrow('undone after 5000');
+    await begun;
+    pass(5_000);
+    await refused;
+    goOn('prepare');
+    await vi.waitFor(() => writer.submit(async () => log.push('well again')), { timeout: 300_000 });
+    expect(log.slice(0, log.lastIndexOf('begin'))).toEqual(['begin', 'end of the only unit', 'prepare', 'rollback']);
   });
 
   test('a statement that ends is a sign: a long unit of work is waited for', async () => {
