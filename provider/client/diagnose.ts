@@ -124,7 +124,7 @@ const checkLibrary = ({ options }: Context): Finding => {
   if (head.toString('latin1') !== '\u007fELF\u0002') return failed(`${library} is no 64-bit library`);
   if ((state.mode & 0o002) !== 0)
     return failed(
-      `${library} can be replaced by anybody (mode ${(state.mode & 0o777).toString(8)})`,
+      `${library} can be replaced by any user (mode ${(state.mode & 0o777).toString(8)})`,
       `chmod 775 ${library}`,
     );
   if (!existsSync(join(dirname(library), 'dke-agent')))
@@ -162,7 +162,7 @@ const checkSocket = (context: Context): Promise<Finding> => {
     socket.once('error', (error: NodeJS.ErrnoException) => {
       resolve(
         error.code === 'ECONNREFUSED'
-          ? warning(`${path} is left over: nobody listens; the library starts an agent`)
+          ? warning(`${path} is left over: no agent listens there; the library starts one`)
           : failed(`${path} cannot be used (${error.code})`),
       );
     });

@@ -123,7 +123,7 @@ const checkAlone = ({ layout }: Context): Finding => {
   const others = otherLibraries(layout);
   if (others.length > 0)
     return failed(
-      `${others.join(', ')} lies under ${layout.tree} too: a database loads one library`,
+      `${others.join(', ')} is also under ${layout.tree}: a database loads only one library`,
       'move it out of the tree',
     );
   return ok(`${libraryName} is the only library under ${layout.tree}`);

@@ -198,7 +198,7 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
   if (before === undefined)
     throw new InstallError(
       'not-found',
-      `nothing that this command installed lies in ${layout.folder}`,
+      `${layout.folder} contains nothing that this command installed`,
       existsSync(layout.library) ? `${layout.library} was put there by other means: remove it by hand` : undefined,
     );
   const users = run.users();

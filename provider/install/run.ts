@@ -128,7 +128,7 @@ export class Run {
     if (first === undefined) return;
     throw new InstallError(
       'refused',
-      `another library lies under ${this.layout.tree}: ${[first, ...more].join(', ')}; a database loads one that it finds there`,
+      `${this.layout.tree} contains another library: ${[first, ...more].join(', ')}; a database loads the library that it finds there`,
       'move it out of the tree, or remove it',
     );
   }
@@ -274,7 +274,7 @@ export class Run {
     const script = join(kept, 'dke-agent');
     const begun: State = { format: 1, current: from?.current ?? null, previous: from?.previous ?? null, pending: to };
     const done: State = { format: 1, ...to, pending: null };
-    this.doInside(`note that build ${to.current} is being put in place`, () => writeState(layout, begun));
+    this.doInside(`record that build ${to.current} is being installed`, () => writeState(layout, begun));
     this.doInside(`name the agent of build ${to.current} in ${layout.agentName}`, () => {
       if (existsSync(join(layout.folder, 'agent', to.current)))
         replaceFile(layout.agentName, Buffer.from(`${to.current}\n`), 0o644);

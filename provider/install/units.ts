@@ -76,7 +76,7 @@ UMask=0077
 LimitNOFILE=16384
 ${
   readsForOthers
-    ? '# pkcs11.toml has mode 600 and belongs to the database: read for its owner, and for nobody else.\n' +
+    ? '# pkcs11.toml has mode 600 and belongs to the database user: only that user can read it.\n' +
       'AmbientCapabilities=CAP_DAC_READ_SEARCH\nCapabilityBoundingSet=CAP_DAC_READ_SEARCH\n'
     : 'CapabilityBoundingSet=\n'
 }${

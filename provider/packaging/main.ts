@@ -137,7 +137,7 @@ const pluginCopyright = (date: Date): string => `
 Files: ${mariadbPlugin.slice(1)}
 Copyright: ${date.getUTCFullYear()} DKE authors
 License: Apache-2.0 or GPL-2.0-or-later
-Comment: At the choice of whoever takes it; loaded into MariaDB it is under the GPL. It contains nothing of the other files.
+Comment: Under either license; loaded into MariaDB, it is under the GPL. It contains no code of the other files.
 `;
 const gpl = `
 License: GPL-2.0-or-later

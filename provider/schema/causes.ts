@@ -1,9 +1,9 @@
-// Why a database cannot have its key: one row a cause. A row is the line in the provider's log (what happened, then what to do),
-// the return value that the database prints, and the row of docs/return-codes.md. The agent's lines are written from here
-// (client/causes.ts), the library's from module/gen/causes.c, the findings of the diagnostics bear the same words, and each cause
-// is made for real in test/scenario/provider-log*.test.ts.
+// Why a database cannot use its key: one row for each cause. A row is the line in the provider's log (what happened, then what to do),
+// the return value that the database prints, and the row of docs/return-codes.md. The agent writes its lines from here
+// (client/causes.ts), the library from module/gen/causes.c, the findings of the diagnostics use the same words, and
+// test/scenario/provider-log*.test.ts produces each cause for real.
 //
-// Words in braces are facts that the teller puts in: paths, names, numbers and error codes, never a credential or data.
+// Words in braces are facts that the writer of the line fills in: paths, names, numbers and error codes, never a credential or data.
 import type { ReturnValueName } from './return-values.ts';
 
 export interface CauseRow {
@@ -19,74 +19,74 @@ export const causes = {
   // --- between the database's process and the agent ---------------------------------------------------------------------
   'agent-missing': {
     told: 'library',
-    what: 'nobody listens at {socket}, and there is no agent to start: {program}: {error}',
-    todo: 'install dke-agent beside the library, executable for this OS user, or start its service',
+    what: 'no agent listens at {socket}, and there is none to start: {program}: {error}',
+    todo: 'install dke-agent next to the library, executable for this OS user, or start its service',
     rv: 'DEVICE_REMOVED',
   },
   'agent-start': {
     told: 'library',
     what: 'the agent {program} does not start ({error})',
-    todo: 'run it by hand as this OS user, with --socket {socket}: it says why',
+    todo: 'run it by hand as this OS user, with --socket {socket}: it prints the reason',
     rv: 'DEVICE_REMOVED',
   },
   'agent-lost': {
     told: 'library',
     what: 'the agent at {socket} cannot be reached: {error}',
-    todo: 'look whether it runs, and into its log',
+    todo: 'check that it is running, and read its log',
     rv: 'DEVICE_REMOVED',
   },
   'agent-slow': {
     told: 'library',
     what: 'the agent has not answered call {call} within {limit} ms',
-    todo: 'look into its log, at the load of this host, and at call_timeout_ms in pkcs11.toml',
+    todo: 'check its log, the load of this host, and call_timeout_ms in pkcs11.toml',
     rv: 'DEVICE_ERROR',
   },
   'agent-interrupted': {
     told: 'library',
-    what: 'the agent was lost while call {call}, which is not sent twice, was under way',
-    todo: 'look whether it was done, then try again; the log of the agent may say why it ended',
+    what: 'the agent ended during call {call}, which is not sent twice',
+    todo: 'check whether the call took effect, then try again; the log of the agent may say why it ended',
     rv: 'DEVICE_ERROR',
   },
   'socket-directory': {
     told: 'library',
-    what: '{directory} is not for this OS user alone',
-    todo: 'make it a directory with owner uid {uid} and mode 700, or remove it',
+    what: '{directory} can be changed by other OS users',
+    todo: 'change it to a directory with owner uid {uid} and mode 700, or remove it',
     rv: 'DEVICE_REMOVED',
   },
   'socket-rights': {
     told: 'library',
-    what: 'this OS user (uid {uid}) may not use the socket {socket}: {error}',
-    todo: "give it the right, or name another socket in DKE_PKCS11_SOCKET; an agent's own socket is for its user alone",
+    what: 'this OS user (uid {uid}) has no permission to use the socket {socket}: {error}',
+    todo: "grant the permission, or set another socket in DKE_PKCS11_SOCKET; only its own user can use an agent's own socket",
     rv: 'DEVICE_REMOVED',
   },
   'agent-stranger': {
     told: 'library',
-    what: 'whoever listens at {socket} runs as uid {uid}, which is neither this OS user nor root: it is not trusted',
-    todo: 'end that process, or name another socket in DKE_PKCS11_SOCKET',
+    what: 'the process that listens at {socket} runs as uid {uid}, which is neither this OS user nor root: it is not trusted',
+    todo: 'end that process, or set another socket in DKE_PKCS11_SOCKET',
     rv: 'DEVICE_REMOVED',
   },
   'agent-refuses': {
     told: 'library',
     what: 'the agent at {socket} refuses this process with {config} ({rv})',
-    todo: "the agent's log has the reason, by the number of this process",
+    todo: "search the agent's log for the number of this process: it has the reason",
     rv: 'DEVICE_ERROR',
   },
   'peer-refused': {
     told: 'agent',
-    what: "a process of uid {uid} was refused: this agent's socket is for uid {owner} and root alone",
-    todo: 'let that user have an agent of its own, or run one for all below /run/dke-pkcs11',
+    what: "a process of uid {uid} was refused: only uid {owner} and root can use this agent's socket",
+    todo: 'give that user an agent of its own, or run one for all users under /run/dke-pkcs11',
     rv: 'DEVICE_REMOVED',
   },
   'user-limit': {
     told: 'agent',
     what: 'the processes of uid {uid} have reached the limit of {limit} {unit} in this agent',
-    todo: 'end processes or close what they do not need, or raise the limit in DKE_AGENT_USER_LIMITS',
+    todo: 'end processes, close sessions and objects that are not needed, or raise the limit in DKE_AGENT_USER_LIMITS',
     rv: 'DEVICE_MEMORY',
   },
   'version-mismatch': {
     told: 'agent',
     what: 'the library of this process is version {library}, the agent is {agent}: they do not work together',
-    todo: 'install library and agent of one release, then end this agent and start the database anew',
+    todo: 'install the library and the agent of one release, then end this agent and restart the database',
     rv: 'DEVICE_ERROR',
   },
 
@@ -94,13 +94,13 @@ export const causes = {
   'config-missing': {
     told: 'agent',
     what: '{config}: no such file',
-    todo: 'set DKE_PKCS11_CONF in the environment of the instance start to the path of pkcs11.toml, or put it there',
+    todo: 'create the file, or start the database with DKE_PKCS11_CONF set to the path of pkcs11.toml',
     rv: 'DEVICE_ERROR',
   },
   'config-unreadable': {
     told: 'agent',
     what: '{config}: cannot be read ({error})',
-    todo: 'make it a regular file with mode 600, owned by the OS user of the database, in a directory that it may enter',
+    todo: 'change it to a regular file with mode 600, owned by the OS user of the database, in a directory that this user can enter',
     rv: 'DEVICE_ERROR',
   },
   'config-owner': {
@@ -111,40 +111,40 @@ export const causes = {
   },
   'config-mode': {
     told: 'agent',
-    what: '{config}: mode {mode} lets others at it',
-    todo: 'chmod 600 it; who could read it knows the access_token: rotate that',
+    what: '{config}: mode {mode} gives other users access',
+    todo: 'chmod 600 {config}; then rotate the access_token, because other users could read it: dke tde app rotate-guid',
     rv: 'DEVICE_ERROR',
   },
   'config-malformed': {
     told: 'agent',
     what: '{config}: {error}',
-    todo: 'correct it; dke tde app rotate-guid --out writes a whole file',
+    todo: 'correct the file; dke tde app rotate-guid --out writes a complete one',
     rv: 'DEVICE_ERROR',
   },
   'ca-file': {
     told: 'agent',
     what: '{file}: cannot be used as ca_file ({error})',
-    todo: "put a PEM file there that the agent may read: the certificate of the service's authority",
+    todo: "put the certificate of the service's certificate authority there: a PEM file that the agent can read",
     rv: 'DEVICE_ERROR',
   },
   'client-certificate': {
     told: 'agent',
     what: '{file}: cannot be used as client_certificate or client_key ({error})',
-    todo: 'put the certificate and its private key there as PEM; the key has mode 600 and belongs to the OS user of the database',
+    todo: 'put the certificate and its private key there as PEM; the key must have mode 600 and belong to the OS user of the database',
     rv: 'DEVICE_ERROR',
   },
   'log-directory': {
     told: 'agent',
     what: '{wanted} cannot be written: the log goes to {directory}',
-    todo: 'make it a directory of the OS user that runs the agent, or change log_dir in pkcs11.toml',
+    todo: 'create it as a directory of the OS user that runs the agent, or change log_dir in pkcs11.toml',
     rv: null,
   },
 
-  // --- the way to the service --------------------------------------------------------------------------------------------
+  // --- the connection to the service --------------------------------------------------------------------------------------------
   'service-down': {
     told: 'agent',
     what: '{origin} cannot be reached ({error})',
-    todo: 'look whether the service runs, at server_url, routes and firewalls',
+    todo: 'check that the service is running, and check server_url, routes and firewalls',
     rv: 'DEVICE_ERROR',
   },
   'service-name': {
@@ -156,47 +156,47 @@ export const causes = {
   'service-slow': {
     told: 'agent',
     what: '{origin} did not answer in time ({error})',
-    todo: 'look at the load of the service and the way to it; connect_timeout_ms and call_timeout_ms are in pkcs11.toml',
+    todo: 'check the load of the service and the network to it; connect_timeout_ms and call_timeout_ms are in pkcs11.toml',
     rv: 'DEVICE_ERROR',
   },
   'tls-untrusted': {
     told: 'agent',
     what: 'the certificate of {origin} is not trusted ({error})',
-    todo: "set ca_file in pkcs11.toml to the certificate of its authority (self-signed: the service's tls.crt)",
+    todo: "set ca_file in pkcs11.toml to the certificate of its certificate authority (self-signed: the service's tls.crt)",
     rv: 'DEVICE_ERROR',
   },
   'tls-expired': {
     told: 'agent',
     what: 'the certificate of {origin} is not valid at this time ({error})',
-    todo: 'renew it at the service; compare the clocks',
+    todo: 'renew the certificate at the service; check the clocks of both hosts',
     rv: 'DEVICE_ERROR',
   },
   'tls-name': {
     told: 'agent',
     what: 'the certificate of {origin} is for another name ({error})',
-    todo: 'use a name of the certificate in server_url, or have one made for this name',
+    todo: 'use a name of the certificate in server_url, or issue a certificate for this name',
     rv: 'DEVICE_ERROR',
   },
   'tls-failed': {
     told: 'agent',
-    what: 'no TLS with {origin} ({error})',
-    todo: 'look whether server_url leads to the service itself, and for a proxy in between',
+    what: 'the TLS handshake with {origin} failed ({error})',
+    todo: 'check that server_url leads to the service itself, and not to a proxy',
     rv: 'DEVICE_ERROR',
   },
   'service-busy': {
     told: 'agent',
-    what: '{origin} refuses for now: {error}',
-    todo: 'it starts, stops, or has too much to do: try again, and look into its log',
+    what: '{origin} refuses calls for now: {error}',
+    todo: 'the service is starting, stopping or overloaded: try again, and read its log',
     rv: 'DEVICE_ERROR',
   },
   'service-failed': {
     told: 'agent',
     what: '{origin} failed: {error}',
-    todo: 'look into the log of the service for this id; is there a proxy in between that answers for it?',
+    todo: 'search the log of the service for this request id; check whether a proxy answers instead of the service',
     rv: 'DEVICE_ERROR',
   },
 
-  // --- the service's word --------------------------------------------------------------------------------------------------
+  // --- answers of the service --------------------------------------------------------------------------------------------------
   'token-unknown': {
     told: 'agent',
     what: '{origin} does not know the access_token',
@@ -212,7 +212,7 @@ export const causes = {
   'application-disabled': {
     told: 'agent',
     what: 'the application is disabled',
-    todo: 'have it enabled at the service: dke tde app enable',
+    todo: 'enable it at the service: dke tde app enable',
     rv: 'ACTION_PROHIBITED',
   },
   'network-refused': {
@@ -230,13 +230,13 @@ export const causes = {
   'not-allowed': {
     told: 'agent',
     what: 'the service does not allow it: {error}',
-    todo: 'a key of another application of the group may be used, not changed or destroyed; see the rights of the object',
+    todo: 'an application can use the keys of others in its group, but not change or destroy them; dke tde key get shows the owner',
     rv: ['ACTION_PROHIBITED', 'KEY_NOT_WRAPPABLE'],
   },
   'switch-off': {
     told: 'agent',
     what: 'the call needs the compatibility switch {name}, which is off for application {application}',
-    todo: 'change the program to stronger cryptography; or read docs/compatibility.md, then run: dke tde app compatibility {application} --permit {name}',
+    todo: 'change the program to use stronger cryptography; or read docs/compatibility.md, then run: dke tde app compatibility {application} --permit {name}',
     rv: [
       'MECHANISM_INVALID',
       'MECHANISM_PARAM_INVALID',
@@ -248,49 +248,49 @@ export const causes = {
   'switch-used': {
     told: 'agent',
     what: 'the process uses weaker cryptography: the compatibility switch {name} is on for application {application}',
-    todo: 'change the program to stronger cryptography, then run: dke tde app compatibility {application} --withdraw {name}',
+    todo: 'change the program to use stronger cryptography, then run: dke tde app compatibility {application} --withdraw {name}',
     rv: null,
   },
   'label-missing': {
     told: 'agent',
     what: 'no object has the label {label}',
-    todo: 'is it the pkcs11.toml of the right application, is the application in the group of the key, is the key destroyed?',
+    todo: 'check that pkcs11.toml is that of the right application, that the application is in the group of the key, and that the key is not destroyed',
     rv: null,
   },
   'label-taken': {
     told: 'agent',
     what: 'the key cannot have this label: {error}',
-    todo: 'take another label: a database finds its master key by the label, so a master key shares it with no other key of the group',
+    todo: 'use another label: a database finds its master key by the label, so no other key of the group can have the label of a master key',
     rv: 'TEMPLATE_INCONSISTENT',
   },
   'key-disabled': {
     told: 'agent',
     what: 'the key of handle {handle}, or its vault, is disabled',
-    todo: 'have it enabled at the service: dke key enable',
+    todo: 'enable it at the service: dke key enable',
     rv: 'KEY_FUNCTION_NOT_PERMITTED',
   },
   'key-use': {
     told: 'agent',
-    what: 'the key of handle {handle} is not for this: {error}',
-    todo: 'use the key that is for it; dke tde key get shows what a key may do',
+    what: 'the key of handle {handle} cannot be used for this: {error}',
+    todo: 'use a key that permits it; dke tde key get shows what a key can be used for',
     rv: 'KEY_FUNCTION_NOT_PERMITTED',
   },
   'key-destroyed': {
     told: 'agent',
     what: 'the object of handle {handle} is destroyed',
-    todo: 'there is no way back: what is encrypted under it is lost; dke tde key get says when and dke audit who',
+    todo: 'this cannot be undone: what is encrypted under the key is lost; dke tde key get shows when it was destroyed, and dke audit shows who did it',
     rv: ['KEY_HANDLE_INVALID', 'OBJECT_HANDLE_INVALID', 'WRAPPING_KEY_HANDLE_INVALID', 'UNWRAPPING_KEY_HANDLE_INVALID'],
   },
   'key-missing': {
     told: 'agent',
     what: 'there is no object of handle {handle} for this application',
-    todo: 'has the application left the group of the key? open the keystore again, so that it is looked for by its label',
+    todo: 'check that the application is still in the group of the key; then open the keystore again, so that the key is found by its label',
     rv: ['KEY_HANDLE_INVALID', 'OBJECT_HANDLE_INVALID', 'WRAPPING_KEY_HANDLE_INVALID', 'UNWRAPPING_KEY_HANDLE_INVALID'],
   },
   'key-tampered': {
     told: 'agent',
-    what: 'the stored key of handle {handle} was changed from outside: the service refuses it',
-    todo: 'its audit log has an alarm that names the record: compare its database with a backup',
+    what: 'the stored key of handle {handle} was changed outside of DKE: the service refuses it',
+    todo: 'the audit log has an alarm that names the record: compare the database with a backup',
     rv: 'DEVICE_ERROR',
   },
 } as const satisfies Record<string, CauseRow>;

@@ -46,7 +46,7 @@ const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
   if (size > 0 || !existsSync(rootPath)) return;
   throw new StartError(
     'store',
-    `${databasePath} is missing or empty, but its root key ${rootPath} is there: put the database back; to begin anew, move the root key away; nothing was changed`,
+    `${databasePath} is missing or empty, but its root key ${rootPath} is there: put the database back; to start with an empty database, move the root key away; nothing was changed`,
   );
 };
 
@@ -188,7 +188,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
     throw new StartError(
       'store',
       `${databaseOf(config)} is empty, but its root key ${config.root.path} is there: name the ` +
-        'right database, or put its contents back; to begin anew, move the root key away; nothing was changed',
+        'right database, or put its contents back; to start with an empty database, move the root key away; nothing was changed',
     );
   if (isFirstStart) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
   return { store, node, databasePath, isFirstStart };

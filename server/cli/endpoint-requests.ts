@@ -51,7 +51,7 @@ export const addRequests = (endpoint: Command): void => {
       .option('--status <status>', 'HTTP status')
       .option('--error-name <name>', 'for example AccessDeniedException')
       .option('--kms-operation <name>', 'what the cloud was asked, for example GenerateDataKey')
-      .option('--principal <arn>', 'who asked; with * at its end, whoever begins so')
+      .option('--principal <arn>', 'the principal of the caller; a * at the end stands for any characters')
       .option('--kms-key-arn <arn>', 'the KMS key; with * at its end, whichever begins so')
       .option('--external-key-id <id>', 'the key of this service')
       .option('--request-id <id>', 'X-Request-Id of the answer')

@@ -11,7 +11,7 @@ export const addKeyStore = (program: Command): void => {
 
   noun
     .command('register <name>')
-    .description('Registers a custom key store of the cloud; its connection is then looked at regularly.')
+    .description('Registers a custom key store of the cloud; DKE then checks its connection regularly.')
     .requiredOption('--id <custom-key-store-id>', 'cks-... of the cloud')
     .requiredOption('--region <region>', 'of the cloud, for example eu-central-1')
     .requiredOption('--endpoint <endpoint>', 'id or name of the endpoint that it calls')
@@ -40,7 +40,7 @@ export const addKeyStore = (program: Command): void => {
 
   for (const [verb, description] of [
     ['get', 'Shows an external key store, by id or name.'],
-    ['probe', 'Looks at its connection now.'],
+    ['probe', 'Checks its connection now.'],
     ['remove', 'Forgets it. Nothing changes in the cloud or at the endpoint.'],
   ] as const)
     noun

@@ -175,7 +175,7 @@ export const addKey = (program: Command): void => {
           const follows =
             kind === 'master'
               ? 'The vault copy is cleared; its database brings it back with its next call.'
-              : 'The key will be out of use. There is no way back.';
+              : 'The key will be unusable. This cannot be undone.';
           const evidence = lastUsedAt === null ? 'It was never used.' : `It was last used at ${lastUsedAt}.`;
           await confirm(`${follows} ${evidence} Key ${name}.`, name, options.confirm);
           const answer = await call(routes.delete, { path });

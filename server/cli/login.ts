@@ -228,7 +228,7 @@ export const addLogin = (program: Command): void => {
       const place = placeOf(command.optsWithGlobals<GlobalOptions>());
       const { [place.url]: kept, ...others } = readKept();
       if (kept === undefined)
-        throw new CommandError('not-found', `nobody is signed in at ${place.url}`, {
+        throw new CommandError('not-found', `not signed in at ${place.url}`, {
           hint: 'dke login signs in; --server names another service',
         });
       const answer = await send(place, apiRoutes.session.end, kept.session);

@@ -41,7 +41,7 @@ export const addNode = (program: Command): void => {
           ['BEHIND', (row) => String(row.behind)],
           ['ROOT', (row) => String(row.rootEpoch)],
           ['DUTIES', (row) => row.duties.join(' ')],
-          ['HEARD OF', (row) => row.heartbeatAt],
+          ['LAST HEARTBEAT', (row) => row.heartbeatAt],
         ]);
       }),
     );

@@ -16,14 +16,14 @@ interface ListOptions extends Paging {
 }
 
 export const addNotification = (program: Command): void => {
-  const noun = program.command('notification').summary('what needs somebody, by the time that is left');
+  const noun = program.command('notification').summary('alerts that need action, most urgent first');
 
   paged(noun.command('list').description('Lists notifications: open ones by the time of their harm.'))
     .option('--state <state>', 'open, or resolved in the last 90 days')
     .option('--kind <kind>', 'for example tls.certificate-ending')
     .option('--least-severity <severity>', 'info, low, medium, high or critical, and all above it')
-    .option('--taken', 'only those that somebody takes care of')
-    .option('--not-taken', 'only those that nobody takes care of')
+    .option('--taken', 'only acknowledged ones')
+    .option('--not-taken', 'only those that are not acknowledged')
     .action(
       action<ListOptions>(async ({ call, output }, { taken, notTaken, ...query }) => {
         if (taken === true && notTaken === true)
@@ -54,7 +54,7 @@ export const addNotification = (program: Command): void => {
 
   noun
     .command('release <notification-id>')
-    .description('Gives it back: nobody takes care of it any more, and it asks again.')
+    .description('Withdraws the acknowledgement: the notification is shown again.')
     .action(
       action(async ({ call, output }, _, id) => {
         output.record(await call(routes.release, { path: { id } }));

@@ -93,7 +93,9 @@ export const addProvider = (program: Command): void => {
         'run that was cut off is finished by the next one.',
     );
   withChanges(provider.command('install'))
-    .description('Installs the library and its agent, with a Node of its own. Repeated, it mends what is damaged.')
+    .description(
+      'Installs the library and its agent, with a Node of its own. Safe to rerun: repairs a damaged installation.',
+    )
     .option('--systemd', 'write units too: systemd then starts the agent, as the OS user of the database')
     .action(act('install'));
   withChanges(provider.command('upgrade'))

@@ -23,11 +23,7 @@ interface OfflineOptions {
 }
 
 const changes: readonly (readonly [ProviderChange, string, string])[] = [
-  [
-    'add',
-    'add-provider <name>',
-    'Lets a provider of dke.toml open the root key too. Wraps a root key that is in clear.',
-  ],
+  ['add', 'add-provider <name>', 'Lets a provider of dke.toml open the root key too. Wraps an unencrypted root key.'],
   ['remove', 'remove-provider <name>', 'Ends what a provider can do. The last one stays.'],
   [
     'rewrap',
@@ -87,7 +83,7 @@ export const addRoot = (program: Command): void => {
       while (options.wait === true && root.rotating) {
         if (performance.now() > end)
           throw new CommandError('unreachable', 'the rotation has not ended yet', {
-            hint: 'it goes on: dke root show; dke status tells what holds it back',
+            hint: 'it continues: dke root show; dke status shows what it waits for',
           });
         await pause(pollMs);
         root = await call(routes.get);

@@ -76,7 +76,7 @@ const openFor = async (
       return begun;
     },
     (key) => {
-      if (opening === undefined) throw new CommandError('internal', 'the opening was not begun');
+      if (opening === undefined) throw new CommandError('internal', 'the opening was not started');
       const { info, aad } = openingContext(id, opening.id);
       const to = parseBase64(opening.publicKey) ?? Buffer.alloc(0);
       return { openingId: opening.id, sealedKey: readyCore().hpkeSealKey(to, info, aad, key).toString('base64') };
@@ -259,7 +259,7 @@ export const addSnapshot = (program: Command): void => {
     noun
       .command('verify [snapshot-id]')
       .description(
-        'Looks whether a snapshot is whole and what was signed; with a recovery key, opens all of it and compares every key.',
+        'Checks that a snapshot is complete and that its signature is valid; with a recovery key, opens all of it and compares every key.',
       )
       .option('--file <file>', 'a copy on this machine: needs no service and no token')
       .option('--signer <key>', 'with --file: the verifierKey of the service that made it (dke audit log)'),
@@ -293,7 +293,7 @@ export const addSnapshot = (program: Command): void => {
         caller.output.record(verified);
         if (verified.verification?.sound === false)
           throw new CommandError('checks-failed', verified.verification.finding ?? 'the snapshot is damaged', {
-            hint: 'make another one now; look at the disk under the folder of snapshots',
+            hint: 'create another one now; check the disk of the snapshot folder',
           });
       })(options, command);
     },

@@ -298,8 +298,7 @@ const addApplication = (tde: Command): void => {
 };
 
 const describeMove = ({ application, move }: MovedApplication): string => {
-  const names = (all: readonly { readonly name: string }[]): string =>
-    all.map(({ name }) => name).join(', ') || 'nobody';
+  const names = (all: readonly { readonly name: string }[]): string => all.map(({ name }) => name).join(', ') || 'none';
   const taken =
     move.takenLabels.length === 0
       ? ''

@@ -145,7 +145,7 @@ export const addUser = (program: Command): void => {
 
   for (const [verb, description] of [
     ['enable', 'Lets a disabled user sign in again.'],
-    ['disable', 'Ends their sessions and lets them sign in no more; their tokens hold no more.'],
+    ['disable', 'Ends their sessions. They can no longer sign in, and their tokens stop working.'],
     ['unlock', 'Forgets the failed attempts for which a user is locked.'],
   ] as const)
     noun
@@ -172,7 +172,7 @@ export const addUser = (program: Command): void => {
 
   noun
     .command('remove-factors <user>')
-    .description('Takes every second factor of somebody who has lost them, and ends their sessions.')
+    .description('Removes all second factors of a user who has lost them, and ends their sessions.')
     .action(
       action(async ({ call, output, resolve }, _, user) => {
         const changed = await call(routes.removeFactors, { path: { id: await resolve('user', user) } });
@@ -206,7 +206,7 @@ export const addUser = (program: Command): void => {
 
   noun
     .command('delete <user>')
-    .description('Deletes a user. There is no way back; the audit log keeps naming them.')
+    .description('Deletes a user. This cannot be undone; the audit log keeps naming them.')
     .option('--confirm <name>', 'the name of the user, for scripts')
     .action(
       action<{ readonly confirm?: string }>(async ({ call, output, resolve }, options, user) => {

@@ -45,12 +45,12 @@ const addDualControl = (vault: Command): void => {
   noun
     .command('set <vault>')
     .description(
-      'Sets the rule. A stricter one holds at once; a weaker one needs the agreement that the present rule asks for. ' +
+      'Sets the rule. A stricter one applies at once; a weaker one needs the approvals that the current rule asks for. ' +
         'For the master keys of a TDE group, name the vault of the group.',
     )
     .requiredOption('--approvals <count>', 'how many others must agree')
     .option('--for <actions>', 'what they must agree to', 'destroy,export,restore')
-    .option('--approver <token...>', 'only these may agree, by id or name; whoever has the role when absent')
+    .option('--approver <token...>', 'only these may approve, by id or name; when absent, everyone who has the role')
     .option('--refuse-databases', 'databases cannot destroy their master keys by themselves (C_DestroyObject)')
     .option('--dry-run', 'show who must agree, change nothing')
     .action(
@@ -130,7 +130,7 @@ export const addVault = (program: Command): void => {
 
   noun
     .command('delete <vault>')
-    .description('Deletes a vault: its keys are found no more.')
+    .description('Deletes a vault: its keys become unavailable.')
     .option('--confirm <name>', 'the name of the vault, to go on without a question')
     .option('--dry-run', 'show what it would mean and who must agree, change nothing')
     .action(
@@ -140,7 +140,7 @@ export const addVault = (program: Command): void => {
           if (options.dryRun === true)
             return output.record((await call(routes.delete, { path, query: { dryRun: 'true' } })).plan ?? {});
           const { name } = await call(routes.get, { path });
-          await confirm(`The keys of vault ${name} will be found no more.`, name, options.confirm);
+          await confirm(`The keys of vault ${name} will become unavailable.`, name, options.confirm);
           output.record(await call(routes.delete, { path }));
         },
       ),

@@ -43,7 +43,7 @@ export const permissions = {
   'snapshots:export': 'Take snapshots out of the service',
   'snapshots:restore': 'Import and restore snapshots; the recovery key is needed too',
   'recovery-keys:manage': 'Register and remove recovery keys, to which snapshots are sealed',
-  'notifications:read': 'See what needs somebody',
+  'notifications:read': 'See alerts that need action',
   'notifications:acknowledge': 'Take notifications and give them back, and test their targets',
   'nodes:read': 'See the nodes of the service',
   'nodes:manage': 'Drain and remove nodes',
@@ -160,8 +160,7 @@ export const roles = {
     permissions: [...resources, 'master-keys:destroy', 'tenants:purge', 'approvals:read', 'notifications:read'],
   },
   'key-approver': {
-    description:
-      'Agrees to what dual control holds back, or refuses it; never to what they asked for. Does nothing by themselves.',
+    description: 'Approves or rejects requests under dual control, never their own. Can do nothing else.',
     permissions: [...resources, 'approvals:read', 'approvals:decide', 'notifications:read'],
   },
   'recovery-officer': {

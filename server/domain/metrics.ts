@@ -178,7 +178,7 @@ export const metrics = {
   },
   dke_event_loop_delay_seconds: {
     type: 'histogram',
-    help: 'How late a timer of the event loop fires, looked at fifty times a second.',
+    help: 'How late a timer of the event loop fires, measured fifty times a second.',
     labels: [],
   },
   dke_event_loop_active_seconds_total: {

@@ -374,7 +374,7 @@ export interface NotificationFilter {
   readonly kind?: NotificationKind | undefined;
   /** And all above it. */
   readonly leastSeverity?: AuditSeverity | undefined;
-  /** Whether somebody takes care. */
+  /** Whether it is acknowledged. */
   readonly taken?: boolean | undefined;
 }
 

@@ -70,7 +70,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     } catch (error) {
       log.warn('the OpenID provider was not found', { issuer: options.issuer, error });
       throw new ServiceError('unavailable', 'the OpenID provider does not answer', {
-        hint: 'look at [oidc] in dke.toml and whether the provider is reached from here; a password signs in without it',
+        hint: 'check [oidc] in dke.toml, and that the provider can be reached from this host; a sign-in with a password works without it',
         cause: error,
       });
     }

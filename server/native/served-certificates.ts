@@ -24,7 +24,7 @@ const chainOf = (pem: string): readonly X509Certificate[] =>
  */
 export const damageOf = (pem: string, selfSigned: boolean): string | undefined => {
   const chain = chainOf(pem);
-  if (chain.length === 0) return 'it holds no certificate';
+  if (chain.length === 0) return 'it contains no certificate';
   for (const certificate of chain) {
     if (Number.isNaN(Date.parse(certificate.validFrom)) || Number.isNaN(Date.parse(certificate.validTo)))
       return 'its dates cannot be read';

@@ -155,7 +155,7 @@ export const readWrapped = (core: Pick<Core, 'random'>, path: string): WrappedFi
   const head = JSON.parse(bytes.subarray(16, end).toString('utf8')) as Head;
   const found = slotAt.map((at) => unpackSlot(bytes.subarray(at, at + slotSize)));
   const slots = found.filter((slot) => slot !== undefined).sort((a, b) => b.epoch - a.epoch);
-  if (slots.length === 0) throw damaged(path, 'holds no whole root key');
+  if (slots.length === 0) throw damaged(path, 'contains no complete root key');
   if (slots[0]?.epoch === slots[1]?.epoch) throw damaged(path, 'holds one epoch twice');
   const places = new Map(
     found.flatMap((slot, index) => (slot === undefined ? [] : [[slot.epoch, slotAt[index] ?? 0]])),
@@ -314,7 +314,7 @@ export const releaseWrapped = (core: Pick<Core, 'release'>, { unlock, roots }: O
 export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvider => {
   const { path, head, unlock } = opened;
   const [newest, older] = opened.roots;
-  if (newest === undefined) throw damaged(path, 'holds no whole root key');
+  if (newest === undefined) throw damaged(path, 'contains no complete root key');
   let current: RootKey = newest;
   let previous: RootKey | undefined = older;
   const system = core.fileSystem(dirname(path));

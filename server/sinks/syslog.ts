@@ -130,7 +130,7 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
 
   const write = (to: TLSSocket, bytes: Buffer): Promise<void> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => to.destroy(new Error(`${host}:${port} takes no more`)), timeoutMs);
+      const timer = setTimeout(() => to.destroy(new Error(`${host}:${port} does not accept data`)), timeoutMs);
       const end = (error?: Error | null): void => {
         clearTimeout(timer);
         to.off('close', gone);

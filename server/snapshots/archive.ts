@@ -74,7 +74,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
         const { code } = error as NodeJS.ErrnoException;
         if (code === undefined || !/^E[A-Z]+$/.test(code)) throw error;
         throw new ServiceError('unavailable', `the folder of snapshots cannot be written (${code})`, {
-          hint: `look at ${directory}`,
+          hint: `check ${directory}`,
           cause: error,
         });
       }

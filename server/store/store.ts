@@ -240,7 +240,7 @@ const openOver = async (
         new ServiceError(
           'unavailable',
           `${engine.place} has not confirmed the change for ${seconds(forMs)}: it may be made yet`,
-          { hint: `look whether it is there before you repeat it; ${engine.whenStalled}`, reason: 'unconfirmed' },
+          { hint: `check whether it is there before you repeat it; ${engine.whenStalled}`, reason: 'unconfirmed' },
         ),
       onLate: () => onLate?.(mergeChanges(done)),
     },

@@ -117,7 +117,7 @@ test('a configuration that others can read is refused with one clear line, also 
     expect(rvOf(() => host.pkcs11.C_GetTokenInfo(host.slot))).toBe('CKR_OK');
     host.pkcs11.C_Finalize();
     await agent.stop();
-    expect(agent.log()).toContain(`${config}: mode 644 lets others at it; chmod 600 it`);
+    expect(agent.log()).toContain(`${config}: mode 644 gives other users access; chmod 600 `);
   } finally {
     chmodSync(config, 0o600);
   }

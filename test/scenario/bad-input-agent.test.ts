@@ -145,7 +145,9 @@ describe('pkcs11.toml', () => {
   test.each([0o640, 0o604, 0o666, 0o660])('with mode %o is refused', async (mode) => {
     const { answer, path } = await attempt(`mode-${mode.toString(8)}`, good(), (each) => chmodSync(each, mode));
     expect(answer).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-    await expect.poll(() => logged()).toContain(`${path}: mode ${mode.toString(8)} lets others at it; chmod 600 it`);
+    await expect
+      .poll(() => logged())
+      .toContain(`${path}: mode ${mode.toString(8)} gives other users access; chmod 600 `);
   });
 
   test.runIf(isRoot)('of another owner is refused', async () => {
@@ -157,7 +159,9 @@ describe('pkcs11.toml', () => {
   test('that is not there is refused, and its variable is named', async () => {
     const { answer } = await attempt('absent', null);
     expect(answer).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-    await expect.poll(() => logged()).toMatch(/absent\.toml: no such file; set DKE_PKCS11_CONF/);
+    await expect
+      .poll(() => logged())
+      .toMatch(/absent\.toml: no such file; create the file, or start the database with DKE_PKCS11_CONF/);
   });
 
   test('that is a directory is refused', async () => {
@@ -333,7 +337,7 @@ describe.runIf(isRoot)('a process of another user', () => {
       expect(await victim.call('open', { pin: 'secret' })).toEqual({ rv: 'CKR_DEVICE_REMOVED' });
       await victim.stop();
       expect(libraryLog(folder)).toContain(
-        `whoever listens at ${socket} runs as uid ${nobody}, which is neither this OS user nor root`,
+        `the process that listens at ${socket} runs as uid ${nobody}, which is neither this OS user nor root`,
       );
     } finally {
       listener.kill('SIGKILL');

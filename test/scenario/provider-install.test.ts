@@ -220,7 +220,7 @@ describe('check', () => {
         return () => chmodSync(conf, 0o600);
       },
       'configuration',
-      /mode 644 lets others at it/,
+      /mode 644 gives other users access/,
     ],
     [
       'a library that anybody can replace',

@@ -54,7 +54,7 @@ export const session = {
 
   // C_Logout, section 5.6. Handles of token objects mean the same after the next login: the service gives them out.
   C_Logout: ({ application }) => {
-    if (!application.loggedIn) throw new CryptokiError(CKR.USER_NOT_LOGGED_IN, 'nobody is logged in');
+    if (!application.loggedIn) throw new CryptokiError(CKR.USER_NOT_LOGGED_IN, 'no user is logged in');
     return application.logout();
   },
 

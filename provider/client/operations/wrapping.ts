@@ -69,7 +69,7 @@ const put = (wrapped: Uint8Array, { capacity }: OutBuffer): BytesOutput =>
   capacity !== null && wrapped.length <= capacity ? wrapped : new LengthOnly(wrapped.length);
 
 const keyOf = ({ key }: SessionObject): SharedKey => {
-  if (key === null) throw notWrappable('the object holds no key');
+  if (key === null) throw notWrappable('the object contains no key');
   return key;
 };
 

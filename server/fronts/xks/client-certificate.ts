@@ -45,7 +45,7 @@ const objection = (socket: TLSSocket, wanted: Wanted): string | undefined => {
     return `the client certificate is not of this endpoint's authorities; its issuer is ${oneLine(certificate.issuer)}`;
   const names = commonNames(certificate);
   if (names.length !== 1 || names[0] !== wanted.commonName)
-    return `the client certificate is for ${names.join(', ') || 'nobody'}`;
+    return `the client certificate is for ${names.join(', ') || 'no name'}`;
   return undefined;
 };
 

@@ -333,7 +333,7 @@ export const createApprovals = (
       return { approval, refusal: isOver(approval) };
     }
     if (before.requestedBy.id === actor.id)
-      throw new ServiceError('forbidden', 'nobody decides on their own request', {
+      throw new ServiceError('forbidden', 'requests cannot be decided by the user who made them', {
         hint: decision === 'refuse' ? 'withdraw it instead' : 'another approver must agree',
       });
     if (!before.rules.some((rule) => mayApprove(rule, actor.id)))

@@ -54,14 +54,14 @@ export const dualControl = (
     const known = new Set(able.map(({ id }) => id));
     const unknown = rule.approvers?.find((id) => !known.has(id));
     if (unknown !== undefined)
-      throw new ServiceError('conflict', `${unknown} is nobody who may approve`, {
+      throw new ServiceError('conflict', `${unknown} has no permission to approve`, {
         hint: 'give them the role key-approver first (dke token create --role key-approver)',
       });
     const others = able.filter(({ id }) => id !== actorId).length;
     if (others < rule.required)
       throw new ServiceError(
         'conflict',
-        `nobody could satisfy this rule: it asks for ${rule.required} and there are ${others} approvers beside the one who asks`,
+        `this rule could never be satisfied: it asks for ${rule.required} approvers, and there are ${others} besides the requester`,
         { hint: 'give others the role key-approver first, or ask for fewer' },
       );
   };

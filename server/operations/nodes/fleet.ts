@@ -142,7 +142,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
           hint: 'dke quarantine show tells what to do',
         },
       );
-    throw new ServiceError('unavailable', 'this node has not heard of changes for too long: it uses no keys', {
+    throw new ServiceError('unavailable', 'this node has received no changes for too long: it uses no keys', {
       hint: 'look why it does not reach its database; other nodes may go on',
     });
   };

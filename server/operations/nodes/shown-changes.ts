@@ -74,7 +74,7 @@ export const createShownChanges = (
   const loseTrack = async (): Promise<void> => {
     if (lost) return;
     lost = true;
-    log.error('changes that this node has heard of are missing in the database', { ...applied });
+    log.error('changes that this node has received are missing in the database', { ...applied });
     await hooks.lost();
   };
   const note = (read: readonly ChangeMark[]): void => {

@@ -148,7 +148,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
 
   const requireRoom = (factors: readonly StoredFactor[]): void => {
     if (factors.filter(({ kind }) => kind !== 'recovery-code').length >= mostFactors)
-      throw new ServiceError('conflict', `nobody has more than ${mostFactors} second factors`, {
+      throw new ServiceError('conflict', `a user can have at most ${mostFactors} second factors`, {
         hint: 'remove one first',
       });
   };

@@ -153,7 +153,7 @@ export interface FactorOperations {
   ): Promise<{ readonly id: string; readonly account: string; readonly secret: Buffer }>;
   /** By its first code. The session is complete then, and has a new value. */
   confirm(caller: SessionCaller, id: string, code: Uint8Array, from: SignInOrigin): Promise<StartedSession>;
-  /** Each is good once, in the place of a second factor. Those of before hold no more. The caller wipes them. */
+  /** Each is valid once, in the place of a second factor. Earlier codes stop working. The caller wipes them. */
   makeRecoveryCodes(caller: SessionCaller): Promise<readonly Buffer[]>;
   /** The last one stays where the user's roles need one: 'conflict'. */
   remove(caller: SessionCaller, id: string): Promise<UserView>;

@@ -178,7 +178,7 @@ export const createOpenIdOperations = (
           : undefined;
       if (kept === undefined || binding === undefined || kept.binding !== bindingHash(binding)) {
         await signIn.refuse({ method: 'openid', reason: 'unknown-state', user: undefined }, undefined, from);
-        throw new ServiceError('unauthenticated', 'this sign-in was not begun in this browser, or too long ago', {
+        throw new ServiceError('unauthenticated', 'this sign-in was started in another browser, or too long ago', {
           hint: 'begin again at the sign-in page',
         });
       }

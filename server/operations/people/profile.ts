@@ -96,7 +96,7 @@ export const createProfile = (
     createToken: async (caller, { name, expiresAt, grants: chosen }) => {
       const user = await findSelf(store.read, caller);
       if (expiresAt > clock.now() + longestTokenMs)
-        throw new ServiceError('validation', "somebody's own token holds for a year at most");
+        throw new ServiceError('validation', "a user's own token is valid for a year at most");
       refuseLongToken(ports.provider, user, expiresAt - clock.now());
       const actor: TenantActor = {
         ...caller.actor,
@@ -105,7 +105,7 @@ export const createProfile = (
       };
       const grants = chosen === undefined ? caller.grants : completeGrants(actor, chosen);
       if (effectiveGrants(grants, caller.grants).length < grants.length)
-        throw new ServiceError('validation', 'a token does no more than its owner may', {
+        throw new ServiceError('validation', 'a token cannot have more rights than its owner', {
           hint: 'GET /api/session shows your roles',
         });
       const requireLive = async (tx: Repositories): Promise<void> => {

@@ -19,8 +19,8 @@ import { holderOf, type Sessions, userActor } from './sessions.ts';
 
 export type SignInPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'people'>;
 
-/** Somebody who is not known yet. */
-const nobody = ({ requestId, peer }: SignInOrigin): Actor => ({
+/** A person who is not known yet. */
+const unknownPerson = ({ requestId, peer }: SignInOrigin): Actor => ({
   kind: 'service',
   id: 'sign-in',
   name: 'sign-in',
@@ -45,7 +45,7 @@ export const createSignIn = (
         user === undefined ? ({ kind: 'service', id: 'sign-in' } as const) : ({ kind: 'user', id: user.id } as const);
       await tx.audit.append({
         kind: 'sign-in.refused',
-        actor: nobody(from),
+        actor: unknownPerson(from),
         tenantId: user?.tenantId ?? serviceTenantId,
         subject,
         details: { method, reason, ...(user === undefined ? {} : { name: user.name }) },
@@ -53,7 +53,7 @@ export const createSignIn = (
       if (attempt?.lock?.lockedUntil != null && user !== undefined)
         await tx.audit.append({
           kind: 'user.locked',
-          actor: nobody(from),
+          actor: unknownPerson(from),
           tenantId: user?.tenantId ?? serviceTenantId,
           subject,
           details: { name: user.name, failures: attempt.lock.failures, until: toRfc3339(attempt.lock.lockedUntil) },

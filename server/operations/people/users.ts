@@ -123,14 +123,14 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     const fault = user.grants.length === 0 ? undefined : faultOfGrants(user.grants, own, 'users:manage');
     if (fault !== undefined)
       throw new ServiceError('forbidden', 'this user may do more than you could give', {
-        hint: 'only those who could give somebody all their roles manage them',
+        hint: 'only a user who could give all of their roles can manage them',
       });
     return user;
   };
 
   const refuseOneself = (actor: Actor, id: string, what: string): void => {
     if (actor.kind === 'user' && actor.id === id)
-      throw new ServiceError('conflict', `nobody ${what}`, { hint: 'ask another administrator' });
+      throw new ServiceError('conflict', `users cannot ${what}`, { hint: 'ask another administrator' });
   };
 
   /** An administrator must stay, and a token that expires does not. */
@@ -267,7 +267,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         const sameRoles =
           JSON.stringify(before.grants.map(nameGrant).sort()) === JSON.stringify(grants.map(nameGrant).sort());
         if (!sameRoles) {
-          refuseOneself(actor, id, 'changes their own roles');
+          refuseOneself(actor, id, 'change their own roles');
           await checkGrants(tx, grants, own);
           requireLasting(own, grants);
           if (!isSupreme(grants)) await refuseLast(tx, before);
@@ -311,7 +311,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     disable: (actor, own, id) =>
       change(actor, own, id, async (tx, before) => {
         if (before.state === 'disabled') return before;
-        refuseOneself(actor, id, 'disables themselves');
+        refuseOneself(actor, id, 'disable themselves');
         await refuseLast(tx, before);
         const after: StoredUser = { ...before, state: 'disabled' };
         await tx.users.update(after);
@@ -332,7 +332,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     resetPassword: async (actor, own, id, { revokeTokens = false } = {}) => {
       const { hash, ...invitation } = invite();
       const user = await change(actor, own, id, async (tx, before) => {
-        refuseOneself(actor, id, 'resets their own password');
+        refuseOneself(actor, id, 'reset their own password');
         refuseOwnSecret(provider, before);
         requireLasting(own, before.grants);
         await refuseNamedApprover(tx, id);
@@ -361,7 +361,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
 
     removeFactors: (actor, own, id) =>
       change(actor, own, id, async (tx, user) => {
-        refuseOneself(actor, id, 'takes all their own factors away');
+        refuseOneself(actor, id, 'remove all their own second factors');
         requireLasting(own, user.grants);
         await refuseNamedApprover(tx, id);
         for (const { kind, name, confirmedAt } of await tx.factors.list(id))
@@ -379,7 +379,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
 
     delete: (actor, own, id) =>
       change(actor, own, id, async (tx, before) => {
-        refuseOneself(actor, id, 'deletes themselves');
+        refuseOneself(actor, id, 'delete themselves');
         await refuseLast(tx, before);
         const after: StoredUser = {
           ...before,

@@ -44,7 +44,7 @@ const repair = async ({ ring, log }: ResealPorts, tx: Repositories, damaged: Sto
     if (error instanceof ServiceError && error.code === 'key-tampered') return false;
     throw error;
   }
-  log.warn('a damaged key record was made anew from its other copy', { keyId: key.id, copy: damaged.class });
+  log.warn('a damaged key record was restored from its other copy', { keyId: key.id, copy: damaged.class });
   await tx.audit.append({
     kind: 'key.repaired',
     actor: serviceActor('integrity'),

@@ -186,7 +186,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       if (mayLeadTurn(turn, self, []) === 'yes') return true;
       const may = mayLeadTurn(turn, self, await fleet.others());
       if (may === 'anew') {
-        log.warn('the node that made a new root key was removed before another one had it: the run begins anew');
+        log.warn('the node that created a new root key was removed before another node had it: the run starts again');
         await link.setTurn(turn, undefined);
       }
       return may !== 'no';

@@ -107,7 +107,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   const checkKey = async (key: Key): Promise<void> => {
     const say = (what: string): void => void findings.push(`key ${key.id} (${key.state}): ${what}`);
     if ((key.state === 'destroyed') !== (key.destroyedAt !== null)) say('its state and its destruction do not agree');
-    if (key.state === 'disabled' && key.disabledAt === null) say('nobody knows since when it is disabled');
+    if (key.state === 'disabled' && key.disabledAt === null) say('the time since when it is disabled is missing');
     if (key.unrecoverableAt !== null && key.destroyedAt === null) say('it is unrecoverable and not destroyed');
     const versions = await read.keys.versions(key.id);
     if (versions.length !== key.currentVersion || !versions.some(({ version }) => version === key.currentVersion))

@@ -111,7 +111,7 @@ export const createIdempotency = (
   const check = (found: StoredRequest, { fingerprint }: RepeatableRequest): void => {
     if (found.integrity !== 'ok')
       throw new ServiceError('key-tampered', 'what was kept of the first request was changed from outside', {
-        hint: 'look whether it was carried out before you ask again under another key',
+        hint: 'check whether it was carried out before you send it again under another key',
       });
     if (found.fingerprint !== fingerprint)
       throw new ServiceError('conflict', 'this Idempotency-Key was used with another request', {

@@ -9,7 +9,7 @@ import type { Repositories } from '../../ports/store.ts';
 
 const hints: { readonly [S in SnapshotState]?: string } = {
   deleted: 'dke snapshot undelete brings it back while its time is not over',
-  missing: 'its file was removed by somebody else: put it back from another copy with dke snapshot import',
+  missing: 'its file was removed outside of DKE: put it back from another copy with dke snapshot import',
   making: 'wait until it is made',
 };
 

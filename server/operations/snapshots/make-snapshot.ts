@@ -32,7 +32,7 @@ const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<r
   const tampered = live.find(({ integrity }) => integrity !== 'ok');
   if (tampered !== undefined)
     throw new ServiceError('key-tampered', `the recovery key ${tampered.name} was changed from outside`, {
-      hint: 'remove it and register it anew from its file: a snapshot for it could be opened by somebody else',
+      hint: 'remove it and register it again from its file: a snapshot for it could be opened with another key',
     });
   if (live.length === 0)
     throw new ServiceError('conflict', 'no recovery key is registered', {

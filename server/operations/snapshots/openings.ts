@@ -124,7 +124,7 @@ export const createOpenings = ({
       const record = await takeStored(actor, snapshotId, openingId);
       if (record === undefined)
         throw new ServiceError('conflict', 'there is no such opening, or its time is over', {
-          hint: 'begin another one: it holds for ten minutes and for one use',
+          hint: 'start another one: it is valid for ten minutes and for one use',
         });
       const key = ring.open(record);
       try {

@@ -432,11 +432,11 @@ export const restoreRows = async (
   if (doubles.length > 0)
     throw new ServiceError(
       'conflict',
-      `names were given anew since the snapshot was made: ${doubles
+      `names were reused since the snapshot was created: ${doubles
         .slice(0, 10)
         .map(({ what, name }) => `${what} ${name}`)
         .join(', ')}; nothing was changed`,
-      { hint: 'rename or remove what bears them now, or restore into a new tenant' },
+      { hint: 'rename or remove what has these names now, or restore into a new tenant' },
     );
 
   const counts: { [T in TenantTable]?: RestoreCounts } = {};

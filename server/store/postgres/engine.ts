@@ -218,7 +218,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
         ? `the database ${place} does not exist: restore it from a backup, or correct [store] in dke.toml`
         : undefined;
     },
-    whenStalled: "look at the database's host and disk; another node may be writing much",
+    whenStalled: "check the database's host and disk; another node may be writing a lot",
     writer: new PostgresDialect({ pool: writer }),
     reader: new PostgresDialect({ pool: reader }),
     lasting: () => null,

@@ -111,7 +111,7 @@ const dialectOver = (database: DatabaseSync): Dialect =>
 export const logInUse = (): StoreError =>
   new StoreError(
     'io',
-    'the write-ahead log cannot be emptied while somebody reads the database: end what has it open (a shell, a backup), and try again',
+    'the write-ahead log cannot be emptied while another program reads the database: close what has it open (a shell, a backup), and try again',
   );
 
 export interface SqliteConnections {

@@ -60,7 +60,7 @@ export const openSqliteEngine = (path: string): Engine => {
     place: path,
     whenFull: 'free space in the data directory',
     whenAway: () => undefined,
-    whenStalled: 'look at the disk of the data directory',
+    whenStalled: 'check the disk of the data directory',
     writer: connections.writer,
     reader: connections.reader,
     lasting: () => readingDialect(connections.another()),

@@ -96,7 +96,7 @@ describe('the file', () => {
     test.each([0o640, 0o604, 0o620, 0o602, 0o660, 0o644])('mode %o is refused, naming the wanted mode', (mode) => {
       const path = file(good, mode);
       expect(problemOf(() => use(path, uid))).toContain(
-        `${path}: mode ${mode.toString(8)} lets others at it; chmod 600 it`,
+        `${path}: mode ${mode.toString(8)} gives other users access; chmod 600 `,
       );
     });
     test('another owner than the peer or root is refused', () => {

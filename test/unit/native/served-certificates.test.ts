@@ -97,6 +97,6 @@ test('a chain: the signatures of those whose issuer is in it; whose is not is be
 });
 
 test('what holds no certificate', () => {
-  expect(damageOf('', false)).toBe('it holds no certificate');
+  expect(damageOf('', false)).toBe('it contains no certificate');
   expect(() => damageOf('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', false)).toThrow();
 });

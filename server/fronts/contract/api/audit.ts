@@ -242,7 +242,8 @@ export const auditRoutes = {
     needs: 'audit:read',
     tenancy: 'both',
     summary: 'Who signs the audit log',
-    description: 'Keep `verifierKey` away from the service: with it anybody can check an export (`dke audit verify`).',
+    description:
+      'Keep `verifierKey` outside of the service: anyone who has it can check an export (`dke audit verify`).',
     answer: z
       .strictObject({
         origin: z.string(),

@@ -86,7 +86,7 @@ export const diagnosticsRoutes = {
     summary: 'Run the diagnostics of a key store endpoint, and follow them',
     description:
       'The same run, one JSON document a line while it goes on: `begun` with the checks that there are, `ended` for each as it ends, and at last ' +
-      '`kept` with the run. Whoever hangs up does not stop it.',
+      '`kept` with the run. It continues when the caller closes the connection.',
     body: newDiagnosis,
     answer: null,
     streams: ['application/x-ndjson'],

@@ -53,7 +53,7 @@ export const externalKeyStoreRoutes = {
     path: '/api/external-key-stores',
     needs: 'endpoints:manage',
     summary: 'Register an external key store',
-    description: 'Its connection is looked at soon, and then regularly.',
+    description: 'Its connection is checked soon, and then regularly.',
     body: newExternalKeyStore,
     answer: externalKeyStoreSchema,
     creates: true,
@@ -77,7 +77,7 @@ export const externalKeyStoreRoutes = {
     method: 'post',
     path: '/api/external-key-stores/{id}/probe',
     needs: 'diagnostics:run',
-    summary: 'Look at the connection of an external key store now',
+    summary: 'Check the connection of an external key store now',
     answer: externalKeyStoreSchema,
   },
   remove: {

@@ -114,7 +114,7 @@ export const masterKeyRoutes = {
     summary: 'Destroy a master key',
     namesCopies: true,
     description:
-      'There is no way back: both copies are wiped, every use fails from now on, and what was encrypted under the key ' +
+      'This cannot be undone: both copies are wiped, every use fails from now on, and what was encrypted under the key ' +
       'becomes unreadable. `confirm` must be the name of the key.',
     query: destroyQuery,
     body: destroyMasterKey,

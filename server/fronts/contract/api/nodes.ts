@@ -10,8 +10,7 @@ export const nodeSchema = z
     name: z.string(),
     version: z.string(),
     state: z.enum(['active', 'draining', 'stopped', 'removed', 'silent'] satisfies FleetNode['state'][]).openapi({
-      description:
-        'silent: it should run, and has not been heard of for three seconds; removed: it does not start again',
+      description: 'silent: offline, without a heartbeat for three seconds; removed: it does not start again',
     }),
     startedAt: moment,
     heartbeatAt: moment,

@@ -88,7 +88,7 @@ export const notificationRoutes = {
     path: '/api/notifications',
     needs: 'notifications:read',
     tenancy: 'both',
-    summary: 'What needs somebody, by the time that is left',
+    summary: 'Alerts that need action, most urgent first',
     description: 'Open ones come by the time of their harm, resolved ones newest first; those are kept for 90 days.',
     query: pageQuery.extend({
       state: z.enum(['open', 'resolved']).optional(),
@@ -98,7 +98,7 @@ export const notificationRoutes = {
         .enum(['true', 'false'])
         .transform((text) => text === 'true')
         .optional()
-        .openapi({ type: 'boolean', description: 'Whether somebody takes care.' }),
+        .openapi({ type: 'boolean', description: 'Whether it is acknowledged.' }),
     }),
     answer: pageOf(notificationSchema),
   },
@@ -108,7 +108,7 @@ export const notificationRoutes = {
     needs: 'notifications:acknowledge',
     tenancy: 'both',
     summary: 'Acknowledge a notification',
-    description: 'Somebody takes care. It stays until its cause is gone, and asks again when it grows worse.',
+    description: 'Acknowledges it. It stays until its cause is gone, and is shown again when it becomes more serious.',
     answer: notificationSchema,
   },
   release: {
@@ -117,7 +117,7 @@ export const notificationRoutes = {
     needs: 'notifications:acknowledge',
     tenancy: 'both',
     summary: 'Give a notification back',
-    description: 'Nobody takes care of it any more: it asks again.',
+    description: 'Withdraws the acknowledgement: it is shown again.',
     answer: notificationSchema,
   },
   targets: {

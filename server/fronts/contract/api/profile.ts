@@ -80,7 +80,7 @@ export const profileRoutes = {
     path: '/api/profile/recovery-codes',
     needs: 'signed-in',
     summary: 'Make recovery codes',
-    description: 'Each is good once, in the place of a second factor. Those of before hold no more.',
+    description: 'Each is valid once, in the place of a second factor. Earlier codes stop working.',
     answer: z.strictObject({ codes: z.array(z.string()).readonly() }).openapi('RecoveryCodes'),
     creates: true,
     showsSecret: true,

@@ -139,7 +139,7 @@ export const requestRoutes = {
     query: z.strictObject(timeSpan),
     answer: z
       .strictObject({
-        requests: z.int().openapi({ description: 'Records that were looked at.' }),
+        requests: z.int().openapi({ description: 'Records that were checked.' }),
         minutes: z.int().openapi({ description: 'Minutes that were hashed.' }),
         late: z.int().openapi({ description: 'Records that came after their minute had been hashed.' }),
         pruned: z.int().openapi({ description: 'Records that retention has removed. Their hash is kept.' }),

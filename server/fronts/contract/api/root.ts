@@ -47,7 +47,7 @@ export const rootRoutes = {
     tenancy: 'platform',
     summary: 'Rotate the root key, or the key of one tenant',
     description:
-      'Everything is sealed anew behind the answer, while it is served. Once this is acknowledged it will be done, also after a restart.',
+      'Everything is sealed again after the answer, while the service runs. Once this is acknowledged, it will be done, also after a restart.',
     body: z.strictObject({
       tenantId: identifier.optional().openapi({ description: 'The key of this tenant alone; the root key stays.' }),
     }),

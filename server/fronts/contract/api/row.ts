@@ -88,7 +88,7 @@ export const pendingMembers = {
     }),
   pendingUntil: z.iso.datetime().nullable().optional().openapi({
     description:
-      'When the last of the nodes in `pendingNodes` stops using keys unless it has heard of the change. Null: there is no limit.',
+      'When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit.',
   }),
 };
 

@@ -23,7 +23,7 @@ export const setupSchema = z
             'snapshot',
           ] satisfies SetupStepName[]),
           state: z.enum(['open', 'settled', 'done'] satisfies SetupStep['state'][]).openapi({
-            description: 'done: the service sees it; settled: somebody says so.',
+            description: 'done: the service can see it; settled: a user said so.',
           }),
           finding: z.string().openapi({ description: 'What the service sees of it.' }),
           settled: z.strictObject({ at: moment, by: z.string() }).nullable(),
@@ -50,7 +50,7 @@ export const setupRoutes = {
     tenancy: 'platform',
     summary: 'Say that a step of the set-up is settled, or is not',
     description:
-      'Of what the service cannot see: a copy of the root key lies elsewhere, nobody but tokens is to administer, the log stays here alone.',
+      'What the service cannot see: a copy of the root key is stored elsewhere, only tokens administer the service, the log is kept locally only.',
     body: z
       .strictObject({
         step: settledStepSchema,

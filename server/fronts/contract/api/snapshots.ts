@@ -150,10 +150,7 @@ export const snapshotRoutes = {
     description: 'Set in the configuration file alone, for every tenant.',
     answer: z
       .strictObject({
-        directory: z
-          .string()
-          .nullable()
-          .openapi({ description: 'A folder of the host; null for those who look at one tenant' }),
+        directory: z.string().nullable().openapi({ description: 'A folder of the host; null for users of one tenant' }),
         schedule: z.string().nullable(),
         next: moment.nullable(),
         keepCount: z.int().nullable(),
@@ -230,7 +227,7 @@ export const snapshotRoutes = {
     summary: 'Begin to open a snapshot',
     description:
       "Answers the snapshot's key as it is sealed to a recovery key, and a public key of the service for this one use. Who has the " +
-      'recovery key opens the one and seals it to the other. Holds for ten minutes.',
+      'recovery key opens the one and seals it to the other. Valid for ten minutes.',
     body: z.strictObject({ recoveryKeyId: z.string().max(16).optional() }).openapi('NewSnapshotOpening'),
     answer: openingSchema,
     creates: true,

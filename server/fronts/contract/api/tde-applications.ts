@@ -114,11 +114,13 @@ export const applicationMoveSchema = z
       .array(z.string())
       .readonly()
       .openapi({ description: 'Labels of its keys that a key in the new group has: with any, it is not moved.' }),
-    keysLost: z.int().openapi({ description: 'Keys of others in the old group that it can use no more.' }),
+    keysLost: z
+      .int()
+      .openapi({ description: 'Keys of other applications in the old group that it can no longer use.' }),
     leaves: z
       .array(neighbour.extend({ instances: z.array(instanceSchema).readonly() }))
       .readonly()
-      .openapi({ description: 'Applications of the old group: they can use its keys no more.' }),
+      .openapi({ description: 'Applications of the old group that can no longer use its keys.' }),
     joins: z
       .array(neighbour)
       .readonly()

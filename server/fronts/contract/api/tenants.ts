@@ -146,7 +146,7 @@ export const tenantRoutes = {
     tenancy: 'itself',
     summary: 'Purge a deleted tenant, for good',
     description:
-      'Its key encryption key is erased: nothing of it can be read again. There is no way back. Under the dual control of any of its ' +
+      'Its key encryption key is erased: none of its data can be read again. This cannot be undone. Under the dual control of any of its ' +
       'vaults only when others have agreed; when its retention is over, it is purged in any case.',
     query: dryRunQuery,
     body: z

@@ -11,7 +11,9 @@ export const factorSchema = z
     kind: z.enum(['totp', 'passkey', 'recovery-code'] satisfies FactorKind[]),
     name: z.string(),
     createdAt: moment,
-    confirmedAt: moment.nullable().openapi({ description: 'null: begun and not used yet; it counts for nothing' }),
+    confirmedAt: moment
+      .nullable()
+      .openapi({ description: 'null: started, but not confirmed yet: it does not count as a factor' }),
     lastUsedAt: moment.nullable(),
   })
   .openapi('Factor');
@@ -111,7 +113,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: 'Change a user',
-    description: 'A change of roles ends their sessions. Nobody changes their own roles.',
+    description: 'A change of roles ends their sessions. Users cannot change their own roles.',
     body: z
       .strictObject({
         displayName,
@@ -138,7 +140,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: 'Disable a user',
-    description: 'Their sessions end, and tokens that they made hold no more.',
+    description: 'Their sessions end, and their tokens stop working.',
     answer: userSchema,
     changes: 'get',
   },
@@ -169,7 +171,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: "Remove a user's second factors",
-    description: 'For somebody who has lost them. Sessions end; the next sign-in asks for a new one.',
+    description: 'For a user who has lost them. Sessions end; the next sign-in asks for a new factor.',
     answer: userSchema,
   },
   permissions: {
@@ -196,7 +198,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: 'Delete a user',
-    description: 'There is no way back; the audit log keeps naming them.',
+    description: 'This cannot be undone; the audit log keeps naming them.',
     answer: userSchema,
     changes: 'get',
   },

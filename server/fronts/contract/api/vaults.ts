@@ -20,7 +20,7 @@ export const dualControlRule = z
       .openapi({ description: 'How many must agree, beside the one who asks.' }),
     approvers: identities
       .nullable()
-      .openapi({ description: 'Ids of the tokens or users that may agree; null: whoever has the permission.' }),
+      .openapi({ description: 'Ids of the tokens or users that may approve; null: everyone who has the permission.' }),
     actions: z
       .array(z.enum(['destroy', 'export', 'restore'] satisfies GovernedAction[]))
       .readonly()
@@ -58,7 +58,9 @@ export const vaultSchema = z
     id: identifier,
     tenantId: identifier,
     name: z.string(),
-    kind: z.enum(['general', 'tde']).openapi({ description: 'tde: belongs to a TDE group and holds its master keys' }),
+    kind: z
+      .enum(['general', 'tde'])
+      .openapi({ description: 'tde: belongs to a TDE group and contains its master keys' }),
     state: z.enum(['enabled', 'disabled', 'deleted'] satisfies VaultState[]),
     dualControl: dualControlRule.nullable().openapi({ description: 'null: one person is enough' }),
     profile: profile.openapi({ description: 'How often its keys are to be rotated.' }),
@@ -112,7 +114,8 @@ export const vaultRoutes = {
     path: '/api/vaults/{id}',
     needs: 'vaults:manage',
     summary: 'Delete a vault',
-    description: 'The row stays with state deleted; its keys are found no more. Under dual control others must agree.',
+    description:
+      'The row stays with state deleted; its keys become unavailable. Under dual control others must approve.',
     query: dryRunQuery,
     answer: vaultSchema.extend({ plan: approvalNeeds.optional() }).openapi('DeletedVault'),
     mayWait: true,
@@ -141,7 +144,7 @@ export const vaultRoutes = {
     needs: 'dual-control:manage',
     summary: 'Set the dual control of a vault',
     description:
-      'A stricter rule holds at once. A weaker one needs the agreement that the present one asks for. A rule that nobody ' +
+      'A stricter rule applies at once. A weaker one needs the approvals that the current one asks for. A rule that no user ' +
       'could satisfy is refused.',
     query: dryRunQuery,
     body: newRule,

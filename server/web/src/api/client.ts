@@ -193,7 +193,7 @@ const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
       status: 202,
       code: 'approval-pending',
       title: 'This waits for others to agree',
-      detail: `Dual control holds it back: ${missing} more must agree.`,
+      detail: `Dual control requires ${missing} more ${missing === 1 ? 'approval' : 'approvals'}.`,
       hint: 'It now waits under Approvals, which shows its state. The requester cannot approve it.',
       requestId: id,
     });

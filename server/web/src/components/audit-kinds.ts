@@ -60,7 +60,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'snapshot.purged': 'Snapshot purged',
   'snapshot.exported': 'Snapshot exported',
   'snapshot.keys-erased': 'Destroyed keys taken out of a snapshot',
-  'snapshot.opening-begun': 'Opening of a snapshot begun',
+  'snapshot.opening-begun': 'Opening of a snapshot started',
   'snapshot.restored': 'Snapshot restored',
   'group.created': 'Group created',
   'application.registered': 'Application registered',

@@ -113,7 +113,7 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
               title={
                 plan.data.plan !== undefined && plan.data.plan.rules.length > 0
                   ? 'The present rule asks for agreement to this change'
-                  : 'This holds at once'
+                  : 'This applies at once'
               }
             >
               {plan.data.approvers.length === 0

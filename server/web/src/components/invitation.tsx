@@ -42,7 +42,7 @@ export const InvitationDialog = ({ invited, onClose }: { invited: InvitedUser; o
       <>
         <SecretValue label="Address to open, once" value={invited.invitation.url} />
         <p className="text-muted">
-          It holds until <Time value={invited.invitation.expiresAt} />.
+          It expires at <Time value={invited.invitation.expiresAt} />.
         </p>
       </>
     )}

@@ -50,7 +50,7 @@ const Detail = ({ approval }: { approval: Approval }) => (
       items={[
         ['Asked for by', approval.requestedBy.name],
         ['Asked for', <Time key="at" value={approval.requestedAt} seconds />],
-        ['Holds until', <Time key="until" value={approval.expiresAt} />],
+        ['Expires', <Time key="until" value={approval.expiresAt} />],
         ...Object.entries({ ...approval.parameters, ...approval.impact }).map(
           ([name, value]) =>
             [
@@ -140,7 +140,7 @@ export const ApprovalsPage = () => {
             { key: 'by', header: 'Asked by', cell: ({ requestedBy }) => requestedBy.name },
             {
               key: 'until',
-              header: 'Holds until',
+              header: 'Expires',
               cell: ({ expiresAt, endedAt }) =>
                 endedAt === null ? (
                   <Time value={expiresAt} distance />

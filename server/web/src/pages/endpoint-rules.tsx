@@ -167,7 +167,7 @@ const Recorded = ({
         {(found) =>
           found.length === 0 ? (
             <EmptyState title="No recorded request to try">
-              Once the cloud key service has called this endpoint, its requests are tried here before a rule holds.
+              Once the cloud key service has called this endpoint, its requests are tried here before a rule applies.
             </EmptyState>
           ) : (
             <>
@@ -299,7 +299,7 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
               onValue={setEdited}
               placeholder={ruleExample}
               fault={typeof rules === 'string' ? rules : undefined}
-              help="A list in JSON; nothing of it holds yet. * stands for any characters, ? for one."
+              help="A list in JSON; not applied yet. * stands for any characters, ? for one."
             />
             <div>
               <p className="mb-2 font-medium">In words</p>
@@ -379,7 +379,7 @@ export const EndpointRulesPage = () => {
       title={`Rules of ${query.data?.name ?? 'the endpoint'}`}
       crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
       badge={query.data !== undefined && <StateBadge state={query.data.state} integrity={query.data.integrity} />}
-      description="Secondary authorization: who of those who sign rightly is let through. Try a rule before it holds."
+      description="Secondary authorization: which callers with a valid signature are allowed. Try a rule before it applies."
     >
       <EndpointTabs id={id} />
       <Async query={query}>{(endpoint) => <Simulator key={id} endpoint={endpoint} />}</Async>

@@ -53,7 +53,7 @@ const Root = ({ node, newest }: { node: Node; newest: number }) => (
     )}
     {node.holdsOldRoot && (
       <Badge tone="warn" icon="clock">
-        holds the old one too
+        has the old one too
       </Badge>
     )}
   </span>

@@ -67,7 +67,7 @@ const Impact = ({ found }: { found: SnapshotRestore }) => {
   return (
     <div className="space-y-5">
       {rows.length === 0 ? (
-        <p className="px-4 pt-4">The snapshot holds nothing: an empty tenant.</p>
+        <p className="px-4 pt-4">The snapshot is empty: the tenant has no data.</p>
       ) : (
         <DataTable
           caption={found.dryRun ? 'What a restore would do' : 'What the restore did'}

@@ -112,7 +112,7 @@ export const VaultsPage = () => {
             },
             {
               key: 'kind',
-              header: 'Holds',
+              header: 'Keys',
               nowrap: true,
               cell: (vault) => (vault.kind === 'tde' ? 'TDE master keys' : 'General-purpose keys'),
             },
