@@ -38,7 +38,7 @@ export const packages: readonly PackageSpec[] = [
     ],
     depends: ['systemd | systemd-standalone-sysusers', 'ca-certificates'],
     scripts: 'server/packaging',
-    folders: ['web', 'server/content/runbooks'],
+    folders: ['web', 'server/content/runbooks', 'server/content/api'],
     library: false,
     texts: (_, read) => ({
       '/etc/dke/dke.toml': read('server/packaging/dke.toml'),

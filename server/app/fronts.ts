@@ -1,12 +1,13 @@
 // The fronts of a service behind one address: console, API, health, metrics, XKS proxy and the databases' API.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import type { Core } from '../../addon/core.ts';
 import type { ProbeMarks } from '../base/probe-mark.ts';
 import type { Config } from '../config.ts';
 import { type ApiFrontOptions, createApiFront } from '../fronts/api/app.ts';
+import { describeApi } from '../fronts/api/openapi.ts';
 import { addClosedDataPaths, addClosedHealth } from '../fronts/closed.ts';
 import { createHealthApp } from '../fronts/health.ts';
 import { createMetricsApp } from '../fronts/metrics.ts';
@@ -24,6 +25,12 @@ const pagesDirectory =
   ['../../web', '../../dist/web']
     .map((path) => join(import.meta.dirname, path))
     .find((path) => existsSync(join(path, 'index.html'))) ?? join(import.meta.dirname, '../../dist/web');
+
+/** The description of the API, from the build: making it takes longer than a request may. Without a build it is made now. */
+const readApiDocument = (version: string): string => {
+  const path = join(import.meta.dirname, '../content/api/openapi.json');
+  return existsSync(path) ? readFileSync(path, 'utf8') : JSON.stringify(describeApi(version));
+};
 
 export interface FrontOptions {
   readonly config: Pick<Config, 'metrics' | 'node'>;
@@ -79,7 +86,10 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
     '/metrics',
     createMetricsApp({ operations, metrics, loopback: config.metrics.loopback, requestId, ...connection }),
   );
-  app.route('/api', createApiFront({ operations, clock, log, version, ...connection }));
+  app.route(
+    '/api',
+    createApiFront({ operations, clock, log, document: () => readApiDocument(version), ...connection }),
+  );
   app.route('/', serveConsole(pagesDirectory));
 
   const closed = new Hono();

@@ -5,6 +5,7 @@ import { request } from 'node:https';
 import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
 import type { MasterKey } from '../../server/fronts/contract/api/master-keys.ts';
 import type { IssuedAccessGuid, RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import { requireDescribed } from './api-document.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -47,13 +48,16 @@ export const openConsoleApi = (
         (answer) => {
           const parts: Buffer[] = [];
           answer.on('data', (part: Buffer) => parts.push(part)).on('error', reject);
-          answer.on('end', () =>
-            resolve({
-              status: answer.statusCode ?? 0,
-              headers: answer.headers,
-              text: Buffer.concat(parts).toString('utf8'),
-            }),
-          );
+          answer.on('end', () => {
+            const status = answer.statusCode ?? 0;
+            const text = Buffer.concat(parts).toString('utf8');
+            try {
+              requireDescribed({ method, path, status, contentType: answer.headers['content-type'], text });
+              resolve({ status, headers: answer.headers, text });
+            } catch (error) {
+              reject(error);
+            }
+          });
         },
       );
       sent.on('error', reject);

@@ -38,15 +38,14 @@ import { BoundAnswer, type Created, SecretJson, SessionChange } from './handlers
 
 import { createHandlers, missingHandler } from './handlers/index.ts';
 import { createIdempotency, idempotencyHeader } from './idempotency.ts';
-import { describeApi } from './openapi.ts';
 import { readJson, readQuery } from './validate.ts';
 
 export interface ApiFrontOptions {
   readonly operations: Operations;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of the service; stands in the OpenAPI document. */
-  readonly version: string;
+  /** The OpenAPI document, as JSON. */
+  readonly document: () => string;
   /** Address of the peer of a request, where the server knows it. */
   readonly peerOf: (context: Context) => string | null;
   /** Runs once the answer has been handed to the socket. */
@@ -140,7 +139,7 @@ const strangerOf = ({ requestId, peer }: SignInOrigin): TenantCaller => ({
 });
 
 export const createApiFront = (options: ApiFrontOptions): Hono => {
-  const { operations, clock, log, version } = options;
+  const { operations, clock, log } = options;
   const authenticator = createAuthenticator(operations, options.peerOf);
   const idempotency = createIdempotency(clock, operations.idempotency);
   const handlers = createHandlers(operations);
@@ -364,19 +363,18 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       for (const [name, row] of Object.entries(rows))
         if (wanted(row)) bind(group, name, row, handlers[group] as unknown as Readonly<Record<string, AnyHandler>>);
   };
-  // Before `authenticate`: these are all that somebody without a credential reaches.
+  // Before `authenticate`: this is all that is open to callers without a credential.
+  let document: string | undefined;
+  app.get('/openapi.json', () => {
+    document ??= options.document();
+    return json(document, 200);
+  });
   bindAll(({ needs }) => needs === 'sign-in');
   app.use('*', async function authenticate(context, next) {
     context.set('caller', actIn(context, await authenticator.authenticate(context, context.get('requestId'))));
     await next();
   });
   bindAll(({ needs }) => needs !== 'sign-in');
-
-  let description: string | undefined;
-  app.get('/openapi.json', () => {
-    description ??= JSON.stringify(describeApi(version));
-    return json(description, 200);
-  });
 
   // A known path under another method, then everything else.
   for (const [path, methods] of methodsByPath) {

@@ -4,41 +4,44 @@ import { OpenAPIHono, z } from '@hono/zod-openapi';
 import { approvalSchema } from '../contract/api/approvals.ts';
 import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
 import { pendingMembers, problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { pendingNodesHeader, pendingUntilHeader } from '../contract/pending-nodes.ts';
 import { problemType } from '../shared/problem.ts';
 import { sessionCookie } from './authenticate.ts';
 import { problemRows } from './errors.ts';
+import { exampleOf, type JsonSchema, nameOfRef, refTo, type Schemas } from './openapi-examples.ts';
 
-const tags: { readonly [G in keyof ApiRoutes]: string } = {
-  tenants: 'Tenants',
-  vaults: 'Vaults',
-  keys: 'Keys',
-  tdeGroups: 'TDE groups',
-  applications: 'TDE applications',
-  masterKeys: 'TDE master keys',
-  runbooks: 'Runbooks',
-  endpoints: 'Key store endpoints',
-  diagnostics: 'Diagnostics',
-  requests: 'Key store endpoints',
-  externalKeyStores: 'External key stores',
-  approvals: 'Approvals',
-  snapshots: 'Snapshots',
-  recoveryKeys: 'Snapshots',
-  notifications: 'Notifications',
-  audit: 'Audit',
-  tokens: 'Tokens',
-  users: 'Users',
-  sessions: 'Sessions',
-  profile: 'Profile',
-  nodes: 'Nodes',
-  session: 'Session',
-  root: 'Root key',
-  quarantine: 'Quarantine',
-  clock: 'Clock',
-  status: 'Status',
-  search: 'Search',
-  overview: 'Status',
-  settings: 'Status',
-  setup: 'Status',
+/** Of the groups of routes: the tag, and what it is about. */
+const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, description?: string] } = {
+  tenants: ['Tenants', 'Owners of everything else; each sees only its own.'],
+  vaults: ['Vaults', 'Groups of keys with one state and one rule for dual control.'],
+  keys: ['Keys', 'General-purpose keys, which serve key store endpoints, and what all kinds of keys share.'],
+  tdeGroups: ['TDE groups', 'Applications that share their master keys.'],
+  applications: ['TDE applications', 'Databases: their access_guids, instances and settings.'],
+  masterKeys: ['TDE master keys', 'Keys that databases created, with their history and destruction.'],
+  runbooks: ['Runbooks', 'Procedures for a database, filled with the values of an application.'],
+  endpoints: ['Key store endpoints', 'What a cloud key service calls, and the log of its requests.'],
+  diagnostics: ['Diagnostics', 'Checks of an endpoint, layer by layer.'],
+  requests: ['Key store endpoints'],
+  externalKeyStores: ['External key stores', 'Custom key stores of the cloud, and the state of their connection.'],
+  approvals: ['Approvals', 'Requests under dual control.'],
+  snapshots: ['Snapshots', 'Sealed copies of a tenant: create, verify, export, import, restore.'],
+  recoveryKeys: ['Snapshots'],
+  notifications: ['Notifications', 'Alerts that need action.'],
+  audit: ['Audit', 'The audit log, its checkpoints and its sinks.'],
+  tokens: ['Tokens', 'Credentials of programs, and the roles that can be given.'],
+  users: ['Users', 'People, their roles and their second factors.'],
+  sessions: ['Sessions', 'Who is signed in.'],
+  profile: ['Profile', 'The own password, second factors and tokens.'],
+  nodes: ['Nodes', 'Servers that share one database.'],
+  session: ['Session', 'Sign in and sign out.'],
+  root: ['Root key', 'The key that seals all others, and its providers.'],
+  quarantine: ['Quarantine', 'A database that failed its rollback check.'],
+  clock: ['Clock', 'The time by which deadlines are judged.'],
+  status: ['Status', 'State, health and settings of the service.'],
+  search: ['Search', 'Find a thing by its name or id.'],
+  overview: ['Status'],
+  settings: ['Status'],
+  setup: ['Status'],
 };
 
 const pathParameters = (path: string): z.ZodObject =>
@@ -46,59 +49,123 @@ const pathParameters = (path: string): z.ZodObject =>
 
 const requestHeaders = (row: RouteRow): z.ZodObject =>
   z.object({
-    'X-Request-Id': z.string().optional(),
-    ...(row.creates ? { 'Idempotency-Key': z.string().optional() } : {}),
-    ...(row.changes === undefined ? {} : { 'If-Match': z.string().optional() }),
+    'X-Request-Id': z
+      .string()
+      .optional()
+      .openapi({ description: 'Shown in the audit log and in the log of the service.' }),
+    ...(row.creates
+      ? {
+          'Idempotency-Key': z
+            .string()
+            .optional()
+            .openapi({ description: 'A repeat with the same key creates nothing twice.' }),
+        }
+      : {}),
+    ...(row.changes === undefined
+      ? {}
+      : { 'If-Match': z.string().optional().openapi({ description: 'The ETag of the resource as it was read.' }) }),
   });
+
+const text = z.string();
+const headers = (all: Readonly<Record<string, string>>): z.ZodObject =>
+  z.object(
+    Object.fromEntries(
+      Object.entries(all).map(([name, description]) => [name, text.optional().openapi({ description })]),
+    ),
+  );
+
+const always = { 'X-Request-Id': 'The id of the request: its own, or the one that the service gave it.' };
+/** Of every answer to a change. */
+const pending = {
+  [pendingNodesHeader]: 'Nodes that have not confirmed the change: names, percent-encoded, between commas.',
+  [pendingUntilHeader]: 'Until when one of these nodes can act on the earlier state: a time, or never.',
+};
+const location = { Location: 'The path of what was created.' };
+
+/** Rows whose answers have an ETag: those that some change is compared with. */
+const versioned: ReadonlySet<RouteRow> = new Set(
+  Object.values(apiRoutes).flatMap((rows: RouteGroup) =>
+    Object.values(rows).flatMap(({ changes }) => {
+      const row = changes === undefined ? undefined : rows[changes];
+      return row === undefined ? [] : [row];
+    }),
+  ),
+);
 
 const waiting = {
   202: {
-    description: 'Not done: it waits until others agree (dual control). `Location` names the request.',
+    description: 'Not done yet: it waits for approvals (dual control). `Location` names the request.',
+    headers: headers({ ...always, Location: 'The path of the request for approval.' }),
     content: { 'application/json': { schema: approvalSchema } },
   },
 };
 
 const success = (row: RouteRow) => {
+  const mayWait = row.mayWait === true ? waiting : {};
   if (row.streams !== undefined) {
-    const content = Object.fromEntries(row.streams.map((type) => [type, { schema: z.string() }]));
-    return { 200: { description: 'The file', content }, ...(row.mayWait === true ? waiting : {}) };
+    const content = Object.fromEntries(row.streams.map((type) => [type, { schema: text }]));
+    const disposition = { 'Content-Disposition': 'The name of the file.' };
+    return { 200: { description: 'The file', headers: headers({ ...always, ...disposition }), content }, ...mayWait };
   }
-  if (row.answer === null) return { 204: { description: 'Done' } };
-  const schema =
-    row.method !== 'get' && row.creates === undefined && row.answer instanceof z.ZodObject
-      ? row.answer.extend(pendingMembers)
-      : row.answer;
-  const content = { 'application/json': { schema } };
-  if (row.mayWait === true) return { 200: { description: 'Done', content }, ...waiting };
-  return row.creates ? { 201: { description: 'Made', content } } : { 200: { description: 'Done', content } };
+  const isChange = row.method !== 'get';
+  const common = { ...always, ...(isChange ? pending : {}) };
+  if (row.setsSession && row.answer === null && !isChange)
+    return {
+      303: { description: 'To the console', headers: headers({ ...always, Location: 'Where the browser goes.' }) },
+    };
+  if (row.answer === null) return { 204: { description: 'Done', headers: headers(common) } };
+  const content = { 'application/json': { schema: row.answer } };
+  if (row.creates) {
+    const repeated = { 'Idempotent-Replayed': 'true: the answer to an earlier request with the same Idempotency-Key.' };
+    const made = { description: 'Created', headers: headers({ ...common, ...location, ...repeated }), content };
+    return { 201: made, ...mayWait };
+  }
+  const etag = versioned.has(row) ? { ETag: 'The version of the resource, for If-Match.' } : {};
+  return { 200: { description: 'Done', headers: headers({ ...common, ...etag }), content }, ...mayWait };
 };
 
-const statuses = [...new Set(Object.values(problemRows).map(({ status }) => status))].sort((a, b) => a - b);
+const statuses = [...new Set([405, 415, ...Object.values(problemRows).map(({ status }) => status)])].sort(
+  (a, b) => a - b,
+);
+const ofHttp: Readonly<Record<number, string>> = {
+  405: 'The path does not support this method',
+  415: 'The body has another media type',
+};
+const ofFailures: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { 'WWW-Authenticate': 'The scheme: Bearer.' },
+  405: { Allow: 'The methods of this path.' },
+  429: { 'Retry-After': 'Seconds.' },
+  503: { 'Retry-After': 'Seconds.' },
+};
 
 /** Which failures a route can have, as far as its row tells. */
-const failures = (row: RouteRow) =>
-  Object.fromEntries(
-    statuses
-      .filter((status) => status !== 412 || row.changes !== undefined)
-      .filter((status) => status !== 413 || row.method === 'post')
-      .filter((status) => (status !== 404 && status !== 409) || row.path.includes('{') || row.method === 'post')
-      .map((status) => [
+const failures = (row: RouteRow) => {
+  const hasBody = row.body !== undefined || row.takes !== undefined;
+  const isPossible = (status: number): boolean => {
+    if (status === 412) return row.changes !== undefined;
+    if (status === 413 || status === 415) return hasBody;
+    if (status === 404 || status === 409) return row.path.includes('{') || row.method === 'post';
+    return true;
+  };
+  return Object.fromEntries(
+    statuses.filter(isPossible).map((status) => {
+      const titles = Object.values(problemRows).filter((problem) => problem.status === status);
+      return [
         status,
         {
-          description: Object.values(problemRows)
-            .filter((problem) => problem.status === status)
-            .map(({ title }) => title)
-            .join('; '),
+          description: ofHttp[status] ?? titles.map(({ title }) => title).join('; '),
+          headers: headers({ ...always, ...ofFailures[status] }),
           content: { [problemType]: { schema: problemSchema } },
         },
-      ]),
+      ];
+    }),
   );
+};
 
 const namedTenant = z.object({
-  [tenantParameter]: z
-    .string()
+  [tenantParameter]: text
     .optional()
-    .openapi({ description: 'Id or name of the tenant to act in; absent: the own one, or the default one.' }),
+    .openapi({ description: 'Id or name of the tenant to act in; when absent, your own, or the default one.' }),
 });
 const queryOf = (row: RouteRow): { readonly query?: z.ZodObject } => {
   if (row.needs === 'sign-in' || row.tenancy === 'platform' || row.tenancy === 'itself')
@@ -106,11 +173,109 @@ const queryOf = (row: RouteRow): { readonly query?: z.ZodObject } => {
   return { query: (row.query ?? z.object({})).extend(namedTenant.shape) };
 };
 
+const bodyOf = (row: RouteRow) => {
+  if (row.takes !== undefined) return { body: { required: true, content: { [row.takes]: { schema: text } } } };
+  if (row.body === undefined) return {};
+  // An absent body is an object without members.
+  const required = !row.body.safeParse({}).success;
+  return { body: { required, content: { 'application/json': { schema: row.body } } } };
+};
+
 /** The description, with the permission that the route needs. */
 const describeRow = ({ description, needs }: RouteRow): { readonly description?: string } => {
   const rights = needs === 'sign-in' || needs === 'signed-in' ? undefined : `Needs the permission \`${needs}\`.`;
-  const text = [description, rights].filter((each) => each !== undefined).join('\n\n');
-  return text === '' ? {} : { description: text };
+  const all = [description, rights].filter((each) => each !== undefined).join('\n\n');
+  return all === '' ? {} : { description: all };
+};
+
+/** For programs: the permission, the parameter of the resource that roles can be limited to, and whose the resource is. */
+const permissionOf = ({ needs, scope, tenancy }: RouteRow): object =>
+  needs === 'sign-in' || needs === 'signed-in'
+    ? {}
+    : { 'x-permission': { name: needs, scope: scope ?? null, tenancy: tenancy ?? 'tenant' } };
+
+interface Content {
+  schema: JsonSchema;
+  example?: unknown;
+}
+interface Answer {
+  readonly content?: Record<string, Content>;
+}
+interface Operation {
+  readonly requestBody?: { readonly content: Record<string, Content> };
+  readonly responses: Record<string, Answer | { readonly $ref: string }>;
+}
+interface Document {
+  readonly components: { readonly schemas: Record<string, JsonSchema>; responses?: Record<string, Answer> };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+/** In a JSON Schema, a pattern is an expression without delimiters, and always of Unicode. */
+const withPlainPatterns = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withPlainPatterns);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]: [string, unknown]) => [
+      name,
+      name === 'pattern' && typeof member === 'string' ? member.replace(/\/u$/, '') : withPlainPatterns(member),
+    ]),
+  );
+};
+
+/** What every answer to a change can have besides its own members. */
+const addPendingMembers = (document: Document, pendingSchema: JsonSchema): void => {
+  const { schemas } = document.components;
+  const changed = (schema: JsonSchema): JsonSchema => {
+    const name = schema.$ref === undefined ? undefined : nameOfRef(schema.$ref);
+    const own = name === undefined ? schema : schemas[name];
+    if (own?.properties === undefined) return schema;
+    const extended = { ...own, properties: { ...own.properties, ...pendingSchema.properties } };
+    if (name === undefined) return extended;
+    schemas[`${name}AfterChange`] ??= extended;
+    return refTo(`${name}AfterChange`);
+  };
+  for (const methods of Object.values(document.paths))
+    for (const [method, { responses }] of Object.entries(methods)) {
+      const answer = responses[200];
+      if (method === 'get' || answer === undefined || '$ref' in answer) continue;
+      const content = answer.content?.['application/json'];
+      if (content !== undefined) content.schema = changed(content.schema);
+    }
+};
+
+/** A failure is described once for each status. */
+const shareFailures = ({ components, paths }: Document): void => {
+  const shared: Record<string, Answer> = {};
+  components.responses = shared;
+  for (const { responses } of Object.values(paths).flatMap((methods) => Object.values(methods)))
+    for (const [status, answer] of Object.entries(responses)) {
+      if (status < '400') continue;
+      shared[`Failure${status}`] ??= answer as Answer;
+      responses[status] = { $ref: `#/components/responses/Failure${status}` };
+    }
+};
+
+/** Schemas that only others had as their base. */
+const dropUnused = (document: Document): void => {
+  const { schemas } = document.components;
+  for (let before = -1; before !== Object.keys(schemas).length; ) {
+    before = Object.keys(schemas).length;
+    const used = new Set(
+      [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name),
+    );
+    for (const name of Object.keys(schemas)) if (!used.has(name)) delete schemas[name];
+  }
+};
+
+const addExamples = ({ components: { schemas }, paths }: Document): void => {
+  const add = (content: Record<string, Content> | undefined): void => {
+    const json = content?.['application/json'];
+    if (json !== undefined) json.example = exampleOf(json.schema, schemas as Schemas);
+  };
+  for (const { requestBody, responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    add(requestBody?.content);
+    for (const answer of Object.values(responses)) if (!('$ref' in answer)) add(answer.content);
+  }
 };
 
 export const describeApi = (version: string): object => {
@@ -127,29 +292,43 @@ export const describeApi = (version: string): object => {
         method: row.method,
         path: row.path,
         operationId: `${group}.${name}`,
-        tags: [tags[group]],
+        tags: [tags[group][0]],
         summary: row.summary,
         ...describeRow(row),
+        ...permissionOf(row),
         security: row.needs === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
         request: {
           params: pathParameters(row.path),
           headers: requestHeaders(row),
           ...queryOf(row),
-          ...(row.body === undefined ? {} : { body: { content: { 'application/json': { schema: row.body } } } }),
-          ...(row.takes === undefined ? {} : { body: { content: { [row.takes]: { schema: z.string() } } } }),
+          ...bodyOf(row),
         },
         responses: { ...success(row), ...failures(row) },
       });
     }
   }
-  return app.getOpenAPI31Document({
+  const pendingName = 'PendingNodes';
+  app.openAPIRegistry.register(pendingName, z.strictObject(pendingMembers));
+  const generated = app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {
-      title: 'DKE console API',
+      title: 'DKE API',
       version,
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       description:
         'Vaults, keys, TDE applications and key store endpoints. Failures are problem documents (RFC 9457) with a ' +
         'stable `code`; times are RFC 3339 in UTC; lists are paged by cursor (`after`, `limit`, `next`).',
     },
+    servers: [{ url: '/', description: 'The service that serves this document' }],
+    tags: Object.values(tags).flatMap(([name, description]) =>
+      description === undefined ? [] : [{ name, description }],
+    ),
   });
+  // The types of the library are those of OpenAPI 3.0.
+  const document = withPlainPatterns(generated) as Document;
+  addPendingMembers(document, document.components.schemas[pendingName] ?? {});
+  shareFailures(document);
+  dropUnused(document);
+  addExamples(document);
+  return document;
 };

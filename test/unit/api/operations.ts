@@ -9,6 +9,7 @@ import type { SignInStep } from '../../../server/domain/sign-in.ts';
 import { isStopped, type Tenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { createApiFront } from '../../../server/fronts/api/app.ts';
+import { describeApi } from '../../../server/fronts/api/openapi.ts';
 import { createAccess } from '../../../server/operations/access/access.ts';
 import type { Operations } from '../../../server/operations/index.ts';
 import type { SessionOperations } from '../../../server/operations/people/interface.ts';
@@ -188,7 +189,7 @@ export const openFront = (
     operations,
     clock: { now: () => time, monotonic: () => time },
     log: silentLog,
-    version: '0.0.0',
+    document: () => JSON.stringify(describeApi('0.0.0')),
     peerOf: () => null,
     afterSent: () => undefined,
   });

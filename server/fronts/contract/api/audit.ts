@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { AuditEvent, AuditKind, SubjectKind } from '../../../domain/audit-event.ts';
-import { identifier, listOf, moment, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
+import { identifier, listOf, moment, orNull, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
 
 /** Every kind, in the order of the log's own table; the compiler refuses a missing or an unknown one. */
 const kinds = {
@@ -249,7 +249,7 @@ export const auditRoutes = {
         origin: z.string(),
         verifierKey: z.string(),
         size: z.int(),
-        checkpoint: checkpointSchema.nullable(),
+        checkpoint: orNull(checkpointSchema),
       })
       .openapi('AuditLog'),
   },

@@ -3,6 +3,7 @@
 
 import { z } from '@hono/zod-openapi';
 
+import { serviceErrorCodes } from '../../../base/errors.ts';
 import type { Permission, Scope } from '../../../domain/access.ts';
 import type { SignInStep } from '../../../domain/sign-in.ts';
 
@@ -140,6 +141,11 @@ export const pageOf = <S extends z.ZodType>(item: S) =>
 /** A list that is short by nature, in one answer. */
 export const listOf = <S extends z.ZodType>(item: S) => z.strictObject({ items: z.array(item).readonly() });
 
+/**
+ * A named schema, or null. `.nullable()` would keep the name, and the description of the API would have null in the schema of that name.
+ */
+export const orNull = <S extends z.ZodType>(schema: S) => z.union([schema, z.null()]);
+
 /** RFC 9457, with our members. */
 export const problemSchema = z
   .object({
@@ -147,7 +153,7 @@ export const problemSchema = z
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    code: z.string().openapi({ description: 'Stable; see docs/api.md.' }),
+    code: z.string().openapi({ enum: [...serviceErrorCodes], description: 'Stable; see docs/api.md.' }),
     requestId: z.string(),
     reason: z
       .literal('unconfirmed')

@@ -21,22 +21,21 @@ const roleTable = {
 } as const satisfies Record<Role, 0>;
 const role = z.enum(Object.keys(roleTable) as [Role, ...Role[]]);
 
-export const grantSchema = z
-  .strictObject({
-    role,
-    scope: z
-      .strictObject({ kind: z.enum(['application', 'endpoint'] satisfies Scope['kind'][]), id: identifier })
-      .nullable()
-      .openapi({ description: 'The one resource that an `application-owner` has; null for every other role.' }),
-    tenantId: identifier
-      .nullable()
-      .openapi({ description: 'The tenant within which it counts; null: the whole platform, and every tenant.' }),
-  })
-  .openapi('Grant');
+const grantShape = {
+  role,
+  scope: z
+    .strictObject({ kind: z.enum(['application', 'endpoint'] satisfies Scope['kind'][]), id: identifier })
+    .nullable()
+    .openapi({ description: 'The one resource that an `application-owner` has; null for every other role.' }),
+  tenantId: identifier
+    .nullable()
+    .openapi({ description: 'The tenant within which it counts; null: the whole platform, and every tenant.' }),
+};
+export const grantSchema = z.strictObject(grantShape).openapi('Grant');
 
 /** Absent: the whole platform, or the tenant acted in for roles that are given within one. */
-export const newGrantSchema = grantSchema
-  .extend({ tenantId: grantSchema.shape.tenantId.optional() })
+export const newGrantSchema = z
+  .strictObject({ ...grantShape, tenantId: grantShape.tenantId.optional() })
   .openapi('NewGrant');
 
 export const roleSchema = z

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { FactorKind, UserState } from '../../../domain/user.ts';
-import { displayName, identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, moment, orNull, pageOf, pageQuery, type RouteGroup } from './row.ts';
 import { grantSchema, newGrantSchema } from './tokens.ts';
 
 export const factorSchema = z
@@ -53,7 +53,7 @@ export const invitationSchema = z
 const invitedSchema = z
   .strictObject({
     user: userSchema,
-    invitation: invitationSchema.nullable().openapi({ description: 'null for users who sign in by OpenID alone' }),
+    invitation: orNull(invitationSchema).openapi({ description: 'null for users who sign in by OpenID alone' }),
   })
   .openapi('InvitedUser');
 export type InvitedUser = z.output<typeof invitedSchema>;

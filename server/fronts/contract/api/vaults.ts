@@ -5,44 +5,40 @@ import type { mostApprovals as domainMost, GovernedAction } from '../../../domai
 import type { RotationProfile } from '../../../domain/notification.ts';
 import type { VaultState } from '../../../domain/vault.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
-import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, integrity, moment, orNull, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 /** How many a rule may ask for. */
 const mostApprovals = 10 satisfies typeof domainMost;
 
 const identities = z.array(identifier).min(1).max(100).readonly();
-export const dualControlRule = z
-  .strictObject({
-    required: z
-      .int()
-      .min(1)
-      .max(mostApprovals)
-      .openapi({ description: 'How many must agree, beside the one who asks.' }),
-    approvers: identities
-      .nullable()
-      .openapi({ description: 'Ids of the tokens or users that may approve; null: everyone who has the permission.' }),
-    actions: z
-      .array(z.enum(['destroy', 'export', 'restore'] satisfies GovernedAction[]))
-      .readonly()
-      .openapi({ description: 'destroy: of keys, and whatever ends their use for good.' }),
-    databases: z.enum(['allowed', 'refused']).openapi({
-      description: 'What a database meets that destroys a master key by itself.',
-    }),
-  })
-  .openapi('DualControlRule');
+const ruleShape = {
+  required: z.int().min(1).max(mostApprovals).openapi({ description: 'How many must agree, beside the one who asks.' }),
+  approvers: identities
+    .nullable()
+    .openapi({ description: 'Ids of the tokens or users that may approve; null: everyone who has the permission.' }),
+  actions: z
+    .array(z.enum(['destroy', 'export', 'restore'] satisfies GovernedAction[]))
+    .readonly()
+    .openapi({ description: 'destroy: of keys, and whatever ends their use for good.' }),
+  databases: z.enum(['allowed', 'refused']).openapi({
+    description: 'What a database meets that destroys a master key by itself.',
+  }),
+};
+export const dualControlRule = z.strictObject(ruleShape).openapi('DualControlRule');
 export type DualControlRule = z.output<typeof dualControlRule>;
 
-const newRule = dualControlRule
-  .extend({
-    approvers: identities.nullable().default(null),
-    databases: dualControlRule.shape.databases.default('allowed'),
+const newRule = z
+  .strictObject({
+    ...ruleShape,
+    approvers: ruleShape.approvers.default(null),
+    databases: ruleShape.databases.default('allowed'),
   })
   .openapi('NewDualControlRule');
 
 const vaultDualControl = z
   .strictObject({
     vaultId: identifier,
-    rule: dualControlRule.nullable(),
+    rule: orNull(dualControlRule),
     approvers: z
       .array(z.strictObject({ id: identifier, name: z.string() }))
       .readonly()
@@ -53,21 +49,18 @@ const vaultDualControl = z
 
 const profile = z.enum(['standard', 'high-security'] satisfies RotationProfile[]);
 
-export const vaultSchema = z
-  .strictObject({
-    id: identifier,
-    tenantId: identifier,
-    name: z.string(),
-    kind: z
-      .enum(['general', 'tde'])
-      .openapi({ description: 'tde: belongs to a TDE group and contains its master keys' }),
-    state: z.enum(['enabled', 'disabled', 'deleted'] satisfies VaultState[]),
-    dualControl: dualControlRule.nullable().openapi({ description: 'null: one person is enough' }),
-    profile: profile.openapi({ description: 'How often its keys are to be rotated.' }),
-    createdAt: moment,
-    integrity,
-  })
-  .openapi('Vault');
+const vaultShape = {
+  id: identifier,
+  tenantId: identifier,
+  name: z.string(),
+  kind: z.enum(['general', 'tde']).openapi({ description: 'tde: belongs to a TDE group and contains its master keys' }),
+  state: z.enum(['enabled', 'disabled', 'deleted'] satisfies VaultState[]),
+  dualControl: orNull(dualControlRule).openapi({ description: 'null: one person is enough' }),
+  profile: profile.openapi({ description: 'How often its keys are to be rotated.' }),
+  createdAt: moment,
+  integrity,
+};
+export const vaultSchema = z.strictObject(vaultShape).openapi('Vault');
 export type Vault = z.output<typeof vaultSchema>;
 
 const newVault = z.strictObject({ name: displayName }).openapi('NewVault');
@@ -117,7 +110,7 @@ export const vaultRoutes = {
     description:
       'The row stays with state deleted; its keys become unavailable. Under dual control others must approve.',
     query: dryRunQuery,
-    answer: vaultSchema.extend({ plan: approvalNeeds.optional() }).openapi('DeletedVault'),
+    answer: z.strictObject({ ...vaultShape, plan: approvalNeeds.optional() }).openapi('DeletedVault'),
     mayWait: true,
     changes: 'get',
   },
@@ -127,7 +120,7 @@ export const vaultRoutes = {
     needs: 'vaults:manage',
     summary: 'Say how often the keys of a vault are to be rotated',
     description: 'standard: every 6 to 12 months; high-security: every 3 to 6. Notifications go by it.',
-    body: z.strictObject({ profile }).openapi('VaultProfile'),
+    body: z.strictObject({ profile }).openapi('NewVaultProfile'),
     answer: vaultSchema,
     changes: 'get',
   },
