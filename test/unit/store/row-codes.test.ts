@@ -1,0 +1,37 @@
+// The exact text under the authentication code of a row of each policy table: rows that are stored must stay valid, so its bytes never
+// change. A new table adds an entry; an existing entry is never edited.
+import { describe, expect, test } from 'vitest';
+import { authenticationCode, policyColumns } from '../../../server/store/rows.ts';
+import recorded from './row-codes.json' with { type: 'json' };
+
+type Table = keyof typeof policyColumns;
+const tables = Object.keys(policyColumns) as readonly Table[];
+/** Columns by their place in the recorded text: every fourth value is a number. */
+const valueAt = (column: string, at: number): unknown => (at % 4 === 3 ? at : `${column} ${at}`);
+
+test('every policy table is recorded', () => {
+  expect(Object.keys(recorded).toSorted()).toEqual(tables.toSorted());
+});
+
+describe.each(tables)('%s', (table) => {
+  const text = (row: Readonly<Record<string, unknown>>): unknown =>
+    JSON.parse(authenticationCode((encoded) => encoded, table, row));
+  const full = Object.fromEntries(policyColumns[table].map((column, at) => [column, valueAt(column, at)]));
+
+  test('with a value in every column', () => {
+    expect(text({ ...full, row_version: 0 })).toEqual(recorded[table].unversioned);
+    expect(text({ ...full, row_version: 7 })).toEqual(recorded[table].versioned);
+  });
+
+  test('with no value where there may be none', () => {
+    const empty = Object.fromEntries(policyColumns[table].map((column) => [column, null]));
+    expect(text({ ...empty, id: 'one', row_version: 7 })).toEqual(recorded[table].empty);
+  });
+});
+
+test('the text is canonical JSON', () => {
+  const row = { id: 'é', name: 'a"b', public_key: '', created_at: 1, removed_at: null, row_version: 2 };
+  expect(authenticationCode((encoded) => encoded, 'recovery_keys', row)).toBe(
+    '["recovery_keys","é","a\\"b","",1,null,{"version":2}]',
+  );
+});
