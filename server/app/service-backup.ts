@@ -244,7 +244,7 @@ export const verifyBackup = async (
   let opened: OpenWrapped | undefined;
   try {
     const { preface, configuration } = await extract(options.core, path, openKey, database);
-    const { state, evidence } = await inspectDatabase(database);
+    const { state, evidence } = inspectDatabase(database);
     if (state !== 'good') throw new StartError('store', `the database of ${path} cannot be used: ${evidence}`);
     const findings: string[] = [];
     if (rootBackup !== undefined) {
@@ -372,7 +372,7 @@ export const restoreBackup = async (
     // Under this name no service opens it.
     const draft = `${database}.part`;
     const { preface, checkpoint, node } = await extract(options.core, path, openKey, draft);
-    const { state, evidence } = await inspectDatabase(draft);
+    const { state, evidence } = inspectDatabase(draft);
     if (state !== 'good') throw new StartError('store', `the database of ${path} cannot be used: ${evidence}`);
     if (rootBackup !== undefined) {
       undo.push(() => rmSync(declared.path, { force: true }));

@@ -25,8 +25,9 @@ export interface ServerHostOptions {
   readonly workingDirectory: string;
   /** Of the embedded database; the store's business. */
   readonly inspectDatabase: (path: string) => Promise<{
-    readonly state: 'good' | 'partly' | 'empty' | 'damaged' | 'newer';
+    readonly state: 'good' | 'partly' | 'empty' | 'damaged' | 'newer' | 'unreleased';
     readonly evidence: string;
+    readonly remedy?: string;
   }>;
 }
 
@@ -102,14 +103,15 @@ const checkDatabase = async (context: Context): Promise<Finding> => {
   if (postgresql !== undefined) return notAsked('PostgreSQL: the service checks it at its start');
   const path = join(dataDirectory, 'dke.db');
   if (!existsSync(path)) return ok(`${path} does not exist yet: the first start creates it`);
-  const { state, evidence } = await context.options.inspectDatabase(path);
+  const { state, evidence, remedy = 'install that version' } = await context.options.inspectDatabase(path);
   switch (state) {
     case 'good':
       return ok(evidence);
     case 'partly':
       return notAsked(evidence);
     case 'newer':
-      return failed(evidence, 'install that version');
+    case 'unreleased':
+      return failed(evidence, remedy);
     case 'empty':
     case 'damaged':
       return failed(evidence, 'stop the service and restore the newest backup of the database');

@@ -5,7 +5,7 @@ import type { RequestHash } from '../base/request-minutes.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
-import type { ColumnKinds } from './migrations.ts';
+import type { ColumnKinds } from './create-tables.ts';
 import type { CommittedMark } from './sqlite/committed-mark.ts';
 import type { OwnFile } from './sqlite/own-file.ts';
 

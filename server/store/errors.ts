@@ -4,6 +4,7 @@ export type StoreErrorCode =
   | 'corrupt' // the file is no database of ours, or its structure is broken
   | 'io' // reading, writing or syncing failed: nothing that was written since is certain
   | 'newer' // the schema was written by a newer version of this program
+  | 'unreleased' // the schema is of a development version from before the first release
   | 'open'; // the file cannot be opened
 
 export class StoreError extends Error {

@@ -45,7 +45,7 @@ export const createNodes = (db: Kysely<Schema>): Repositories['nodes'] => ({
     };
     await db
       .insertInto('nodes')
-      .values({ id: node.id, ...row })
+      .values({ id: node.id, directory: '', ...row })
       .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
       .execute();
   },

@@ -17,7 +17,7 @@ import { hashRequests } from './request-hashes.ts';
 import { pushRequest, requestRow, toRequest } from './rows.ts';
 import type { Schema } from './schema.ts';
 
-/** Records of a block; stands in the index too (migrations.ts). */
+/** Records of a block; stands in the index too (tables/request-log.ts). */
 const blockLength = 2000;
 const blockOf = sql<number>`sequence / ${sql.lit(blockLength)}`;
 const blocksAtOnce = 200;

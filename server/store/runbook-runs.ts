@@ -4,7 +4,10 @@ import type { Kysely } from 'kysely';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { Repositories } from '../ports/store.ts';
 import { readDocument } from './documents.ts';
-import type { RunbookRunRow, RunbookTickRow, Schema } from './schema.ts';
+import type { Schema } from './schema.ts';
+
+type RunbookRunRow = Schema['runbook_runs'];
+type RunbookTickRow = Schema['runbook_ticks'];
 
 const runRow = (run: RunbookRun): RunbookRunRow => ({
   id: run.id,

@@ -3,7 +3,6 @@
 // business is to stop the process.
 
 import { CompiledQuery, Kysely, sql } from 'kysely';
-import { Migrator } from 'kysely/migration';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
@@ -13,7 +12,7 @@ import { noteChanges } from './changes.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine } from './engine.ts';
 import { StoreError } from './errors.ts';
-import { createMigrations } from './migrations.ts';
+import { migrate, newestSchema } from './migrate.ts';
 import { openPostgres, type PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import { createRequestLog } from './request-log.ts';
@@ -39,33 +38,6 @@ export interface StoreOptions extends Surroundings {
   /** File of the embedded database. Its directory exists and belongs to the service alone. */
   readonly path: string;
 }
-
-const migrate = async (db: Kysely<Schema>, { columns, kindOf }: Engine): Promise<void> => {
-  const provider = createMigrations(columns);
-  const known = new Set(Object.keys(await provider.getMigrations()));
-  const migrator = new Migrator({ db, provider });
-  const applied = await sql<{ readonly name: string }>`select name from kysely_migration`
-    .execute(db)
-    .then((result) => result.rows)
-    .catch(() => []);
-  const foreign = applied.find((row) => !known.has(row.name));
-  if (foreign !== undefined)
-    throw new StoreError(
-      'newer',
-      `the database was written by a newer version (${foreign.name}): install that version`,
-    );
-  const { error, results = [] } = await migrator.migrateToLatest();
-  if (error === undefined) return;
-  const name = results.find(({ status }) => status === 'Error')?.migrationName ?? 'to this version';
-  const why = error instanceof Error ? error.message : String(error);
-  if (kindOf(error) === 'full')
-    throw new StoreError('open', 'there is no room on the disk for the database: free some', { cause: error });
-  throw new StoreError(
-    kindOf(error) === 'fatal' ? 'io' : 'open',
-    `the migration ${name} of the database failed and was undone (${why}): go back to the version before, as docs/upgrade.md says`,
-    { cause: error },
-  );
-};
 
 /** What the copy of a store works on. */
 const copyables = new WeakMap<Store, Copyable>();
@@ -276,7 +248,7 @@ const openOver = async (
       return writer.submit(() => work(tx), { durable, background });
     },
     checkFile: async () => engine.file?.check(),
-    schema: Object.keys(await createMigrations(engine.columns).getMigrations()).at(-1) ?? '',
+    schema: newestSchema,
     snapshot: (work) => inOneState(async (db) => work(createRepositories(db, set, await readVersion(db), clock))),
     rowSet: {
       load: async () => {

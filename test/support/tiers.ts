@@ -9,7 +9,7 @@ const noService = 'no service runs';
 /** Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts says so of single tests. */
 export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
-  'test/contract/{columns,database-writer,search,store}.test.ts': 'runs on both stores by itself',
+  'test/contract/{columns,database-writer,released-schemas,search,store}.test.ts': 'runs on both stores by itself',
   'test/contract/request-log.test.ts': 'runs on both stores by itself, or reads the embedded one',
   'test/house/**': noService,
   'test/native/**': noService,

@@ -10,9 +10,9 @@
 import { randomBytes } from 'node:crypto';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
+import type { ColumnKinds } from '../create-tables.ts';
 import type { Engine, ErrorKind } from '../engine.ts';
 import { StoreError } from '../errors.ts';
-import type { ColumnKinds } from '../migrations.ts';
 import { createLineage, NotPrimary } from './lineage.ts';
 import { openNodeLink } from './node-link.ts';
 import { openOneConnection, TransactionLost } from './one-connection.ts';

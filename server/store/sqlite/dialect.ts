@@ -4,8 +4,8 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { type Dialect, sql } from 'kysely';
+import type { ColumnKinds } from '../create-tables.ts';
 import { StoreError } from '../errors.ts';
-import type { ColumnKinds } from '../migrations.ts';
 import { GivingWayDialect } from './give-way.ts';
 import { ReadingConnection } from './reading-connection.ts';
 import { keepStatements } from './statements.ts';

@@ -3,13 +3,14 @@
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { createMigrations } from '../migrations.ts';
-import { sqliteColumns } from './dialect.ts';
+import { foreignSchema } from '../migrate.ts';
 
 export interface DatabaseInspection {
   /** `partly`: it is in use, or was not closed. */
-  readonly state: 'good' | 'partly' | 'empty' | 'damaged' | 'newer';
+  readonly state: 'good' | 'partly' | 'empty' | 'damaged' | 'newer' | 'unreleased';
   readonly evidence: string;
+  /** Of a schema that this version cannot use. */
+  readonly remedy?: string;
 }
 
 /** A larger file would take minutes to check; its size and schema are checked. */
@@ -26,7 +27,7 @@ const readHeader = (path: string): Buffer => {
   }
 };
 
-export const inspectDatabase = async (path: string): Promise<DatabaseInspection> => {
+export const inspectDatabase = (path: string): DatabaseInspection => {
   const { size } = statSync(path);
   if (size === 0) return { state: 'empty', evidence: `${path} is empty` };
   const header = readHeader(path);
@@ -41,17 +42,18 @@ export const inspectDatabase = async (path: string): Promise<DatabaseInspection>
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(`file:${encodeURI(path)}?immutable=1`, { readOnly: true });
-    const known = await createMigrations(sqliteColumns).getMigrations();
-    const applied = database.prepare('select name from kysely_migration').all() as { readonly name: string }[];
-    const foreign = applied.find(({ name }) => !Object.hasOwn(known, name));
+    const applied = database.prepare('select name from kysely_migration order by name').all() as {
+      readonly name: string;
+    }[];
+    const foreign = foreignSchema(applied.map(({ name }) => name));
     if (foreign !== undefined)
-      return { state: 'newer', evidence: `${path} was written by a newer version (${foreign.name})` };
+      return { state: foreign.code, evidence: `${path} ${foreign.why}`, remedy: foreign.remedy };
     if (size <= mostChecked) {
       const [found] = database.prepare('pragma quick_check(1)').all() as { readonly quick_check: string }[];
       if (found?.quick_check !== 'ok')
         return { state: 'damaged', evidence: `${path} is damaged: ${found?.quick_check}` };
     }
-    return { state: 'good', evidence: `${path}, ${applied.length} migrations` };
+    return { state: 'good', evidence: `${path}, schema ${applied.at(-1)?.name ?? 'none'}` };
   } catch (error) {
     return {
       state: 'damaged',

@@ -1,0 +1,96 @@
+// The SQL that creates the declared tables (schema.ts), for every dialect.
+
+import {
+  type ColumnDataType,
+  type ColumnDefinitionBuilder,
+  type CreateTableBuilder,
+  type Kysely,
+  type RawBuilder,
+  sql,
+} from 'kysely';
+import { tables } from './schema.ts';
+import type { Column, ColumnKind, Columns, Index } from './tables/table.ts';
+
+/** Where dialects differ. */
+export interface ColumnKinds {
+  /** Raw bytes. */
+  readonly bytes: ColumnDataType;
+  /** 64-bit integer. */
+  readonly long: ColumnDataType;
+  /** Text in the order of its bytes. */
+  readonly bytewise: RawBuilder<unknown>;
+  /** A number that grows with every row and is never used twice. */
+  readonly sequence: {
+    readonly type: ColumnDataType;
+    readonly define: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
+  };
+  /** Makes a database that plans by statistics also collect them for this expression of a table. */
+  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a migration's database, which has no schema yet
+  readonly count: (db: Kysely<any>, name: string, table: string, expression: RawBuilder<unknown>) => Promise<void>;
+}
+
+const typeOf = (kind: ColumnKind, kinds: ColumnKinds): ColumnDataType | RawBuilder<unknown> => {
+  switch (kind) {
+    case 'text':
+    case 'integer':
+      return kind;
+    case 'double':
+      return 'double precision';
+    case 'sequence':
+      return kinds.sequence.type;
+    case 'bytewise':
+    case 'long':
+    case 'bytes':
+      return kinds[kind];
+  }
+};
+
+const define =
+  (column: Column<unknown>, { sequence }: ColumnKinds) =>
+  (builder: ColumnDefinitionBuilder): ColumnDefinitionBuilder => {
+    if (column.kind === 'sequence') return sequence.define(builder);
+    let defined = builder;
+    if (column.key) defined = defined.primaryKey();
+    else if (!column.null) defined = defined.notNull();
+    if (column.unique) defined = defined.unique();
+    if (column.of !== undefined) defined = defined.references(`${column.of}.id`);
+    return column.default === undefined ? defined : defined.defaultTo(column.default);
+  };
+
+interface Declared {
+  readonly columns: Columns;
+  readonly primaryKey?: { readonly name: string; readonly columns: readonly string[] };
+  readonly unique?: { readonly name: string; readonly columns: readonly string[] };
+  readonly indexes?: readonly Index[];
+  readonly statistics?: { readonly [name: string]: string };
+  readonly rows?: () => readonly { readonly [column: string]: string | number }[];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+const createIndex = async (db: Kysely<any>, table: string, index: Index): Promise<void> => {
+  let builder = db.schema.createIndex(index.name).on(table);
+  if (index.unique) builder = builder.unique();
+  const indexed =
+    'columns' in index ? builder.columns([...index.columns]) : builder.expression(sql.raw(index.expression));
+  await (index.where === undefined ? indexed : indexed.where(sql.raw<boolean>(index.where))).execute();
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+const createTable = async (db: Kysely<any>, kinds: ColumnKinds, name: string, declared: Declared): Promise<void> => {
+  const { columns, primaryKey, unique, indexes = [], statistics = {}, rows } = declared;
+  let builder: CreateTableBuilder<string, string> = db.schema.createTable(name);
+  for (const [column, of] of Object.entries(columns))
+    builder = builder.addColumn(column, typeOf(of.kind, kinds), define(of, kinds));
+  if (primaryKey !== undefined) builder = builder.addPrimaryKeyConstraint(primaryKey.name, [...primaryKey.columns]);
+  if (unique !== undefined) builder = builder.addUniqueConstraint(unique.name, [...unique.columns]);
+  await builder.execute();
+  for (const index of indexes) await createIndex(db, name, index);
+  for (const [own, expression] of Object.entries(statistics)) await kinds.count(db, own, name, sql.raw(expression));
+  if (rows !== undefined) await db.insertInto(name).values(rows()).execute();
+};
+
+/** In an empty database. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const createTables = async (db: Kysely<any>, kinds: ColumnKinds): Promise<void> => {
+  for (const [name, declared] of Object.entries<Declared>(tables)) await createTable(db, kinds, name, declared);
+};

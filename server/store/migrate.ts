@@ -1,0 +1,81 @@
+// Brings a database to the schema of this version. An empty database gets the tables as they are declared (schema.ts) and counts as
+// migrated; one of a released version takes the steps that it lacks (migrations/), all in one transaction.
+
+import { type Kysely, sql } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import { createTables } from './create-tables.ts';
+import type { Engine } from './engine.ts';
+import { StoreError } from './errors.ts';
+import { baseline, migrations } from './migrations/index.ts';
+import type { SchemaMigration } from './migrations/migration.ts';
+
+/** The schema of this version. */
+export const newestSchema = migrations.at(-1)?.name ?? baseline;
+
+const namesOf = (steps: readonly SchemaMigration[]): readonly string[] => [baseline, ...steps.map(({ name }) => name)];
+
+/** Schemas from before the first release were named after months. */
+const isUnreleased = (name: string): boolean => /^2025-/.test(name);
+
+export interface ForeignSchema {
+  readonly code: 'newer' | 'unreleased';
+  /** Follows the name of the database. */
+  readonly why: string;
+  readonly remedy: string;
+}
+
+/** Why this version cannot use a database with these migrations. */
+export const foreignSchema = (applied: readonly string[], steps = migrations): ForeignSchema | undefined => {
+  const unknown = applied.find((name) => !namesOf(steps).includes(name));
+  if (unknown === undefined) return undefined;
+  return isUnreleased(unknown)
+    ? {
+        code: 'unreleased',
+        why: `was written by a development version from before the first release (${unknown}), which cannot be upgraded`,
+        remedy: 'start with an empty database, then restore the snapshots of its tenants into it',
+      }
+    : { code: 'newer', why: `was written by a newer version (${unknown})`, remedy: 'install that version' };
+};
+
+/** Of an empty database, all steps count as done. */
+const providerOf = (
+  engine: Pick<Engine, 'columns'>,
+  steps: readonly SchemaMigration[],
+  isEmpty: boolean,
+): Record<string, Migration> => ({
+  [baseline]: { up: (db) => createTables(db, engine.columns) },
+  ...Object.fromEntries(
+    steps.map((step) => [
+      step.name,
+      { up: (db) => (isEmpty ? Promise.resolve() : step.up(db, engine.columns)) } satisfies Migration,
+    ]),
+  ),
+});
+
+/** Throws `StoreError`; then nothing was changed. */
+export const migrate = async (
+  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a migration's database, which has no schema yet
+  db: Kysely<any>,
+  engine: Pick<Engine, 'columns' | 'kindOf'>,
+  steps: readonly SchemaMigration[] = migrations,
+): Promise<void> => {
+  const applied = await sql<{ readonly name: string }>`select name from kysely_migration`
+    .execute(db)
+    .then((result) => result.rows.map(({ name }) => name))
+    .catch(() => []);
+  const foreign = foreignSchema(applied, steps);
+  if (foreign !== undefined) throw new StoreError(foreign.code, `the database ${foreign.why}: ${foreign.remedy}`);
+  const provided = providerOf(engine, steps, applied.length === 0);
+  const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(provided) } });
+  const { error, results = [] } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  if (engine.kindOf(error) === 'full')
+    throw new StoreError('open', 'there is no room on the disk for the database: free some', { cause: error });
+  const name = results.find(({ status }) => status === 'Error')?.migrationName ?? 'to this version';
+  const why = error instanceof Error ? error.message : String(error);
+  throw new StoreError(
+    engine.kindOf(error) === 'fatal' ? 'io' : 'open',
+    `the migration ${name} of the database failed (${why}): the upgrade was undone; go back to the version before, as docs/upgrade.md says`,
+    { cause: error },
+  );
+};

@@ -1,0 +1,86 @@
+// TDE groups and applications, their credentials, and the database instances that use them.
+
+import { long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+
+export const applicationsTables = {
+  tde_groups: policyTable({
+    columns: {
+      id: text({ key: true }),
+      tenant_id: text({ of: 'tenants' }),
+      name: text(),
+      vault_id: text({ of: 'vaults' }),
+      created_at: long(),
+      row_mac: rowMac,
+      row_version: rowVersion,
+    },
+    unique: { name: 'tde_groups_name', columns: ['tenant_id', 'name'] },
+    indexes: [{ name: 'tde_groups_of_tenant', columns: ['tenant_id', 'id'] }],
+    code: ['id', 'tenant_id', 'name', 'vault_id', 'created_at'],
+    beside: {},
+    snapshots: { marks: [] },
+  }),
+  tde_applications: policyTable({
+    columns: {
+      id: text({ key: true }),
+      tenant_id: text({ of: 'tenants' }),
+      group_id: text({ of: 'tde_groups' }),
+      name: text(),
+      app_id: text(),
+      state: text(),
+      created_at: long(),
+      row_mac: rowMac,
+      /** Canonical JSON; null: none. */
+      compatibility: text({ null: true }),
+      row_version: rowVersion,
+      /** Canonical JSON; null: any. */
+      callers: text({ null: true }),
+    },
+    unique: { name: 'tde_applications_name', columns: ['tenant_id', 'name'] },
+    indexes: [
+      { name: 'tde_applications_by_group', columns: ['group_id', 'id'] },
+      { name: 'tde_applications_of_tenant', columns: ['tenant_id', 'id'] },
+    ],
+    statistics: { tde_applications_by_scope: "coalesce(tenant_id, '')" },
+    code: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at', 'compatibility', 'callers'],
+    codeWhenSet: ['compatibility', 'callers'],
+    beside: {},
+    snapshots: { marks: [] },
+  }),
+  access_guids: policyTable({
+    columns: {
+      id: text({ key: true }),
+      application_id: text({ of: 'tde_applications' }),
+      hash: text({ unique: true }),
+      created_at: long(),
+      removed_at: long({ null: true }),
+      last_used_at: long({ null: true }),
+      row_mac: rowMac,
+      row_version: rowVersion,
+    },
+    indexes: [{ name: 'access_guids_by_application', columns: ['application_id'] }],
+    code: ['id', 'application_id', 'hash', 'created_at', 'removed_at'],
+    beside: { last_used_at: 'a mark of use' },
+    snapshots: { marks: ['last_used_at'] },
+  }),
+  instances: plainTable({
+    columns: {
+      id: text({ key: true }),
+      application_id: text({ of: 'tde_applications' }),
+      access_guid_id: text({ of: 'access_guids' }),
+      app_id: text(),
+      host: text(),
+      process: text(),
+      os_user: text(),
+      library_version: text(),
+      agent_version: text(),
+      pid: long(),
+      first_used_at: long(),
+      last_used_at: long(),
+      uses: long(),
+    },
+    unique: { name: 'instances_identity', columns: ['access_guid_id', 'app_id', 'host', 'process', 'os_user'] },
+    indexes: [{ name: 'instances_by_application', columns: ['application_id', 'last_used_at'] }],
+    unauthenticated: 'marks of use',
+    snapshots: { marks: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'] },
+  }),
+};

@@ -1,0 +1,45 @@
+// Requests that wait for approval.
+
+import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+
+export const approvalsTables = {
+  approvals: policyTable({
+    columns: {
+      id: text({ key: true }),
+      tenant_id: text(),
+      kind: text(),
+      subject_kind: text(),
+      subject_id: text(),
+      state: text(),
+      requested_by: text(),
+      requested_at: long(),
+      expires_at: long(),
+      ended_at: long({ null: true }),
+      /** Canonical JSON of what is only read as a whole. */
+      document: text(),
+      row_mac: rowMac,
+      row_version: rowVersion,
+    },
+    indexes: [
+      { name: 'approvals_by_state', columns: ['tenant_id', 'state', 'id'] },
+      { name: 'approvals_by_subject', columns: ['subject_id', 'id'] },
+      { name: 'approvals_of_tenant', columns: ['tenant_id', 'id'] },
+    ],
+    statistics: { approvals_by_scope: "coalesce(tenant_id, '')" },
+    code: [
+      'id',
+      'tenant_id',
+      'kind',
+      'subject_kind',
+      'subject_id',
+      'state',
+      'requested_by',
+      'requested_at',
+      'expires_at',
+      'ended_at',
+      'document',
+    ],
+    beside: {},
+    snapshots: { without: 'requests of their day' },
+  }),
+};

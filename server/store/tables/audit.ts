@@ -1,0 +1,64 @@
+// The audit log and its Merkle tree.
+
+import { bytes, integer, long, plainTable, text } from './table.ts';
+
+export const auditTables = {
+  audit_events: plainTable({
+    columns: {
+      sequence: long({ key: true }),
+      at: long(),
+      kind: text(),
+      actor_kind: text(),
+      actor_id: text(),
+      actor_name: text(),
+      peer: text({ null: true }),
+      tenant_id: text(),
+      subject_kind: text(),
+      subject_id: text(),
+      request_id: text(),
+      details: text(),
+      leaf_hash: bytes(),
+    },
+    indexes: [
+      { name: 'audit_by_kind', columns: ['kind', 'sequence'] },
+      { name: 'audit_by_subject', columns: ['subject_id', 'sequence'] },
+      { name: 'audit_by_actor', columns: ['actor_id', 'sequence'] },
+      { name: 'audit_by_request', columns: ['request_id', 'sequence'] },
+      { name: 'audit_events_of_tenant', columns: ['tenant_id', 'sequence'] },
+      { name: 'audit_by_kind_of_tenant', columns: ['tenant_id', 'kind', 'sequence'] },
+    ],
+    statistics: { audit_events_by_scope: "coalesce(tenant_id, '')" },
+    unauthenticated: 'leaves of the tree that checkpoints sign',
+    snapshots: { without: "the log is one, and the service's own" },
+  }),
+  /** One row: how many records there are. A writer locks it until its transaction ends. */
+  audit_head: plainTable({
+    columns: {
+      id: integer({ key: true }),
+      size: long(),
+    },
+    rows: () => [{ id: 1, size: 0 }],
+    unauthenticated: 'the size of the tree that checkpoints sign',
+    snapshots: 'of no tenant',
+  }),
+  /** Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes of the one below. */
+  audit_nodes: plainTable({
+    columns: {
+      level: integer(),
+      position: long(),
+      hash: bytes(),
+    },
+    primaryKey: { name: 'audit_nodes_pk', columns: ['level', 'position'] },
+    unauthenticated: 'nodes of the tree that checkpoints sign',
+    snapshots: 'of no tenant',
+  }),
+  audit_checkpoints: plainTable({
+    columns: {
+      size: long({ key: true }),
+      at: long(),
+      note: text(),
+    },
+    unauthenticated: 'signed',
+    snapshots: 'of no tenant',
+  }),
+};

@@ -1,0 +1,30 @@
+// External key stores of the cloud.
+
+import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+
+export const externalKeyStoresTables = {
+  external_key_stores: policyTable({
+    columns: {
+      id: text({ key: true }),
+      tenant_id: text({ of: 'tenants' }),
+      name: text(),
+      custom_key_store_id: text(),
+      region: text(),
+      endpoint_id: text({ of: 'endpoints' }),
+      created_at: long(),
+      connection: text(),
+      row_mac: rowMac,
+      /** Null: never. An index finds the store whose check is due. */
+      looked_at: long({ null: true }),
+      row_version: rowVersion,
+    },
+    unique: { name: 'external_key_stores_by_cloud', columns: ['tenant_id', 'custom_key_store_id', 'region'] },
+    indexes: [
+      { name: 'external_key_stores_of_tenant', columns: ['tenant_id', 'id'] },
+      { name: 'external_key_stores_by_look', expression: '(coalesce(looked_at, 0)), id' },
+    ],
+    code: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
+    beside: { connection: 'what was seen of the cloud', looked_at: 'when the cloud was checked' },
+    snapshots: { marks: ['connection', 'looked_at'] },
+  }),
+};

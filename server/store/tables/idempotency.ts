@@ -1,0 +1,24 @@
+// What requests under an `Idempotency-Key` created, for a day.
+
+import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+
+export const idempotencyTables = {
+  idempotency_keys: policyTable({
+    columns: {
+      /** Digest of the caller and of the key: the key itself is not stored. */
+      id: text({ key: true }),
+      fingerprint: text(),
+      request_id: text(),
+      run: text(),
+      created_at: long(),
+      location: text({ null: true }),
+      body: text({ null: true }),
+      row_mac: rowMac,
+      row_version: rowVersion,
+    },
+    indexes: [{ name: 'idempotency_keys_by_age', columns: ['created_at'] }],
+    code: ['id', 'fingerprint', 'request_id', 'run', 'created_at', 'location', 'body'],
+    beside: {},
+    snapshots: { without: 'requests of their day' },
+  }),
+};

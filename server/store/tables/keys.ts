@@ -1,0 +1,132 @@
+// Keys, their versions and sealed records, and what finds them by tag.
+
+import { bytes, bytewise, integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+
+export const keysTables = {
+  keys: policyTable({
+    columns: {
+      id: text({ key: true }),
+      tenant_id: text({ of: 'tenants' }),
+      vault_id: text({ of: 'vaults' }),
+      name: text(),
+      kind: text(),
+      algorithm: text(),
+      bits: integer(),
+      usages: text(),
+      state: text(),
+      disabled_at: long({ null: true }),
+      current_version: integer(),
+      created_at: long(),
+      deleted_at: long({ null: true }),
+      reimported_at: long({ null: true }),
+      destroyed_at: long({ null: true }),
+      unrecoverable_at: long({ null: true }),
+      application_id: text({ of: 'tde_applications', null: true }),
+      row_mac: rowMac,
+      first_used_at: long({ null: true }),
+      last_used_at: long({ null: true }),
+      /** Canonical JSON; null: none. */
+      tags: text({ null: true }),
+      row_version: rowVersion,
+      /** Of a restored copy: the key in the tenant that the snapshot was of, or what that one was a copy of. */
+      copy_of: text({ null: true }),
+    },
+    indexes: [
+      { name: 'keys_by_vault', columns: ['vault_id', 'id'] },
+      { name: 'keys_by_application', columns: ['application_id', 'id'] },
+      { name: 'keys_by_destruction', columns: ['destroyed_at', 'unrecoverable_at'] },
+      { name: 'keys_of_tenant', columns: ['tenant_id', 'id'] },
+      { name: 'keys_by_state', columns: ['tenant_id', 'state', 'id'] },
+      { name: 'keys_by_kind', columns: ['tenant_id', 'kind', 'id'] },
+      { name: 'keys_by_use', columns: ['tenant_id', 'last_used_at', 'id'] },
+      { name: 'keys_never_used', columns: ['tenant_id', 'id'], where: '"last_used_at" is null' },
+      // Destroyed keys that are not yet unrecoverable.
+      {
+        name: 'keys_to_erase',
+        columns: ['destroyed_at'],
+        where: '"destroyed_at" is not null and "unrecoverable_at" is null',
+      },
+      { name: 'keys_by_copy', columns: ['copy_of', 'id'], where: '"copy_of" is not null' },
+    ],
+    statistics: { keys_by_scope: "coalesce(tenant_id, '')" },
+    code: [
+      'id',
+      'tenant_id',
+      'vault_id',
+      'name',
+      'kind',
+      'algorithm',
+      'bits',
+      'usages',
+      'state',
+      'disabled_at',
+      'current_version',
+      'created_at',
+      'deleted_at',
+      'reimported_at',
+      'destroyed_at',
+      'unrecoverable_at',
+      'application_id',
+      'tags',
+      'copy_of',
+    ],
+    codeWhenSet: ['tags', 'copy_of'],
+    beside: { first_used_at: 'a mark of use', last_used_at: 'a mark of use' },
+    snapshots: { marks: ['first_used_at', 'last_used_at'] },
+  }),
+  key_records: plainTable({
+    columns: {
+      object_id: text(),
+      version: integer(),
+      class: text(),
+      tenant_id: text(),
+      epoch: integer(),
+      attributes: text(),
+      /** Null after it was wiped. */
+      record: bytes({ null: true }),
+    },
+    primaryKey: { name: 'key_records_pk', columns: ['object_id', 'version', 'class'] },
+    indexes: [
+      // Records under older keys, in the order in which an erasure run reseals them.
+      {
+        name: 'key_records_by_epoch',
+        columns: ['tenant_id', 'epoch', 'object_id', 'version', 'class'],
+        where: '"record" is not null',
+      },
+    ],
+    unauthenticated: 'records authenticate themselves, and where they belong',
+    snapshots: { without: 'carried as keys, sealed to recovery keys' },
+  }),
+  key_versions: plainTable({
+    columns: {
+      key_id: text({ of: 'keys' }),
+      version: integer(),
+      created_at: long(),
+    },
+    primaryKey: { name: 'key_versions_pk', columns: ['key_id', 'version'] },
+    indexes: [{ name: 'key_versions_by_age', columns: ['created_at', 'key_id', 'version'] }],
+    unauthenticated: 'times; the key says how many there are',
+    snapshots: { marks: [] },
+  }),
+  /** Derived from `keys`: finds the keys of a tag. */
+  key_tags: plainTable({
+    columns: {
+      tenant_id: text(),
+      tag: bytewise(),
+      key_id: text(),
+    },
+    primaryKey: { name: 'key_tags_pk', columns: ['tenant_id', 'tag', 'key_id'] },
+    indexes: [{ name: 'key_tags_by_key', columns: ['key_id'] }],
+    unauthenticated: 'where the list of keys of a tag looks: made of what stands in other rows',
+    snapshots: { without: 'made of other rows, and anew with them' },
+  }),
+  /** Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to. */
+  key_bindings: plainTable({
+    columns: {
+      key_id: text({ key: true, of: 'keys' }),
+      binding: bytes(),
+    },
+    unauthenticated: 'what a ciphertext is bound to: another value opens nothing',
+    snapshots: { marks: [] },
+  }),
+};

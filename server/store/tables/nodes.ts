@@ -1,0 +1,92 @@
+// Servers that share one database (ports/node-link.ts).
+
+import { bytes, integer, long, plainTable, text } from './table.ts';
+
+export const nodesTables = {
+  nodes: plainTable({
+    columns: {
+      id: text({ key: true }),
+      name: text(),
+      version: text(),
+      state: text(),
+      started_at: long(),
+      heartbeat_at: long(),
+      /** How long it continues without the store, in milliseconds; 0: without limit. */
+      contact_ms: long(),
+      epoch: long(),
+      root_epoch: integer(),
+      oldest_root_epoch: integer(),
+      public_key: bytes(),
+      proof: bytes(),
+      clock_ahead_ms: long({ default: 0 }),
+      /** Of the data directory; empty: not known. */
+      directory: text({ default: '' }),
+    },
+    unauthenticated: 'a node proves by a record that it has the root key',
+    snapshots: 'of no tenant',
+  }),
+  /** One row: the number of the last change, its id, and how often the set of KEKs has changed. */
+  node_head: plainTable({
+    columns: {
+      id: integer({ key: true }),
+      epoch: long(),
+      keks: long(),
+      history: text({ default: '' }),
+    },
+    // Agents have seen epochs of other stores: those of this one are later.
+    rows: () => [{ id: 1, epoch: Date.now(), keks: 0 }],
+    unauthenticated: 'what is read again',
+    snapshots: 'of no tenant',
+    ofOneDatabase: true,
+  }),
+  /** What other nodes must read again, by the number of the change. */
+  node_changes: plainTable({
+    columns: {
+      epoch: long({ key: true }),
+      previous: long(),
+      at: long(),
+      changes: text(),
+      history: text({ default: '' }),
+      previous_history: text({ default: '' }),
+    },
+    unauthenticated: 'what is read again',
+    snapshots: 'of no tenant',
+    ofOneDatabase: true,
+  }),
+  /** See operations/nodes/node-duties.ts. */
+  node_duties: plainTable({
+    columns: {
+      duty: text({ key: true }),
+      /** Null: it was given up. */
+      node_id: text({ null: true }),
+      fence: long(),
+      renewals: long(),
+    },
+    unauthenticated: 'changed in place, once a second: which node does the work',
+    snapshots: 'of no tenant',
+    ofOneDatabase: true,
+  }),
+  /** At most one row: the root key that is on its way to all nodes. */
+  root_turns: plainTable({
+    columns: {
+      id: integer({ key: true }),
+      epoch: integer(),
+      node_id: text(),
+      phase: text(),
+    },
+    unauthenticated: 'nodes prove what they have by records',
+    snapshots: 'of no tenant',
+    ofOneDatabase: true,
+  }),
+  root_parcels: plainTable({
+    columns: {
+      node_id: text({ key: true }),
+      epoch: integer(),
+      public_key: bytes(),
+      sealed: bytes(),
+    },
+    unauthenticated: 'sealed, and bound to the old root key',
+    snapshots: 'of no tenant',
+    ofOneDatabase: true,
+  }),
+};

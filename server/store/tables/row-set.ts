@@ -1,0 +1,17 @@
+// The set of policy rows (row-set.ts).
+
+import { integer, long, plainTable, text } from './table.ts';
+
+export const rowSetTables = {
+  /** At most one row: the newest version, the masked sum over all policy rows, and its authentication code (row-set.ts). */
+  row_set: plainTable({
+    columns: {
+      id: integer({ key: true }),
+      version: long(),
+      sum: text(),
+      tag: text(),
+    },
+    unauthenticated: 'has an authentication code of its own',
+    snapshots: 'of no tenant',
+  }),
+};

@@ -1,0 +1,20 @@
+// What search finds things by (search.ts). `scope`: the tenant, or * for users and tokens of every tenant and of the platform.
+
+import { bytewise, plainTable, text } from './table.ts';
+
+export const searchTables = {
+  /** Derived from the other tables: search.ts. */
+  search_terms: plainTable({
+    columns: {
+      scope: text(),
+      kind: text(),
+      term: bytewise(),
+      subject_id: text(),
+      field: text(),
+    },
+    primaryKey: { name: 'search_terms_pk', columns: ['scope', 'kind', 'term', 'subject_id'] },
+    indexes: [{ name: 'search_terms_by_subject', columns: ['subject_id', 'term'] }],
+    unauthenticated: 'where a search looks: made of what stands in other rows',
+    snapshots: { without: 'made of other rows, and anew with them' },
+  }),
+};

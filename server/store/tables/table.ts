@@ -1,0 +1,97 @@
+// What one table is, declared once: its columns and indexes, which columns the authentication code of a row covers (row-codes.ts), and
+// whether snapshots of a tenant carry its rows. The other files of this folder declare the tables, one file for each aggregate. The types
+// of rows, the SQL that creates the tables, and the lists of policy tables follow from the declarations.
+
+import type { Generated } from 'kysely';
+
+/** `long`: 64 bits. `bytewise`: text in the order of its bytes. `sequence`: grows with every row and is never used twice. */
+export type ColumnKind = 'text' | 'bytewise' | 'integer' | 'long' | 'double' | 'bytes' | 'sequence';
+
+interface Options {
+  readonly null?: true;
+  readonly key?: true;
+  readonly unique?: true;
+  /** The table to whose `id` it refers. */
+  readonly of?: string;
+  readonly default?: string | number;
+}
+
+export interface Column<Value> extends Options {
+  readonly kind: ColumnKind;
+  /** For the type only. */
+  readonly value?: Value;
+}
+export type Columns = { readonly [column: string]: Column<unknown> };
+type ColumnOf<C> = keyof C & string;
+
+const column =
+  <Value>(kind: ColumnKind) =>
+  <const O extends Options>(options?: O): Column<O extends { readonly null: true } ? Value | null : Value> => ({
+    kind,
+    ...options,
+  });
+
+export const text = column<string>('text');
+export const bytewise = column<string>('bytewise');
+export const integer = column<number>('integer');
+export const long = column<number>('long');
+export const double = column<number>('double');
+export const bytes = column<Uint8Array>('bytes');
+export const sequence = column<Generated<number>>('sequence');
+
+/** Of every policy table: the authentication code of the row, and the version of the row set in which it was written (row-set.ts). */
+export const rowMac = text();
+export const rowVersion = long({ default: 0 });
+type CodeColumns = { readonly row_mac: typeof rowMac; readonly row_version: typeof rowVersion };
+
+interface Constraint<Name> {
+  readonly name: string;
+  readonly columns: readonly Name[];
+}
+export type Index<Name extends string = string> = {
+  readonly name: string;
+  readonly unique?: true;
+  /** SQL that both databases understand. */
+  readonly where?: string;
+} & ({ readonly columns: readonly Name[] } | { readonly expression: string });
+
+interface Common<C extends Columns> {
+  readonly columns: C;
+  readonly primaryKey?: Constraint<ColumnOf<C>>;
+  readonly unique?: Constraint<ColumnOf<C>>;
+  /** In this order: SQLite prefers the last of several that serve a query equally well. */
+  readonly indexes?: readonly Index<ColumnOf<C>>[];
+  /** Expressions whose values a database has to count before it can plan queries that compare them. */
+  readonly statistics?: { readonly [name: string]: string };
+  /** Rows of a new database. */
+  readonly rows?: () => readonly { readonly [column: string]: string | number }[];
+  /** Whether snapshots of a tenant carry the rows. `marks`: columns that record use, whose change is no change of the row. */
+  readonly snapshots: { readonly marks: readonly ColumnOf<C>[] } | { readonly without: string } | 'of no tenant';
+  /** `dke store migrate` does not copy it: it is about the servers that share one database. */
+  readonly ofOneDatabase?: true;
+}
+
+/**
+ * A table that decides who may do what. Each row has an authentication code over the columns in `code`, in that order: the order is part of
+ * the bytes and never changes. Every other column is in `beside`, with the reason why a person who changes it in the database gains nothing.
+ */
+export const policyTable = <const C extends Columns & CodeColumns, const Code extends readonly ColumnOf<C>[]>(
+  table: Common<C> & {
+    readonly code: Code;
+    /** Left out of the code of a row in which they are null: rows that were written before these columns stay valid. */
+    readonly codeWhenSet?: readonly Code[number][];
+    /** Under the code of rows that carry a version only. */
+    readonly codeSinceVersions?: readonly Code[number][];
+    readonly beside: { readonly [Name in Exclude<ColumnOf<C>, Code[number] | keyof CodeColumns>]: string };
+  },
+) => table;
+
+/** A table whose rows have no authentication code, and why. */
+export const plainTable = <const C extends Columns>(
+  table: Common<C> & { readonly unauthenticated: string },
+): Common<C> & { readonly unauthenticated: string } => table;
+
+/** A row as Kysely sees it. */
+export type TableOf<T extends { readonly columns: Columns }> = {
+  [Name in keyof T['columns']]: T['columns'][Name] extends Column<infer Value> ? Value : never;
+};

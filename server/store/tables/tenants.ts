@@ -1,0 +1,49 @@
+// Tenants, and the keys under which their records are sealed.
+
+import { bytes, integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+
+export const tenantsTables = {
+  tenants: policyTable({
+    columns: {
+      id: text({ key: true }),
+      name: text(),
+      state: text(),
+      created_at: long(),
+      suspended_at: long({ null: true }),
+      deleted_at: long({ null: true }),
+      purge_at: long({ null: true }),
+      purged_at: long({ null: true }),
+      unrecoverable_at: long({ null: true }),
+      row_mac: rowMac,
+      row_version: rowVersion,
+    },
+    indexes: [
+      // The name of a purged tenant is free again.
+      { name: 'tenants_by_name', columns: ['name'], unique: true, where: `"state" != 'purged'` },
+    ],
+    code: [
+      'id',
+      'name',
+      'state',
+      'created_at',
+      'suspended_at',
+      'deleted_at',
+      'purge_at',
+      'purged_at',
+      'unrecoverable_at',
+    ],
+    beside: {},
+    snapshots: { without: 'restored into one that is there, or made for it' },
+  }),
+  tenant_keks: plainTable({
+    columns: {
+      tenant_id: text(),
+      epoch: integer(),
+      root_epoch: integer(),
+      record: bytes(),
+    },
+    primaryKey: { name: 'tenant_keks_pk', columns: ['tenant_id', 'epoch'] },
+    unauthenticated: 'records authenticate themselves',
+    snapshots: { without: 'a tenant that is restored gets a fresh one' },
+  }),
+};
