@@ -4,11 +4,13 @@
 
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
+import type { Clock } from '../base/clock.ts';
+import { ServiceError } from '../base/errors.ts';
 import { foldHashes, leafHash } from '../base/merkle-tree.ts';
-import { type AuditEvent, auditEntry } from '../domain/audit-event.ts';
+import { type AuditEvent, auditEntry, auditKinds } from '../domain/audit-event.ts';
 import type { Repositories } from '../ports/store.ts';
-import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
+import { toAuditEvent } from './tables/audit.ts';
 import { alsoInScope, inScope } from './tenants.ts';
 
 /** Levels of a tile, and how many hashes its lowest one has. */
@@ -19,7 +21,7 @@ type AuditRepository = Omit<Repositories['audit'], 'append'> & {
   append(event: Omit<AuditEvent, 'sequence'>): Promise<void>;
 };
 
-export const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
+const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
   /** The hashes of a kept level, from `first` on. */
   const hashes = async (level: number, first: number, count: number): Promise<readonly Buffer[]> => {
     const found =
@@ -92,7 +94,7 @@ export const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
       if (from !== undefined) query = query.where('at', '>=', from);
       if (to !== undefined) query = query.where('at', '<', to);
       if (after !== undefined) query = query.where('sequence', order === 'newest' ? '<' : '>', Number(after));
-      return (await query.execute()).map(rows.toAuditEvent);
+      return (await query.execute()).map(toAuditEvent);
     },
 
     size: async () => (await db.selectFrom('audit_head').select('size').executeTakeFirstOrThrow()).size,
@@ -128,6 +130,32 @@ export const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
         .limit(limit);
       if (after !== undefined) query = query.where('size', order === 'newest' ? '<' : '>', Number(after));
       return query.execute();
+    },
+  };
+};
+
+/** With the fields of each kind checked, and the time. */
+export const createAuditRepository = (db: Kysely<Schema>, clock: Clock): Repositories['audit'] => {
+  const auditLog = createAuditLog(db);
+  return {
+    ...auditLog,
+    append: async ({ kind, actor, tenantId, subject, details }) => {
+      const allowed: readonly string[] = auditKinds[kind].fields;
+      const unknown = Object.keys(details).find((name) => !allowed.includes(name));
+      if (unknown !== undefined) throw new ServiceError('internal', `audit record ${kind} has no field ${unknown}`);
+      await auditLog.append({
+        at: clock.now(),
+        kind,
+        actorKind: actor.kind,
+        actorId: actor.id,
+        actorName: actor.name,
+        peer: actor.peer,
+        tenantId,
+        subjectKind: subject.kind,
+        subjectId: subject.id,
+        requestId: actor.requestId,
+        details: JSON.parse(canonicalJson(details)) as AuditEvent['details'],
+      });
     },
   };
 };

@@ -9,8 +9,8 @@ import type { Repositories } from '../ports/store.ts';
 import { StoreError } from './errors.ts';
 import { nodeLocks } from './postgres/node-link.ts';
 import { createRepositories } from './repositories.ts';
+import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
-import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 export interface Copyable {

@@ -2,8 +2,8 @@
 
 import type { Kysely } from 'kysely';
 import type { IdempotencyRepository, StoredRequest } from '../ports/idempotency.ts';
+import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
-import { refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 const table = 'idempotency_keys';

@@ -3,8 +3,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredRecord } from '../ports/store.ts';
-import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
+import { toRecord } from './tables/keys.ts';
 
 /** Inserts or replaces in one statement: at most 200 records, because databases limit the parameters of a statement. */
 export const putRecords = async (db: Kysely<Schema>, records: readonly StoredRecord[]): Promise<void> => {
@@ -41,7 +41,7 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
       .where('version', '=', version)
       .where('class', '=', recordClass)
       .executeTakeFirst();
-    return row && rows.toRecord(row);
+    return row && toRecord(row);
   },
   list: async (objectId, recordClass) =>
     (
@@ -53,7 +53,7 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
         .where('record', 'is not', null)
         .orderBy('version')
         .execute()
-    ).flatMap((row) => rows.toRecord(row) ?? []),
+    ).flatMap((row) => toRecord(row) ?? []),
   listClass: async (recordClass) =>
     (
       await db
@@ -64,7 +64,7 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
         .orderBy('object_id')
         .orderBy('version')
         .execute()
-    ).flatMap((row) => rows.toRecord(row) ?? []),
+    ).flatMap((row) => toRecord(row) ?? []),
   put: (record) => putRecords(db, [record]),
   putAll: (records) => putRecords(db, records),
   wipe: async (objectId, version, recordClass) => {
@@ -122,7 +122,7 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
       .orderBy('class')
       .limit(limit)
       .execute();
-    return found.flatMap((row) => rows.toRecord(row) ?? []);
+    return found.flatMap((row) => toRecord(row) ?? []);
   },
   destroyedOwners: async (objectIds) => {
     if (objectIds.length === 0) return [];

@@ -1,8 +1,8 @@
 // The tags of keys as a table of their own, by which the list of keys goes. It is made of what stands in the keys' rows, which are authenticated.
 
 import type { Kysely } from 'kysely';
-import { parseTags } from './rows.ts';
 import type { Schema } from './schema.ts';
+import { parseTags } from './tables/values.ts';
 
 export const createKeyTags = (db: Kysely<Schema>) => ({
   /** Of rows of keys as they are now; a few hundred at most. */

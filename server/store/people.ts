@@ -6,10 +6,11 @@ import type { SignInMethod } from '../domain/sign-in.ts';
 import { type FactorKind, foldUserName, type UserState } from '../domain/user.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { PeopleRepositories, StoredAttempt, StoredFactor, StoredSession, StoredUser } from '../ports/people.ts';
+import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
-import { parseGrants, refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
+import { parseGrants } from './tables/api-tokens.ts';
 import { inScope } from './tenants.ts';
 
 type Row<T extends keyof Schema> = Selectable<Schema[T]>;

@@ -3,8 +3,8 @@
 import type { Selectable } from 'kysely';
 import { toRfc3339 } from '../base/clock.ts';
 import { hashEntry, type RequestHash, spaceOf } from '../base/request-minutes.ts';
-import { toRequest } from './rows.ts';
 import type { Schema } from './schema.ts';
+import { toRequest } from './tables/request-log.ts';
 
 /** Rows as the database gives them. */
 export const hashRequests = (rows: readonly Selectable<Schema['request_log']>[]): RequestHash[] =>

@@ -14,8 +14,8 @@ import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import { hashRequests } from './request-hashes.ts';
-import { pushRequest, requestRow, toRequest } from './rows.ts';
 import type { Schema } from './schema.ts';
+import { pushRequest, requestRow, toRequest } from './tables/request-log.ts';
 
 /** Records of a block; stands in the index too (tables/request-log.ts). */
 const blockLength = 2000;

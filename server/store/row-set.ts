@@ -14,17 +14,8 @@ import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { RowSetHead } from '../ports/store.ts';
-import {
-  type PolicyTable,
-  policyColumns,
-  type RowAuthenticator,
-  refuseTampered,
-  rowIntegrity,
-  sealRow,
-} from './rows.ts';
-import type { Schema } from './schema.ts';
-
-export const policyTables = Object.keys(policyColumns) as readonly PolicyTable[];
+import { policyTables, type RowAuthenticator, refuseTampered, rowIntegrity, sealRow } from './row-codes.ts';
+import type { PolicyTable, Schema } from './schema.ts';
 
 type Loose = { readonly [column: string]: unknown };
 /** What every policy table has. */

@@ -51,3 +51,7 @@ type TableName = keyof Tables;
  * instants milliseconds since the epoch.
  */
 export type Schema = { [T in TableName]: TableOf<Tables[T]> };
+/** Tables whose rows have an authentication code (row-codes.ts). */
+export type PolicyTable = {
+  [T in TableName]: Tables[T] extends { readonly code: readonly string[] } ? T : never;
+}[TableName];

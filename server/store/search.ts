@@ -15,8 +15,8 @@ import {
 } from '../domain/search.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { SearchRepository, TermSearch } from '../ports/search.ts';
-import { parseTags } from './rows.ts';
 import type { Schema } from './schema.ts';
+import { parseTags } from './tables/values.ts';
 
 /** With how the terms are made; another number makes them anew. */
 const version = '2';

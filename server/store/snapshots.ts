@@ -11,8 +11,8 @@ import type {
   SnapshotRepository,
 } from '../ports/snapshots.ts';
 import { readDocument } from './documents.ts';
+import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
-import { refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 const countsExample = { rows: {}, units: 0, materials: 0, leftOut: 0, erased: 0 } satisfies SnapshotCounts;

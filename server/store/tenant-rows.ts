@@ -7,10 +7,11 @@ import type { SnapshotRow } from '../ports/snapshot-archive.ts';
 import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
 import { putRecords } from './key-records.ts';
 import type { KeyTags } from './key-tags.ts';
+import { policyColumns } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
-import * as rows from './rows.ts';
-import type { Schema } from './schema.ts';
+import type { PolicyTable, Schema } from './schema.ts';
 import type { Terms } from './search.ts';
+import { toRecord } from './tables/keys.ts';
 
 /** Columns that say when and how often, and nothing else. */
 const marks: { readonly [T in TenantTable]?: readonly string[] } = {
@@ -29,11 +30,10 @@ const values: { readonly [T in TenantTable]?: readonly string[] } = {
   key_bindings: ['key_id', 'binding'],
 };
 
-const isAuthenticated = (table: TenantTable): table is TenantTable & rows.PolicyTable =>
-  Object.hasOwn(rows.policyColumns, table);
+const isAuthenticated = (table: TenantTable): table is TenantTable & PolicyTable => Object.hasOwn(policyColumns, table);
 
 const policy = (table: TenantTable): readonly string[] => [
-  ...(isAuthenticated(table) ? rows.policyColumns[table] : []),
+  ...(isAuthenticated(table) ? policyColumns[table] : []),
   ...(values[table] ?? []),
 ];
 const columns = (table: TenantTable): readonly string[] => [...policy(table), ...(marks[table] ?? [])];
@@ -168,7 +168,7 @@ export const createTenantRows = (
           .orderBy('version')
           .orderBy('class')
           .execute();
-        all.push(...found.flatMap((row) => rows.toRecord(row) ?? []));
+        all.push(...found.flatMap((row) => toRecord(row) ?? []));
       });
       return all;
     },

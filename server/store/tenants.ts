@@ -5,8 +5,8 @@ import type { Clock } from '../base/clock.ts';
 import { everyTenant, type Tenant, type TenantScope, type TenantState } from '../domain/tenant.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { Repositories } from '../ports/store.ts';
+import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
-import { refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 /** A query over a table whose rows belong to tenants; Kysely's own types would need the table's name at every call. */

@@ -2,9 +2,9 @@
 
 import type { Kysely } from 'kysely';
 import type { Repositories, WholeRecord } from '../ports/store.ts';
-import { type PolicyRows, policyTables, type RowSet } from './row-set.ts';
-import type { PolicyTable } from './rows.ts';
-import type { Schema } from './schema.ts';
+import { policyTables } from './row-codes.ts';
+import type { PolicyRows, RowSet } from './row-set.ts';
+import type { PolicyTable, Schema } from './schema.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { tenantTables } from '../../server/ports/tenant-rows.ts';
-import { policyColumns } from '../../server/store/rows.ts';
+import { policyColumns } from '../../server/store/row-codes.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 

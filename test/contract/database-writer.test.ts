@@ -22,7 +22,7 @@ import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
 import type { StoredRequest } from '../../server/ports/idempotency.ts';
 import type { StoredFactor, StoredSession, StoredUser } from '../../server/ports/people.ts';
 import type { Repositories, Store, StoredAccessGuid, StoredObject, StoredToken } from '../../server/ports/store.ts';
-import { authenticationCode, policyColumns } from '../../server/store/rows.ts';
+import { authenticationCode, policyColumns } from '../../server/store/row-codes.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
 import { sizeOf } from '../support/tiers.ts';

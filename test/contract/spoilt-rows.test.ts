@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { SQLInputValue } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
-import { policyColumns } from '../../server/store/rows.ts';
+import { policyColumns } from '../../server/store/row-codes.ts';
 import { type OpenedService, openTestService } from '../support/open-service.ts';
 import { makeRecoveryKey } from '../support/snapshot-files.ts';
 import { queryStored } from '../support/test-store.ts';

@@ -1,6 +1,11 @@
 // API tokens.
 
-import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { canonicalJson } from '../../base/bytes.ts';
+import type { Grant } from '../../domain/access.ts';
+import type { TokenKind } from '../../domain/api-token.ts';
+import type { Integrity } from '../../domain/vault.ts';
+import type { StoredToken } from '../../ports/store.ts';
+import { long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const apiTokensTables = {
   api_tokens: policyTable({
@@ -26,3 +31,38 @@ export const apiTokensTables = {
     snapshots: { without: "the service's own: they do not come back with a tenant" },
   }),
 };
+
+type Row<T extends keyof typeof apiTokensTables> = RowOf<(typeof apiTokensTables)[T]>;
+
+/** A row that was changed from outside gives no roles, whatever stands in it. */
+export const parseGrants = (text: string, integrity: Integrity): readonly Grant[] =>
+  integrity === 'ok' ? (JSON.parse(text) as readonly Grant[]) : [];
+
+export const tokenRow = (token: StoredToken) => ({
+  id: token.id,
+  tenant_id: token.tenantId,
+  kind: token.kind,
+  name: token.name,
+  grants: canonicalJson(token.grants),
+  hash: token.hash,
+  created_at: token.createdAt,
+  expires_at: token.expiresAt,
+  revoked_at: token.revokedAt,
+  last_used_at: token.lastUsedAt,
+  owner_id: token.ownerId,
+});
+
+export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredToken => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  kind: row.kind as TokenKind,
+  name: row.name,
+  grants: parseGrants(row.grants, integrity),
+  hash: row.hash,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  revokedAt: row.revoked_at,
+  lastUsedAt: row.last_used_at,
+  ownerId: row.owner_id,
+  integrity,
+});

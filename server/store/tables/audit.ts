@@ -1,6 +1,8 @@
 // The audit log and its Merkle tree.
 
-import { bytes, integer, long, plainTable, text } from './table.ts';
+import type { AuditEvent, AuditKind, SubjectKind } from '../../domain/audit-event.ts';
+import { readDocument } from '../documents.ts';
+import { bytes, integer, long, plainTable, type RowOf, text } from './table.ts';
 
 export const auditTables = {
   audit_events: plainTable({
@@ -62,3 +64,21 @@ export const auditTables = {
     snapshots: 'of no tenant',
   }),
 };
+
+type Row<T extends keyof typeof auditTables> = RowOf<(typeof auditTables)[T]>;
+
+export const toAuditEvent = (row: Row<'audit_events'>): AuditEvent => ({
+  sequence: row.sequence,
+  at: row.at,
+  kind: row.kind as AuditKind,
+  actorKind: row.actor_kind as AuditEvent['actorKind'],
+  actorId: row.actor_id,
+  actorName: row.actor_name,
+  peer: row.peer,
+  tenantId: row.tenant_id,
+  subjectKind: row.subject_kind as SubjectKind,
+  subjectId: row.subject_id,
+  requestId: row.request_id,
+  // What is no document any more is found by the verification of the log: it is shown without.
+  details: readDocument<AuditEvent['details']>(row.details, {}, {}),
+});

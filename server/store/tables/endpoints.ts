@@ -1,6 +1,17 @@
 // XKS endpoints, their credentials, diagnoses and latencies.
 
-import { integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { canonicalJson } from '../../base/bytes.ts';
+import {
+  defaultSettings,
+  type Endpoint,
+  type EndpointCredential,
+  type EndpointSettings,
+  type EndpointState,
+} from '../../domain/endpoint.ts';
+import type { Integrity } from '../../domain/vault.ts';
+import type { StoredDiagnosis } from '../../ports/store.ts';
+import { readDocument } from '../documents.ts';
+import { integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const endpointsTables = {
   endpoints: policyTable({
@@ -68,3 +79,79 @@ export const endpointsTables = {
     snapshots: { without: 'figures of their day' },
   }),
 };
+
+type Row<T extends keyof typeof endpointsTables> = RowOf<(typeof endpointsTables)[T]>;
+
+/** Settings in a tampered row may be no JSON at all; such a row is refused by its integrity, so the defaults do. */
+const parseSettings = (text: string): EndpointSettings => {
+  try {
+    return { ...defaultSettings, ...(JSON.parse(text) as EndpointSettings) };
+  } catch {
+    return defaultSettings;
+  }
+};
+
+/** Without the time of its use, which is no policy and is written by itself. */
+export const endpointRow = (endpoint: Endpoint) => ({
+  id: endpoint.id,
+  tenant_id: endpoint.tenantId,
+  name: endpoint.name,
+  prefix: endpoint.prefix,
+  vault_id: endpoint.vaultId,
+  key_id: endpoint.keyId,
+  state: endpoint.state,
+  settings: canonicalJson(endpoint.settings),
+  created_at: endpoint.createdAt,
+});
+
+export const toEndpoint = (
+  row: Row<'endpoints'>,
+  credentials: readonly EndpointCredential[],
+  integrity: Integrity,
+): Endpoint => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  prefix: row.prefix,
+  vaultId: row.vault_id,
+  keyId: row.key_id,
+  state: row.state as EndpointState,
+  settings: parseSettings(row.settings),
+  createdAt: row.created_at,
+  credentials,
+  integrity,
+});
+
+export const credentialRow = (credential: EndpointCredential) => ({
+  id: credential.id,
+  endpoint_id: credential.endpointId,
+  access_key_id: credential.accessKeyId,
+  created_at: credential.createdAt,
+  last_used_at: credential.lastUsedAt,
+});
+
+export const toCredential = (row: Row<'endpoint_credentials'>): EndpointCredential => ({
+  id: row.id,
+  endpointId: row.endpoint_id,
+  accessKeyId: row.access_key_id,
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at,
+});
+
+export const diagnosisRow = (diagnosis: StoredDiagnosis) => ({
+  id: diagnosis.id,
+  endpoint_id: diagnosis.endpointId,
+  at: diagnosis.at,
+  results: JSON.stringify(diagnosis.results),
+  request_ids: JSON.stringify(diagnosis.requestIds),
+});
+
+const resultExample = { id: '', layer: '', title: '', state: '', evidence: '' };
+
+export const toDiagnosis = (row: Row<'diagnoses'>): StoredDiagnosis => ({
+  id: row.id,
+  endpointId: row.endpoint_id,
+  at: row.at,
+  results: readDocument<StoredDiagnosis['results']>(row.results, [resultExample], []),
+  requestIds: readDocument<StoredDiagnosis['requestIds']>(row.request_ids, [''], []),
+});

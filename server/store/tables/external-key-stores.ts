@@ -1,6 +1,8 @@
 // External key stores of the cloud.
 
-import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { type Connection, type ExternalKeyStore, neverLooked } from '../../domain/external-key-store.ts';
+import type { Integrity } from '../../domain/vault.ts';
+import { long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const externalKeyStoresTables = {
   external_key_stores: policyTable({
@@ -28,3 +30,38 @@ export const externalKeyStoresTables = {
     snapshots: { marks: ['connection', 'looked_at'] },
   }),
 };
+
+type Row<T extends keyof typeof externalKeyStoresTables> = RowOf<(typeof externalKeyStoresTables)[T]>;
+
+/** What was seen of a connection is no policy: text that cannot be read is as if nobody had looked. */
+const parseConnection = (text: string): Connection => {
+  try {
+    return { ...neverLooked, ...(JSON.parse(text) as Connection) };
+  } catch {
+    return neverLooked;
+  }
+};
+
+export const externalKeyStoreRow = (store: ExternalKeyStore) => ({
+  id: store.id,
+  tenant_id: store.tenantId,
+  name: store.name,
+  custom_key_store_id: store.customKeyStoreId,
+  region: store.region,
+  endpoint_id: store.endpointId,
+  created_at: store.createdAt,
+  connection: JSON.stringify(store.connection),
+  looked_at: store.connection.checkedAt,
+});
+
+export const toExternalKeyStore = (row: Row<'external_key_stores'>, integrity: Integrity): ExternalKeyStore => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  customKeyStoreId: row.custom_key_store_id,
+  region: row.region,
+  endpointId: row.endpoint_id,
+  createdAt: row.created_at,
+  connection: parseConnection(row.connection),
+  integrity,
+});

@@ -1,6 +1,7 @@
 // The log of XKS requests.
 
-import { double, integer, long, plainTable, sequence, text } from './table.ts';
+import type { XksRequestRecord } from '../../ports/xks-directory.ts';
+import { double, integer, long, plainTable, type RowOf, sequence, text } from './table.ts';
 
 export const requestLogTables = {
   request_log: plainTable({
@@ -49,3 +50,70 @@ export const requestLogTables = {
     snapshots: 'of no tenant',
   }),
 };
+
+type Row<T extends keyof typeof requestLogTables> = RowOf<(typeof requestLogTables)[T]>;
+
+export const requestRow = (entry: XksRequestRecord) => ({
+  at: entry.at,
+  endpoint_id: entry.endpointId,
+  operation: entry.operation,
+  status: entry.status,
+  error_name: entry.errorName,
+  request_id: entry.requestId,
+  kms_operation: entry.kmsOperation,
+  kms_request_id: entry.kmsRequestId,
+  principal: entry.principal,
+  kms_key_arn: entry.kmsKeyArn,
+  external_key_id: entry.externalKeyId,
+  credential_id: entry.credentialId,
+  duration_ms: entry.durationMs,
+  read_ms: entry.phases.readMs,
+  auth_ms: entry.phases.authMs,
+  crypto_ms: entry.phases.cryptoMs,
+  reason: entry.reason,
+  peer: entry.peer,
+});
+
+/** The values of requestRow in its order, without an object between: this is done for every request of the data path. */
+export const pushRequest = (values: unknown[], entry: XksRequestRecord): void => {
+  values.push(
+    entry.at,
+    entry.endpointId,
+    entry.operation,
+    entry.status,
+    entry.errorName,
+    entry.requestId,
+    entry.kmsOperation,
+    entry.kmsRequestId,
+    entry.principal,
+    entry.kmsKeyArn,
+    entry.externalKeyId,
+    entry.credentialId,
+    entry.durationMs,
+    entry.phases.readMs,
+    entry.phases.authMs,
+    entry.phases.cryptoMs,
+    entry.reason,
+    entry.peer,
+  );
+};
+
+export const toRequest = (row: Row<'request_log'>): XksRequestRecord & { readonly sequence: number } => ({
+  sequence: row.sequence,
+  at: row.at,
+  endpointId: row.endpoint_id,
+  operation: row.operation,
+  status: row.status,
+  errorName: row.error_name,
+  requestId: row.request_id,
+  kmsOperation: row.kms_operation,
+  kmsRequestId: row.kms_request_id,
+  principal: row.principal,
+  kmsKeyArn: row.kms_key_arn,
+  externalKeyId: row.external_key_id,
+  credentialId: row.credential_id,
+  durationMs: row.duration_ms,
+  phases: { readMs: row.read_ms, authMs: row.auth_ms, cryptoMs: row.crypto_ms },
+  reason: row.reason,
+  peer: row.peer,
+});

@@ -2,7 +2,7 @@
 // whether snapshots of a tenant carry its rows. The other files of this folder declare the tables, one file for each aggregate. The types
 // of rows, the SQL that creates the tables, and the lists of policy tables follow from the declarations.
 
-import type { Generated } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 
 /** `long`: 64 bits. `bytewise`: text in the order of its bytes. `sequence`: grows with every row and is never used twice. */
 export type ColumnKind = 'text' | 'bytewise' | 'integer' | 'long' | 'double' | 'bytes' | 'sequence';
@@ -95,3 +95,5 @@ export const plainTable = <const C extends Columns>(
 export type TableOf<T extends { readonly columns: Columns }> = {
   [Name in keyof T['columns']]: T['columns'][Name] extends Column<infer Value> ? Value : never;
 };
+/** A row as it is read. */
+export type RowOf<T extends { readonly columns: Columns }> = Selectable<TableOf<T>>;

@@ -1,6 +1,10 @@
 // Vaults.
 
-import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { canonicalJson } from '../../base/bytes.ts';
+import type { DualControlRule } from '../../domain/dual-control.ts';
+import type { RotationProfile } from '../../domain/notification.ts';
+import type { Integrity, Vault, VaultState } from '../../domain/vault.ts';
+import { long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const vaultsTables = {
   vaults: policyTable({
@@ -27,3 +31,37 @@ export const vaultsTables = {
     snapshots: { marks: [] },
   }),
 };
+
+type Row<T extends keyof typeof vaultsTables> = RowOf<(typeof vaultsTables)[T]>;
+
+/** A rule that is no JSON stands in a tampered row, which is refused. */
+const parseRule = (text: string | null): DualControlRule | null => {
+  try {
+    return text === null ? null : (JSON.parse(text) as DualControlRule);
+  } catch {
+    return null;
+  }
+};
+
+export const vaultRow = (vault: Vault) => ({
+  id: vault.id,
+  tenant_id: vault.tenantId,
+  name: vault.name,
+  kind: vault.kind,
+  state: vault.state,
+  created_at: vault.createdAt,
+  dual_control: vault.dualControl === null ? null : canonicalJson({ ...vault.dualControl }),
+  profile: vault.profile,
+});
+
+export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  kind: row.kind as Vault['kind'],
+  state: row.state as VaultState,
+  createdAt: row.created_at,
+  dualControl: parseRule(row.dual_control),
+  profile: row.profile as RotationProfile,
+  integrity,
+});

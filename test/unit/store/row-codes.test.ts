@@ -1,7 +1,7 @@
 // The exact text under the authentication code of a row of each policy table: rows that are stored must stay valid, so its bytes never
 // change. A new table adds an entry; an existing entry is never edited.
 import { describe, expect, test } from 'vitest';
-import { authenticationCode, policyColumns } from '../../../server/store/rows.ts';
+import { authenticationCode, policyColumns } from '../../../server/store/row-codes.ts';
 import recorded from './row-codes.json' with { type: 'json' };
 
 type Table = keyof typeof policyColumns;

@@ -1,7 +1,7 @@
 // The authentication code of a row: over every policy column, and over a later one (tags, the key that a copy is of) only where it has a value.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/rows.ts';
+import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/row-codes.ts';
 
 const authenticate = (text: string): string => createHmac('sha256', 'a test').update(text).digest('hex');
 const row = Object.fromEntries(

@@ -1,0 +1,91 @@
+// The queries of keys and their versions. Lists: key-list.ts; destroyed keys: erasable-keys.ts.
+
+import type { Kysely } from 'kysely';
+import type { Repositories } from '../ports/store.ts';
+import { createErasableKeys } from './erasable-keys.ts';
+import { listKeys } from './key-list.ts';
+import type { KeyTags } from './key-tags.ts';
+import { laterOf } from './later-of.ts';
+import { refuseTampered } from './row-codes.ts';
+import type { PolicyRows } from './row-set.ts';
+import type { Schema } from './schema.ts';
+import type { Terms } from './search.ts';
+import { keyRow, toKey } from './tables/keys.ts';
+import { inScope } from './tenants.ts';
+
+export const createKeys = (
+  db: Kysely<Schema>,
+  policyRows: PolicyRows,
+  terms: Pick<Terms, 'add' | 'renew'>,
+  keyTags: KeyTags,
+): Repositories['keys'] => {
+  const check = policyRows.integrity;
+  return {
+    get: async (tenant, id) => {
+      const query = inScope(db.selectFrom('keys').selectAll(), tenant);
+      const row = await query.where('id', '=', id).executeTakeFirst();
+      return row && toKey(row, check('keys', row));
+    },
+    list: async (tenant, filter, window) =>
+      (await listKeys(db, tenant, filter, window)).map((row) => toKey(row, check('keys', row))),
+    insert: async (key) => {
+      await policyRows.insert('keys', {
+        ...keyRow(key),
+        first_used_at: key.firstUsedAt,
+        last_used_at: key.lastUsedAt,
+      });
+      await terms.add('keys', keyRow(key));
+      if (key.tags.length > 0) await keyTags.renew([keyRow(key)]);
+    },
+    update: async (key) => {
+      refuseTampered(key);
+      await policyRows.update('keys', keyRow(key));
+      await terms.renew('keys', keyRow(key));
+      await keyTags.renew([keyRow(key)]);
+    },
+    touch: async (id, first, last) => {
+      await db
+        .updateTable('keys')
+        .set((e) => ({
+          first_used_at: e.fn.coalesce('first_used_at', e.val(first)),
+          last_used_at: laterOf(e.ref('last_used_at'), last),
+        }))
+        .where('id', '=', id)
+        .execute();
+    },
+    countLive: async (vaultId) => {
+      const row = await db
+        .selectFrom('keys')
+        .select((e) => e.fn.countAll<number | string>().as('count'))
+        .where('vault_id', '=', vaultId)
+        .where('state', '!=', 'destroyed')
+        .executeTakeFirstOrThrow();
+      return Number(row.count);
+    },
+    ...createErasableKeys(db, (row) => toKey(row, check('keys', row))),
+    versions: async (id) =>
+      (
+        await db
+          .selectFrom('key_versions')
+          .leftJoin('key_records', (join) =>
+            join
+              .onRef('key_records.object_id', '=', 'key_versions.key_id')
+              .onRef('key_records.version', '=', 'key_versions.version')
+              .on('key_records.class', '=', 'vault-copy'),
+          )
+          .select(['key_versions.key_id', 'key_versions.version', 'key_versions.created_at'])
+          .select((e) => e('key_records.record', 'is not', null).as('present'))
+          .where('key_versions.key_id', '=', id)
+          .orderBy('key_versions.version')
+          .execute()
+      ).map((row) => ({
+        keyId: row.key_id,
+        version: row.version,
+        createdAt: row.created_at,
+        vaultCopy: Boolean(row.present),
+      })),
+    insertVersion: async ({ keyId, version, createdAt }) => {
+      await db.insertInto('key_versions').values({ key_id: keyId, version, created_at: createdAt }).execute();
+    },
+  };
+};

@@ -1,0 +1,19 @@
+// Settings of the service in the database, by name.
+
+import type { Kysely } from 'kysely';
+import type { Repositories } from '../ports/store.ts';
+import type { Schema } from './schema.ts';
+
+export const createSettings = (db: Kysely<Schema>): Repositories['settings'] => ({
+  get: async (name) =>
+    (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value,
+  set: async (name, value) => {
+    if (value === null) await db.deleteFrom('settings').where('name', '=', name).execute();
+    else
+      await db
+        .insertInto('settings')
+        .values({ name, value })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+        .execute();
+  },
+});

@@ -1,0 +1,31 @@
+// Values that columns of several tables have.
+
+import type { KeyUsage } from '../../domain/key.ts';
+
+/** A driver's bytes, not copied. */
+export const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+export const flag = (value: boolean): number => (value ? 1 : 0);
+
+export const bytesOf = (value: Uint8Array | null): Buffer | null =>
+  value === null ? null : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+
+/** Lists in a tampered row may be no JSON at all; such a row is refused by its integrity, so an empty list does. */
+export const parseUsages = (text: string): readonly KeyUsage[] => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? (value as readonly KeyUsage[]) : [];
+  } catch {
+    return [];
+  }
+};
+
+/** Of a tampered row there may be none. */
+export const parseTags = (text: string | null): readonly string[] => {
+  try {
+    const value: unknown = JSON.parse(text ?? '[]');
+    return Array.isArray(value) ? value.filter((tag) => typeof tag === 'string') : [];
+  } catch {
+    return [];
+  }
+};
