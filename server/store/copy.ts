@@ -11,7 +11,8 @@ import { nodeLocks } from './postgres/node-link.ts';
 import { createRepositories } from './repositories.ts';
 import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
-import type { Schema } from './schema.ts';
+import { type Schema, tables } from './schema.ts';
+import type { TableDeclaration } from './tables/table.ts';
 
 export interface Copyable {
   readonly db: Kysely<Schema>;
@@ -28,15 +29,17 @@ export interface CopyReport {
   readonly auditRoot: string;
 }
 
-/** Not copied, and why. */
+const declared = Object.entries<TableDeclaration>(tables);
+/** Not copied: the record of migrations is the target's own, and no node runs that shares a database. */
 const left: readonly string[] = [
-  // The target's own.
   ...['kysely_migration', 'kysely_migration_lock'],
-  // What changed lately, for nodes that have it in memory: none runs.
-  ...['node_changes', 'node_head', 'node_duties', 'root_turns', 'root_parcels'],
+  ...declared.filter(([, table]) => table.ofOneDatabase).map(([name]) => name),
 ];
-/** Tables in which a fresh store has rows, of its migrations; those of the source take their place. */
-const seeded: readonly string[] = ['audit_head', 'settings'];
+/** Copied tables in which a new store has rows; those of the source take their place. */
+const seeded: readonly string[] = [
+  'settings',
+  ...declared.filter(([, table]) => table.rows && !table.ofOneDatabase).map(([name]) => name),
+];
 
 const inPage = 500;
 /** Databases take so many values in one statement at most. */

@@ -9,7 +9,10 @@ import {
   sql,
 } from 'kysely';
 import { tables } from './schema.ts';
-import type { Column, ColumnKind, Columns, Index } from './tables/table.ts';
+import type { Column, ColumnKind, Index, TableDeclaration } from './tables/table.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a database of which no schema is known yet
+type Untyped = Kysely<any>;
 
 /** Where dialects differ. */
 export interface ColumnKinds {
@@ -25,8 +28,7 @@ export interface ColumnKinds {
     readonly define: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
   };
   /** Makes a database that plans by statistics also collect them for this expression of a table. */
-  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a migration's database, which has no schema yet
-  readonly count: (db: Kysely<any>, name: string, table: string, expression: RawBuilder<unknown>) => Promise<void>;
+  readonly count: (db: Untyped, name: string, table: string, expression: RawBuilder<unknown>) => Promise<void>;
 }
 
 const typeOf = (kind: ColumnKind, kinds: ColumnKinds): ColumnDataType | RawBuilder<unknown> => {
@@ -57,17 +59,7 @@ const define =
     return column.default === undefined ? defined : defined.defaultTo(column.default);
   };
 
-interface Declared {
-  readonly columns: Columns;
-  readonly primaryKey?: { readonly name: string; readonly columns: readonly string[] };
-  readonly unique?: { readonly name: string; readonly columns: readonly string[] };
-  readonly indexes?: readonly Index[];
-  readonly statistics?: { readonly [name: string]: string };
-  readonly rows?: () => readonly { readonly [column: string]: string | number }[];
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: as above
-const createIndex = async (db: Kysely<any>, table: string, index: Index): Promise<void> => {
+const createIndex = async (db: Untyped, table: string, index: Index): Promise<void> => {
   let builder = db.schema.createIndex(index.name).on(table);
   if (index.unique) builder = builder.unique();
   const indexed =
@@ -75,8 +67,12 @@ const createIndex = async (db: Kysely<any>, table: string, index: Index): Promis
   await (index.where === undefined ? indexed : indexed.where(sql.raw<boolean>(index.where))).execute();
 };
 
-// biome-ignore lint/suspicious/noExplicitAny: as above
-const createTable = async (db: Kysely<any>, kinds: ColumnKinds, name: string, declared: Declared): Promise<void> => {
+const createTable = async (
+  db: Untyped,
+  kinds: ColumnKinds,
+  name: string,
+  declared: TableDeclaration,
+): Promise<void> => {
   const { columns, primaryKey, unique, indexes = [], statistics = {}, rows } = declared;
   let builder: CreateTableBuilder<string, string> = db.schema.createTable(name);
   for (const [column, of] of Object.entries(columns))
@@ -90,7 +86,6 @@ const createTable = async (db: Kysely<any>, kinds: ColumnKinds, name: string, de
 };
 
 /** In an empty database. */
-// biome-ignore lint/suspicious/noExplicitAny: as above
-export const createTables = async (db: Kysely<any>, kinds: ColumnKinds): Promise<void> => {
-  for (const [name, declared] of Object.entries<Declared>(tables)) await createTable(db, kinds, name, declared);
+export const createTables = async (db: Untyped, kinds: ColumnKinds): Promise<void> => {
+  for (const [name, declared] of Object.entries<TableDeclaration>(tables)) await createTable(db, kinds, name, declared);
 };

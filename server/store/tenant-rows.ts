@@ -7,40 +7,36 @@ import type { SnapshotRow } from '../ports/snapshot-archive.ts';
 import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
 import { putRecords } from './key-records.ts';
 import type { KeyTags } from './key-tags.ts';
-import { policyColumns } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
-import type { PolicyTable, Schema } from './schema.ts';
+import { type PolicyTable, type Schema, tables } from './schema.ts';
 import type { Terms } from './search.ts';
 import { toRecord } from './tables/keys.ts';
+import type { Columns, TableDeclaration } from './tables/table.ts';
 
-/** Columns that say when and how often, and nothing else. */
-const marks: { readonly [T in TenantTable]?: readonly string[] } = {
-  access_guids: ['last_used_at'],
-  endpoint_credentials: ['last_used_at'],
-  endpoints: ['last_used_at'],
-  external_key_stores: ['connection', 'looked_at'],
-  instances: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'],
-  keys: ['first_used_at', 'last_used_at'],
-};
-/** Columns that are no policy and still part of what a row is. */
-const values: { readonly [T in TenantTable]?: readonly string[] } = {
-  tde_objects: ['content'],
-  instances: ['id', 'application_id', 'access_guid_id', 'app_id', 'host', 'process', 'os_user', 'first_used_at'],
-  key_versions: ['key_id', 'version', 'created_at'],
-  key_bindings: ['key_id', 'binding'],
-};
+/** What the declarations say of these tables. */
+interface Declared {
+  readonly columns: Columns;
+  readonly code?: readonly string[];
+  readonly snapshots: TableDeclaration['snapshots'];
+}
+const declared: Readonly<Record<TenantTable, Declared>> = tables;
 
-const isAuthenticated = (table: TenantTable): table is TenantTable & PolicyTable => Object.hasOwn(policyColumns, table);
-
-const policy = (table: TenantTable): readonly string[] => [
-  ...(isAuthenticated(table) ? policyColumns[table] : []),
-  ...(values[table] ?? []),
-];
-const columns = (table: TenantTable): readonly string[] => [...policy(table), ...(marks[table] ?? [])];
+const isAuthenticated = (table: TenantTable): table is TenantTable & PolicyTable => declared[table].code !== undefined;
 
 /** What authenticates a row. */
 const codeColumns = (table: TenantTable): readonly string[] =>
   isAuthenticated(table) ? ['row_mac', 'row_version'] : [];
+
+const marks = (table: TenantTable): readonly string[] => {
+  const { snapshots } = declared[table];
+  return typeof snapshots === 'object' && 'marks' in snapshots ? snapshots.marks : [];
+};
+const policy = (table: TenantTable): readonly string[] => {
+  const { code = [], columns } = declared[table];
+  const others = [...code, ...marks(table), ...codeColumns(table)];
+  return [...code, ...Object.keys(columns).filter((column) => !others.includes(column))];
+};
+const columns = (table: TenantTable): readonly string[] => [...policy(table), ...marks(table)];
 
 /** What a row is found by, and what makes it unique. */
 const identity: { readonly [T in TenantTable]?: readonly [string, ...string[]] } = {

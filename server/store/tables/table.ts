@@ -91,6 +91,9 @@ export const plainTable = <const C extends Columns>(
   table: Common<C> & { readonly unauthenticated: string },
 ): Common<C> & { readonly unauthenticated: string } => table;
 
+/** What is known of a table without its columns' names. */
+export type TableDeclaration = Common<Columns>;
+
 /** A row as Kysely sees it. */
 export type TableOf<T extends { readonly columns: Columns }> = {
   [Name in keyof T['columns']]: T['columns'][Name] extends Column<infer Value> ? Value : never;
