@@ -4,7 +4,7 @@ import { rootCertificates } from 'node:tls';
 import { systemClock } from '../base/clock.ts';
 import { createExclusion } from '../base/exclusion.ts';
 import { createProbeMarks, type ProbeMarks } from '../base/probe-mark.ts';
-import { openAwsReader } from '../clouds/aws.ts';
+import { openAwsReader } from '../cloud-reader/aws.ts';
 import { createEndpointDiagnosis } from '../diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from '../diagnostics/key-store-probe.ts';
 import { createOpenId } from '../identity/open-id.ts';

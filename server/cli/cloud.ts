@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
-import { openCrypto } from '../cloud/crypto.ts';
-import { openCloudFiles } from '../cloud/files.ts';
-import { startCloud } from '../cloud/server.ts';
+import { openCrypto } from '../cloud-simulator/crypto.ts';
+import { openCloudFiles } from '../cloud-simulator/files.ts';
+import { startCloud } from '../cloud-simulator/server.ts';
 import { CommandError } from './exit-codes.ts';
 
 interface CloudFlags {

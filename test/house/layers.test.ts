@@ -15,7 +15,7 @@ interface Layer {
 }
 
 const nothing = /^\b$/;
-const adapters = ['store', 'native', 'roots', 'sinks', 'clouds', 'snapshots', 'identity'];
+const adapters = ['store', 'native', 'roots', 'sinks', 'cloud-reader', 'snapshots', 'identity'];
 // A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
@@ -54,7 +54,7 @@ const layers: readonly Layer[] = [
   // The addon reads and writes the root file itself: its keys do not pass through here.
   // A wrapped root file has nothing in clear. A hardware module's secret passes through the child that asks it, as bytes.
   { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
-  { name: 'clouds', path: /^server\/clouds\//, may: ['base', 'domain', 'ports'] },
+  { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
   { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
   // It seals and opens by references into the addon: keys do not pass through here.
   { name: 'snapshots', path: /^server\/snapshots\//, may: ['base', 'domain', 'ports', 'addon'], packages: /^node:/ },
@@ -82,7 +82,7 @@ const layers: readonly Layer[] = [
   ),
   { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
   // Another party, played by us: it meets the service over HTTPS only.
-  { name: 'cloud', path: /^server\/cloud\//, may: ['base', 'addon'], packages: /^node:/ },
+  { name: 'cloud-simulator', path: /^server\/cloud-simulator\//, may: ['base', 'addon'], packages: /^node:/ },
   // Sockets, TLS and HTTP versions: it knows nothing of what is served.
   { name: 'listener', path: /^server\/listener\//, may: ['base'], packages: /^node:/ },
   // The log of the service and of the agent: a file, and nothing of what is written there.
@@ -112,7 +112,7 @@ const layers: readonly Layer[] = [
     name: 'cli',
     path: /^server\/cli\//,
     // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a service.
-    may: ['base', 'app', 'config', 'contract', 'main', 'diagnostics', 'cloud', 'snapshots', 'addon'],
+    may: ['base', 'app', 'config', 'contract', 'main', 'diagnostics', 'cloud-simulator', 'snapshots', 'addon'],
   },
   // The pages are another program: they know the answers' types and nothing that runs in the server.
   { name: 'web', path: /^server\/web\//, may: [], types: ['contract', 'base'] },
