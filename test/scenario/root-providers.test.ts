@@ -2,11 +2,12 @@
 // them waits sealed. The commands that change providers run as people run them.
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
+import { builtServer } from '../support/killed-server.ts';
 import {
   ServerEnded,
   type ServerProcess,
@@ -17,8 +18,6 @@ import { makeSoftToken, softhsmModule } from '../support/softhsm.ts';
 import { storeToml } from '../support/test-store.ts';
 import { inLongTier } from '../support/tiers.ts';
 
-// As it is installed: starts in half the time of the sources.
-const builtServer = resolve(import.meta.dirname, '../../dist/server/main.js');
 const passphrase = 'correct horse battery staple';
 const other = 'another passphrase of people';
 const folders: string[] = [];

@@ -3,7 +3,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { programAt } from './program.ts';
 
 export interface AgentProcess {
   readonly socket: string;
@@ -14,7 +15,7 @@ export interface AgentProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-export const main = resolve(import.meta.dirname, '../../provider/client/main.ts');
+export const main = programAt('provider/client/main.js', 'provider/client/main.ts');
 
 /** Answers when it listens, or has ended. */
 export const startAgent = async (

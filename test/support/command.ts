@@ -1,9 +1,9 @@
-// The built `dke` command as a child process.
+// The `dke` command as a child process.
 
 import { spawn } from 'node:child_process';
-import { resolve } from 'node:path';
+import { programAt } from './program.ts';
 
-export const commandPath = resolve(import.meta.dirname, '../../dist/server/cli/main.js');
+export const commandPath = programAt('server/cli/main.js', 'dist/server/cli/main.js');
 
 export interface CommandRun {
   readonly code: number | null;

@@ -3,14 +3,15 @@
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { verifyOffline } from '../../server/app/offline.ts';
 import { loadConfig } from '../../server/config.ts';
 import { openWorkload } from './fault-workload.ts';
+import { programAt } from './program.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
-/** What `npm run build` made, unless another build is named. */
-export const builtServer = process.env.DKE_BUILT_SERVER ?? resolve(import.meta.dirname, '../../dist/server/main.js');
+/** The program of this run, or what `npm run build` made, unless another build is named. */
+export const builtServer = process.env.DKE_BUILT_SERVER ?? programAt('server/main.js', 'dist/server/main.js');
 
 export interface KillReport {
   readonly kills: number;

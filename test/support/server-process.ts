@@ -5,11 +5,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { programAt } from './program.ts';
 import { storeToml } from './test-store.ts';
 
-const main = resolve(import.meta.dirname, '../../server/main.ts');
+const main = programAt('server/main.js', 'server/main.ts');
 
 export interface ServerProcess {
   /** `https://127.0.0.1:PORT`. */

@@ -1,0 +1,82 @@
+// The programs that tests start some hundred times a run: server, command and agent, each bundled into few files. Node finds and links
+// 1,400 modules one by one, which takes longer than everything else that a start does. The modules and their order are those of the
+// sources; what is shipped (dist, packages, installed agents) starts in test/scenario/{demo,packages,provider-install,server-start}.
+
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build, type Plugin } from 'vite';
+import type { TestProject } from 'vitest/node';
+import { programsVariable } from './program.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const folder = join(root, 'build/programs');
+
+/** Each lies in the bundle where it lies in the sources. */
+const entries = [
+  'server/main',
+  'server/cli/main',
+  'server/store/sqlite/reading-worker',
+  'server/store/sqlite/checkpoint-worker',
+  'provider/client/main',
+  'provider/client/listen',
+  'provider/client/diagnose',
+  'provider/client/load-http',
+  'provider/install/command',
+];
+/** Modules that start or load one of the entries by its place beside them: they find it in the bundle. All others find their files in dist. */
+const starters = new Set(['server/store/sqlite/worker.ts', 'server/cli/load-provider.ts', 'provider/client/main.ts']);
+
+const placeModules: Plugin = {
+  name: 'place-modules',
+  enforce: 'pre',
+  transform(code, id) {
+    const path = relative(root, id);
+    if (path.startsWith('node_modules') || !code.includes('import.meta')) return;
+    const place = join(starters.has(path) ? folder : join(root, 'dist'), path.replace(/ts$/, 'js'));
+    return code
+      .replaceAll('import.meta.dirname', JSON.stringify(dirname(place)))
+      .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(place).href));
+  },
+};
+
+/** Another run may have started what lies there: a file is replaced at once, or stays. */
+const put = (path: string, content: string): void => {
+  if (existsSync(path) && readFileSync(path, 'utf8') === content) return;
+  mkdirSync(dirname(path), { recursive: true });
+  const fresh = `${path}.${process.pid}`;
+  writeFileSync(fresh, content);
+  renameSync(fresh, path);
+};
+
+const bundle = async (): Promise<void> => {
+  const built = await build({
+    configFile: false,
+    root,
+    logLevel: 'error',
+    plugins: [placeModules],
+    ssr: { noExternal: true },
+    build: {
+      ssr: true,
+      write: false,
+      target: 'node24',
+      minify: false,
+      rolldownOptions: {
+        input: Object.fromEntries(entries.map((entry) => [entry, join(root, `${entry}.ts`)])),
+        output: { entryFileNames: '[name].js', chunkFileNames: 'parts/[name]-[hash].js' },
+      },
+    },
+  });
+  // What is imported goes before what imports it.
+  for (const { output } of [built].flat() as { readonly output: readonly { fileName: string; code?: string }[] }[])
+    for (const { fileName, code } of [...output].sort((a, b) => Number(b.fileName > a.fileName)))
+      if (code !== undefined) put(join(folder, fileName), code);
+};
+
+export default async (project: TestProject): Promise<void> => {
+  // One of two projects has done it.
+  if (process.env[programsVariable] !== undefined) return;
+  await bundle();
+  process.env[programsVariable] = folder;
+  project.onTestsRerun(bundle);
+};
