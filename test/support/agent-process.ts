@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { endWithTest } from './children.ts';
 import { programAt } from './program.ts';
 
 export interface AgentProcess {
@@ -34,9 +35,8 @@ export const startAgent = async (
     env: { ...process.env, DKE_AGENT_LOG_DIR: logs, ...options.environment },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
-  const gone = once(child, 'exit').finally(() => process.off('exit', kill));
+  endWithTest(child);
+  const gone = once(child, 'exit');
   // A child that a test forgets keeps nothing waiting.
   child.unref();
   child.channel?.unref();

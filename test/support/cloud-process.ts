@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { endWithTest } from './children.ts';
 import { commandPath } from './command.ts';
 
 export interface CloudProcess {
@@ -21,9 +22,8 @@ export const startCloudProcess = async (folder: string, proxyCa: string, budgetM
   const budget = ['--budget', String(budgetMs)];
   const args = ['cloud', '--data', join(folder, 'cloud'), '--port', '0', '--proxy-ca', proxyCa, ...budget];
   const child = spawn(process.execPath, [commandPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
-  const gone = once(child, 'exit').finally(() => process.off('exit', kill));
+  endWithTest(child);
+  const gone = once(child, 'exit');
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text;

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { endWithTest } from './children.ts';
 import type { CommandName, Commands } from './database-process.ts';
 
 export interface Answer {
@@ -47,15 +48,14 @@ export const startDatabase = ({ config, socket, environment, user }: DatabaseOpt
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  endWithTest(child);
   let complaints = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text;
   });
   // Its end is told by `call`.
   child.stdin.on('error', () => undefined);
-  const gone = once(child, 'exit').finally(() => process.off('exit', kill));
+  const gone = once(child, 'exit');
   const waiting: PromiseWithResolvers<Answer>[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => waiting.shift()?.resolve(JSON.parse(line) as Answer));
   void gone.then(([code, signal]) => {

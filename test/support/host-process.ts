@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { returnValueName } from '../../provider/schema/return-values.ts';
+import { endWithTest } from './children.ts';
 
 const build = resolve(import.meta.dirname, '../../build');
 const rows = 64;
@@ -111,8 +112,7 @@ export const startHostProcess = (
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  endWithTest(child);
   const said: Said[] = [];
   let whole = 0;
   let report: ThreadsReport | undefined;
@@ -127,7 +127,7 @@ export const startHostProcess = (
     complaints += text;
   });
   child.stdin.on('error', () => undefined);
-  const gone = once(child, 'close').finally(() => process.off('exit', kill));
+  const gone = once(child, 'close');
   const ended = async (): Promise<number | NodeJS.Signals> => {
     await gone;
     return child.signalCode ?? child.exitCode ?? -1;

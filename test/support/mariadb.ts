@@ -5,6 +5,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { endWithTest } from './children.ts';
 import { until } from './host.ts';
 import { findProgram, installed, type Outcome, run } from './tools.ts';
 
@@ -102,9 +103,7 @@ const launch = (folder: string, options: readonly string[], environment: NodeJS.
     stdio: 'ignore',
     env: { ...process.env, LC_ALL: 'C', ...environment },
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
-  child.once('exit', () => process.off('exit', kill));
+  endWithTest(child);
   return child;
 };
 

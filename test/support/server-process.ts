@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { endWithTest, leave } from './children.ts';
 import { programAt } from './program.ts';
 import { storeToml } from './test-store.ts';
 
@@ -75,9 +76,8 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     ...(options.inFolder === true ? { cwd: folder } : {}),
     env: { ...process.env, ...options.environment },
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
-  const gone = once(child, 'exit').finally(() => process.off('exit', kill));
+  endWithTest(child);
+  const gone = once(child, 'exit');
   let log = '';
   let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -124,10 +124,7 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     log: () => log,
     output: () => output,
     stop,
-    leave: () => {
-      process.off('exit', kill);
-      child.unref();
-    },
+    leave: () => leave(child),
     remove: async () => {
       await stop();
       if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });

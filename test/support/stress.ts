@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { mechanismName } from '../../provider/schema/mechanisms.ts';
 import { returnValueName } from '../../provider/schema/return-values.ts';
+import { endWithTest } from './children.ts';
 import { createGroup, registerApplication } from './console-api.ts';
 import { until } from './host.ts';
 import { type Site, startSite } from './site.ts';
@@ -179,8 +180,7 @@ const startStressed = (
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  endWithTest(child);
   let progress: Progress = { jobs: 0, least: 0, seen: true, mechanisms: 0 };
   let report: ProcessReport | undefined;
   let complaints = '';
@@ -193,7 +193,7 @@ const startStressed = (
     complaints += text;
   });
   child.stdin.on('error', () => undefined);
-  const gone = once(child, 'close').finally(() => process.off('exit', kill));
+  const gone = once(child, 'close');
   const broken = (): Error =>
     new Error(`process ${number} ended with ${child.signalCode ?? child.exitCode}: ${complaints}`);
   return {

@@ -1,8 +1,9 @@
 // One process of a simulated database (driver/main.c) as a child: one step at a time, each with its answer.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { endWithTest } from '../support/children.ts';
 
 const program = resolve(import.meta.dirname, '../../build/tde-process');
 
@@ -77,25 +78,19 @@ export interface ProcessOptions {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** Those that run, which end with this process whatever happens. */
-const running = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const each of running) each.kill('SIGKILL');
-});
-
 export const startDatabaseProcess = (options: ProcessOptions): DatabaseProcess => {
   const child = spawn(program, [options.profile, options.trace], {
     argv0: options.name,
     env: { ...process.env, ...options.environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  running.add(child);
+  endWithTest(child);
   let complaints = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text;
   });
   child.stdin.on('error', () => undefined);
-  const gone = once(child, 'close').finally(() => running.delete(child));
+  const gone = once(child, 'close');
   const waiting: PromiseWithResolvers<Answer>[] = [];
   let rows: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
