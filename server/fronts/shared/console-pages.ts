@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative, sep } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { Hono } from 'hono';
 import { pageHeaders } from './security-headers.ts';
 
@@ -25,9 +26,21 @@ const compressible = /^(text\/|application\/|image\/svg)/;
 
 interface Page {
   readonly body: Uint8Array<ArrayBuffer>;
-  readonly gzip: Uint8Array<ArrayBuffer> | null;
+  /** Null where compression is not worth it. Done at the first request and off the event loop: most starts serve no page. */
+  readonly gzipped: (() => Promise<Uint8Array<ArrayBuffer>>) | null;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+const compress = promisify<Uint8Array, { readonly level: number }, Buffer<ArrayBuffer>>(gzip);
+
+/** Once for each body. */
+const compressedOnce = (body: Uint8Array<ArrayBuffer>): (() => Promise<Uint8Array<ArrayBuffer>>) => {
+  let compressed: Promise<Uint8Array<ArrayBuffer>> | undefined;
+  return () => {
+    compressed ??= compress(body, { level: 9 });
+    return compressed;
+  };
+};
 
 const loadPages = (root: string): ReadonlyMap<string, Page> => {
   const pages = new Map<string, Page>();
@@ -39,10 +52,9 @@ const loadPages = (root: string): ReadonlyMap<string, Page> => {
     if (type === undefined) continue;
     const path = `/${relative(root, file).split(sep).join('/')}`;
     const body = Uint8Array.from(readFileSync(file));
-    const gzip = compressible.test(type) && body.length > 1024 ? Uint8Array.from(gzipSync(body, { level: 9 })) : null;
     pages.set(path, {
       body,
-      gzip,
+      gzipped: compressible.test(type) && body.length > 1024 ? compressedOnce(body) : null,
       headers: {
         ...pageHeaders,
         'content-type': type,
@@ -65,7 +77,7 @@ const absent = 'The pages are not built. Run `npm run build:web`, or use the API
 export const serveConsole = (root: string): Hono => {
   const pages = existsSync(join(root, 'index.html')) ? loadPages(root) : null;
   const app = new Hono();
-  app.on(['GET', 'HEAD'], '*', (context) => {
+  app.on(['GET', 'HEAD'], '*', async (context) => {
     if (pages === null) {
       return new Response(absent, { status: 503, headers: { ...pageHeaders, 'content-type': 'text/plain' } });
     }
@@ -81,10 +93,9 @@ export const serveConsole = (root: string): Hono => {
     if (context.req.header('if-none-match') === page.headers.etag) {
       return new Response(null, { status: 304, headers: page.headers });
     }
-    const gzip = page.gzip !== null && /\bgzip\b/.test(context.req.header('accept-encoding') ?? '') ? page.gzip : null;
-    return new Response(gzip ?? page.body, {
-      headers: gzip === null ? page.headers : { ...page.headers, 'content-encoding': 'gzip' },
-    });
+    if (page.gzipped === null || !/\bgzip\b/.test(context.req.header('accept-encoding') ?? ''))
+      return new Response(page.body, { headers: page.headers });
+    return new Response(await page.gzipped(), { headers: { ...page.headers, 'content-encoding': 'gzip' } });
   });
   return app;
 };
