@@ -24,7 +24,7 @@ import {
   unpackEnvelope,
 } from '../../server/fronts/contract/tde.ts';
 import type { InstanceDescription, NewTokenObject, Operations, TdeCaller } from '../../server/operations/index.ts';
-import { storeToml } from './test-store.ts';
+import { layDatabase, storeToml } from './test-store.ts';
 
 let defaultTenantId = '';
 /** Of the whole platform; acts in the default tenant of the open service that was opened last. */
@@ -73,6 +73,7 @@ export const openTestService = async (
 ): Promise<OpenedService> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
   const toml = options.toml ?? '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
+  if (options.folder === undefined) layDatabase(folder, toml);
   const config = parseConfig(`${toml}${await storeToml(folder, toml)}`, null, folder);
   const complaints: { level: string; message: string; fields: unknown }[] = [];
   const fatal: Error[] = [];

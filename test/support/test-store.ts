@@ -2,7 +2,7 @@
 // database of its own on the one PostgreSQL that the run has started (test-store-server.ts). A database belongs to a service's
 // folder as the embedded one does: it is found again by the folder's path, and dropped when the folder is gone.
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
@@ -12,12 +12,24 @@ import type { PostgresPlace } from './postgresql.ts';
 export const socketVariable = 'DKE_TEST_POSTGRESQL_SOCKET';
 export const templateDatabase = 'dke_template';
 
+/** The path of an embedded database with the tables and nothing in it, which the run tells its workers (sqlite-template.ts). */
+export const sqliteTemplate = 'DKE_TEST_SQLITE_TEMPLATE';
+
 export const onPostgresql = process.env.DKE_TEST_STORE === 'postgresql';
 
 /** For `runIf`, of what is about the embedded database's files alone. `why` is printed where it is left out. */
 export const onSqlite = (why: string): boolean => {
   if (onPostgresql) console.log(`left out on PostgreSQL: ${why}`);
   return !onPostgresql;
+};
+
+/** An embedded database for a service whose data directory does not exist yet; none where `toml` names a store or a data directory. */
+export const layDatabase = (folder: string, toml: string): void => {
+  const data = join(folder, 'dke-data');
+  const template = process.env[sqliteTemplate];
+  if (onPostgresql || template === undefined || /^\[(store|data)\]/m.test(toml) || existsSync(data)) return;
+  mkdirSync(data, { mode: 0o700 });
+  copyFileSync(template, join(data, 'dke.db'));
 };
 
 const socket = (): string => {
