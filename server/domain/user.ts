@@ -1,6 +1,7 @@
 // People who sign in: who they are and what they may do. How they prove it lies in sign-in.ts and in their factors.
 
 import type { Grant } from './access.ts';
+import { isDeceptive } from './name.ts';
 import type { Integrity } from './vault.ts';
 
 /** 'deleted': the row stays, because the audit log names it; the name is free again. */
@@ -54,7 +55,8 @@ export interface Factor {
 export const foldUserName = (name: string): string => name.normalize('NFKC').toLowerCase();
 
 /** 1 to 64 letters, digits and `. _ @ + -`, a letter or a digit first. */
-export const isUserName = (name: string): boolean => /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]{0,63}$/u.test(name);
+export const isUserName = (name: string): boolean =>
+  /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]{0,63}$/u.test(name) && !isDeceptive(name);
 
 export const isEmail = (text: string): boolean => text.length <= 254 && /^[^\s@]{1,64}@[^\s@]+$/u.test(text);
 

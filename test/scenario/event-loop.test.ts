@@ -105,6 +105,8 @@ const hostile = (route: RouteRow): readonly (readonly [string, string])[] => {
     ['deep', `{"name":${'['.repeat(size / 2 - 16)}${']'.repeat(size / 2 - 16)}}`],
     ['many members', `{${many(Math.floor(size / 10), (at) => `"${String(at).padStart(5, '0')}":0`).join(',')}}`],
     ['escapes', `{"name":"${long(size - 32, '\\u0061')}`],
+    // Out of order: a program that orders them naively takes the square of their number.
+    ['combining marks', `{"name":"a${'\u0315'.repeat(size / 4 - 16)}${'\u0316'.repeat(size / 4 - 16)}"}`],
   ];
 };
 /** The file of a snapshot that exists already: it is read to its end before it is refused. */

@@ -19,6 +19,20 @@ const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
     return [{ path, message: issue.message }];
   });
 
+/**
+ * More marks than this after one letter are no text of any language (Unicode Standard Annex 15, Stream-Safe Text Format). Putting them in order
+ * takes time in proportion to the square of their number.
+ */
+const tooManyMarks = /\p{M}{31}/u;
+/** One form for each text, whichever way a keyboard composes its letters. */
+const inFormNfc = (text: string): string => {
+  if (tooManyMarks.test(text))
+    throw new ServiceError('validation', 'a letter has more than 30 combining marks', {
+      hint: 'remove the marks that follow one another in a name',
+    });
+  return text.normalize('NFC');
+};
+
 const check = (schema: z.ZodObject, value: unknown): Record<string, unknown> => {
   // reportInput: tells a missing member from one of a wrong type; the input itself goes nowhere.
   const result = schema.safeParse(value, { reportInput: true });
@@ -37,13 +51,13 @@ export const readQuery = (schema: z.ZodObject | undefined, url: string): Record<
   // What every route takes is looked at elsewhere: see authenticate.
   const names = all.filter((name) => name !== tenantParameter);
   if (schema !== undefined)
-    return check(schema, Object.fromEntries(names.map((name) => [name, parameters.get(name)?.normalize('NFC')])));
+    return check(schema, Object.fromEntries(names.map((name) => [name, inFormNfc(parameters.get(name) ?? '')])));
   if (names.length > 0) throw new ValidationError(names.map((path) => ({ path, message: 'is unknown' })));
   return {};
 };
 
-const inFormNfc = (_name: string, value: unknown): unknown =>
-  typeof value === 'string' ? value.normalize('NFC') : value;
+const valueInFormNfc = (_name: string, value: unknown): unknown =>
+  typeof value === 'string' ? inFormNfc(value) : value;
 
 export const readJson = (
   schema: z.ZodObject | undefined,
@@ -59,11 +73,11 @@ export const readJson = (
   let value: unknown;
   let text: string;
   try {
-    // One form for each name, whichever way a keyboard composes its letters.
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body).normalize('NFC');
+    text = inFormNfc(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
     // An escape is a character only after it is parsed.
-    value = text.includes('\\u') ? JSON.parse(text, inFormNfc) : JSON.parse(text);
-  } catch {
+    value = text.includes('\\u') ? JSON.parse(text, valueInFormNfc) : JSON.parse(text);
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
     throw new ServiceError('validation', 'the body is not valid JSON');
   }
   const repeated = repeatedMember(text);

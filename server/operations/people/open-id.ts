@@ -4,6 +4,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import type { Grant } from '../../domain/access.ts';
+import { isName } from '../../domain/name.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
 import type { IdentityProvider, OpenIdPerson } from '../../ports/identity.ts';
@@ -60,11 +61,12 @@ export const createOpenIdOperations = (
         hint: 'an administrator can register the subject: dke user create NAME --subject',
       });
     const now = clock.now();
+    const displayName = person.displayName?.slice(0, 128).trim().normalize('NFC') ?? '';
     const user: StoredUser = {
       id: newId(now),
       tenantId: null,
       name,
-      displayName: person.displayName?.slice(0, 128).trim() || name,
+      displayName: isName(displayName) ? displayName : name,
       email: person.email !== null && isEmail(person.email) ? person.email : null,
       grants,
       state: 'active',

@@ -84,6 +84,15 @@ const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<vo
       });
 };
 
+/** Who names another subject for an approver could agree as that person to requests that wait already. */
+const refuseAwaitedApprover = async (tx: Repositories, userId: string): Promise<void> => {
+  for (const { id, rules, subject } of await tx.approvals.listOpen())
+    if (rules.some(({ approvers }) => approvers?.includes(userId)))
+      throw new ServiceError('conflict', `this user can agree to a request that waits, about ${subject.name}`, {
+        hint: `change the subject when the request is over: dke approval show ${id}`,
+      });
+};
+
 /** Whether they may do everything, everywhere. */
 const isSupreme = (grants: readonly Grant[]): boolean =>
   grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
@@ -275,6 +284,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         if (subject !== before.subject) {
           requireSubjectRight(lastingGrants(own));
           await refuseNamedApprover(tx, id);
+          await refuseAwaitedApprover(tx, id);
         }
         if (subject !== null && subject !== before.subject && (await tx.users.findBySubject(subject)) !== undefined)
           throw new ServiceError('conflict', 'there is a user of this subject', {

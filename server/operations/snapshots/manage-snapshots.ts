@@ -190,11 +190,12 @@ export const manageSnapshots = (
           archive.rename(arrived, id);
           const at = clock.now();
           const { rows, units, materials, leftOut } = closing;
-          const held: Snapshot = {
+          // Missing until what is destroyed here is erased from the file: should the service end before that, nothing else is done with the file.
+          const found: Snapshot = {
             id,
             tenantId: preface.tenantId,
             origin: 'imported',
-            state: 'held',
+            state: 'missing',
             createdAt: Date.parse(preface.at),
             auditSize: before?.auditSize ?? 0,
             size,
@@ -212,8 +213,8 @@ export const manageSnapshots = (
             const now = await tx.snapshots.get(id);
             if (now?.state !== before?.state)
               throw new ServiceError('conflict', 'the snapshot was changed meanwhile', { hint: 'import it again' });
-            if (now === undefined) await tx.snapshots.insert(held);
-            else await tx.snapshots.update(held);
+            if (now === undefined) await tx.snapshots.insert(found);
+            else await tx.snapshots.update(found);
             await tx.audit.append({
               kind: 'snapshot.imported',
               actor,
@@ -222,8 +223,13 @@ export const manageSnapshots = (
               details: { signer: closing.signer, units, erased: erased.length },
             });
           });
-          await eraseUnits(ports, actor, held, new Set(await store.read.tenantRows.destroyedSince(-1)));
-          return findSnapshot(store.read, id);
+          await eraseUnits(ports, actor, found, new Set(await store.read.tenantRows.destroyedSince(-1)));
+          return await store.write(async (tx) => {
+            const erased = await findSnapshot(tx, id, ['missing', 'held']);
+            const held: Snapshot = { ...erased, state: 'held' };
+            await tx.snapshots.update(held);
+            return held;
+          });
         } catch (error) {
           archive.remove(arrived);
           throw error;

@@ -145,6 +145,11 @@ export const restoreSnapshot = (
     },
     carryOut: async (tx, actor, wanted, key: KeyRef) => {
       const found = await restoreIn(tx, actor, key, wanted);
+      // What is there may have changed since the second person was found not to be needed.
+      if (restoreSecondPerson && !wanted.widensUse && found.activated.some(widensUse))
+        throw new ServiceError('conflict', 'what the restore would bring back into use has changed meanwhile', {
+          hint: 'restore again: a second person must agree',
+        });
       await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
       const sum = (of: 'made' | 'changed' | 'unchanged'): number =>
         Object.values(found.counts).reduce((total, each) => total + each[of], 0);

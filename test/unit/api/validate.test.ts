@@ -27,3 +27,14 @@ test('two members that are the same in form NFC are one that is given twice', ()
     expect.objectContaining({ errors: [{ path: composed, message: 'is given more than once' }] }),
   );
 });
+
+test('more combining marks than any language has are refused before they are put in order', () => {
+  // In 64 KiB of them that took more than a second.
+  const marks = (count: number): string => `a${'\u0315'.repeat(count)}${'\u0316'.repeat(count)}`;
+  const refusal = expect.objectContaining({ code: 'validation', message: 'a letter has more than 30 combining marks' });
+  const read = (text: string) => () => readJson(schema, 'application/json', Buffer.from(text));
+  expect(read(JSON.stringify({ name: marks(16_000) }))).toThrow(refusal);
+  expect(read(`{"name":"a${'\\u0315'.repeat(5_000)}${'\\u0316'.repeat(5_000)}"}`)).toThrow(refusal);
+  expect(() => readQuery(schema, `https://localhost/api/x?name=${encodeURIComponent(marks(1_000))}`)).toThrow(refusal);
+  expect(read(JSON.stringify({ name: marks(15) }))()).toEqual({ name: marks(15).normalize('NFC') });
+});

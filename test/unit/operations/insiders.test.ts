@@ -136,6 +136,24 @@ describe('an approver', () => {
     expect(await errorOf(approvals.approve(thief, request?.id ?? '', null))).toBe('forbidden');
     expect((await keys.get(administrator, keyId)).state).toBe('active');
   });
+
+  test('gets no other subject at the OpenID provider while a request waits for them', async () => {
+    const { users, keys, approvals, tokens } = opened.operations;
+    const { user: dora } = await makeUser(opened.operations, 'dora', 'key-approver');
+    const { keyId } = await governed('subject', rule({}));
+    const { record } = await tokens.create(administrator, everything, {
+      name: 'asks too',
+      grants: [grant('key-manager')],
+    });
+    const asks = { ...administrator, id: record.id };
+    await expect(keys.softDelete(asks, keyId)).rejects.toBeInstanceOf(ApprovalNeeded);
+    const { displayName, email, mustChangePassword, grants } = dora;
+    const change = { displayName, email, mustChangePassword, grants, subject: 'of-an-accomplice' };
+    expect(await errorOf(users.update(administrator, everything, dora.id, change))).toBe('conflict');
+    const [request] = (await approvals.list(administrator, { subjectId: keyId, limit: 1 })).items;
+    await approvals.withdraw(asks, request?.id ?? '');
+    expect((await users.update(administrator, everything, dora.id, change)).subject).toBe('of-an-accomplice');
+  });
 });
 
 test('a session is ended by those who could give its holder their roles, and by its holder', async () => {

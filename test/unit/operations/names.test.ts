@@ -1,8 +1,9 @@
 // Which names are taken: those of every script, and none that looks like another one or like nothing.
 import { expect, test } from 'vitest';
+import { isUserName } from '../../../server/domain/user.ts';
 import { checkName } from '../../../server/operations/shared/names.ts';
 
-test.each(['a', 'Schlüssel 1', '鍵', 'मास्टर', '👩‍💻', 'می‌خواهم', '-', 'a'.repeat(128)])('%s is a name', (name) => {
+test.each(['a', 'Schlüssel 1', '鍵', 'मास्टर', '👩‍💻', 'می‌خواهم', '❤️', '-', 'a'.repeat(128)])('%s is a name', (name) => {
   expect(checkName(name)).toBe(name);
 });
 test.each([
@@ -16,7 +17,18 @@ test.each([
   ['a byte order mark', '\ufeffabc'],
   ['a control character', 'a\u0007b'],
   ['a space at its end', 'a '],
+  ['a Hangul filler', '\u3164'],
+  ['a narrow Hangul filler in it', 'a\uffa0b'],
+  ['a Hangul filler of a syllable', '\u115f\u1160'],
+  ['blank Braille', '\u2800'],
+  ['tags', 'a\u{e0041}'],
+  ['a mark of an annotation', 'a\ufff9b'],
+  ['a joiner of graphemes', 'a\u034fb'],
   ['too many characters', 'a'.repeat(129)],
 ])('%s is none', (_, name) => {
   expect(() => checkName(name)).toThrow(expect.objectContaining({ code: 'validation' }));
+});
+
+test('a user name has no letter that is not seen', () => {
+  expect(['ada', '\u3164', 'ada\u3164', 'ada\u115f'].filter(isUserName)).toEqual(['ada']);
 });

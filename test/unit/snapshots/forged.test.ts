@@ -137,3 +137,33 @@ test('a restore that creates credentials names them and waits for a second perso
   const [waiting] = (await service.operations.approvals.list(administrator, { limit: 10 })).items;
   expect(waiting).toMatchObject({ kind: 'snapshot.restore', state: 'pending', missing: 1 });
 });
+
+test('what was disabled while a restore was tried out is not brought back without a second person', async () => {
+  const { applications, snapshots } = victim.operations;
+  const actor = { ...administrator, tenantId };
+  const { id } = await snapshots.create(administrator, tenantId);
+  // Later each time, until the restore is over before: the unit of work of one of them comes between the one that tries the restore out and the
+  // one that carries it out.
+  let isOver = false;
+  for (let turns = 16; !isOver; turns = Math.ceil(turns * 1.5)) {
+    const answer = answerOpening(await snapshots.beginOpening(administrator, id, recovery.id), recovery.key);
+    const outcome = snapshots
+      .restore(administrator, id, answer, { tenantId: null, newTenant: null, dryRun: false })
+      .then(
+        ({ activated }) => activated.map(({ kind, change }) => `${kind} ${change}`),
+        (error: { readonly code?: string }) => error.code ?? error.constructor.name,
+      );
+    let isDone = false;
+    const settled = outcome.finally(() => {
+      isDone = true;
+    });
+    for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+    isOver = isDone;
+    await applications.disable(actor, caller.application.id);
+    expect([[], 'conflict', 'ApprovalNeeded']).toContainEqual(await settled);
+    expect((await applications.get(actor, caller.application.id)).state).toBe('disabled');
+    const [waiting] = (await victim.operations.approvals.list(administrator, { state: 'pending', limit: 1 })).items;
+    if (waiting !== undefined) await victim.operations.approvals.withdraw(administrator, waiting.id);
+    await applications.enable(actor, caller.application.id);
+  }
+});

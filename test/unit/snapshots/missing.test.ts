@@ -1,6 +1,6 @@
 // The file of a snapshot is away while a key is destroyed: the key does not become unrecoverable behind it, and it is taken out of the file before
 // anything else is done with the file.
-import { renameSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import {
@@ -68,4 +68,25 @@ test('where the configuration says so, the missing snapshot is named instead, an
     state: 'held',
     counts: { erased: 1 },
   });
+});
+
+test('a file that is imported again is not there for others before it has lost the destroyed key', async () => {
+  await begin('');
+  await expect.poll(async () => (await status()).state).toBe('held');
+  const { snapshots } = opened.operations;
+  await snapshots.delete(administrator, snapshotId);
+  await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    yield readFileSync(away());
+  }
+  const imported = snapshots.import(administrator, pieces(), undefined);
+  const firstSeen = async () => {
+    for (;;) {
+      const { state, counts } = await snapshots.get(administrator, snapshotId);
+      if (state === 'held') return counts?.erased;
+      await new Promise(setImmediate);
+    }
+  };
+  expect(await firstSeen()).toBe(1);
+  expect(await imported).toMatchObject({ state: 'held', counts: { erased: 1 } });
 });
