@@ -43,7 +43,7 @@ export interface StoredSession {
 /** A sign-in that is under way elsewhere: at an authenticator, at the OpenID provider. Used once. */
 export interface StoredAttempt {
   readonly hash: string;
-  readonly kind: 'passkey-sign-in' | 'passkey-second-factor' | 'passkey-registration' | 'openid';
+  readonly kind: 'passkey-sign-in' | 'passkey-second-factor' | 'passkey-registration' | 'openid' | 'claimed-roles';
   readonly userId: string | null;
   readonly data: string;
   readonly expiresAt: number;
@@ -94,6 +94,7 @@ export interface PeopleRepositories {
   };
   readonly attempts: {
     insert(attempt: StoredAttempt): Promise<void>;
+    get(hash: string): Promise<StoredAttempt | undefined>;
     /** Removes it, so that nobody uses it again. */
     take(hash: string): Promise<StoredAttempt | undefined>;
     prune(now: number): Promise<number>;

@@ -92,6 +92,14 @@ const sessionRow = (session: StoredSession) => ({
   peer: session.peer,
   agent: session.agent,
 });
+const toAttempt = (row: Row<'sign_in_attempts'> | undefined): StoredAttempt | undefined =>
+  row && {
+    hash: row.hash,
+    kind: row.kind as StoredAttempt['kind'],
+    userId: row.user_id,
+    data: row.data,
+    expiresAt: row.expires_at,
+  };
 const toSession = (row: Row<'sessions'>, integrity: Integrity): StoredSession => ({
   id: row.id,
   tenantId: row.tenant_id,
@@ -250,18 +258,10 @@ export const createPeople = (
           .values({ hash, kind, user_id: userId, data, expires_at: expiresAt })
           .execute();
       },
-      take: async (hash) => {
-        const row = await db.deleteFrom('sign_in_attempts').where('hash', '=', hash).returningAll().executeTakeFirst();
-        return (
-          row && {
-            hash: row.hash,
-            kind: row.kind as StoredAttempt['kind'],
-            userId: row.user_id,
-            data: row.data,
-            expiresAt: row.expires_at,
-          }
-        );
-      },
+      get: async (hash) =>
+        toAttempt(await db.selectFrom('sign_in_attempts').selectAll().where('hash', '=', hash).executeTakeFirst()),
+      take: async (hash) =>
+        toAttempt(await db.deleteFrom('sign_in_attempts').where('hash', '=', hash).returningAll().executeTakeFirst()),
       prune: async (now) =>
         Number(
           (await db.deleteFrom('sign_in_attempts').where('expires_at', '<=', now).executeTakeFirst()).numDeletedRows,

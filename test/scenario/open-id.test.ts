@@ -13,6 +13,7 @@ import type { TenantActor } from '../../server/domain/actor.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 import { everything, makeUser, originOf } from '../support/people.ts';
+import { codeOf } from '../support/totp.ts';
 
 const callback = 'https://keys.example/api/session/openid/callback';
 const groups = new Map([
@@ -137,10 +138,33 @@ describe('people whose claim gives them roles', () => {
     const second = await signIn(opened, 'ada');
     // Who can change things needs a second factor, and the provider says nothing of one.
     expect(second).toMatchObject({ actor: { id: first.actor.id }, missing: 'enrolment' });
-    expect((await opened.operations.users.get(administrator, first.actor.id)).grants).toMatchObject([
-      { role: 'key-manager' },
-    ]);
     expect(await errorOf(opened.operations.sessions.authenticate(first.value, 'r', null))).toBe('unauthenticated');
+  });
+  test('have new roles when their sign-in is complete, and no earlier', async () => {
+    const { users, factors } = opened.operations;
+    const rolesOf = async (id: string) => (await users.get(administrator, id)).grants.map(({ role }) => role);
+    groups.set('noa', ['dke-keys']);
+    const begun = await signIn(opened, 'noa');
+    const { id } = begun.actor;
+    expect(begun).toMatchObject({ missing: 'enrolment', grants: [] });
+    expect(await rolesOf(id)).toEqual([]);
+    // A later sign-in, with fewer roles, takes the place of one that is not finished.
+    groups.set('noa', ['dke-auditors']);
+    expect(await signIn(opened, 'noa')).toMatchObject({ missing: null, grants: [{ role: 'auditor' }] });
+    expect(await errorOf(opened.operations.sessions.authenticate(begun.value, 'r', null))).toBe('unauthenticated');
+    groups.set('noa', ['dke-keys', 'dke-auditors']);
+    const again = await signIn(opened, 'noa');
+    expect(again).toMatchObject({ missing: 'enrolment', grants: [] });
+    expect(await rolesOf(id)).toEqual(['auditor']);
+    const totp = await factors.begin(again, 'phone');
+    const code = Buffer.from(codeOf(totp.secret.toString('latin1')));
+    const complete = await factors.confirm(again, totp.id, code, originOf());
+    expect(complete).toMatchObject({ missing: null, grants: [{ role: 'auditor' }, { role: 'key-manager' }] });
+    expect((await rolesOf(id)).toSorted()).toEqual(['auditor', 'key-manager']);
+    // With the factor that is there now, a change of the claim waits for it, and what the claim takes goes at once.
+    groups.set('noa', ['dke-keys']);
+    expect(await signIn(opened, 'noa')).toMatchObject({ missing: 'second-factor' });
+    expect(await rolesOf(id)).toEqual(['key-manager']);
   });
   test('nobody is let in without one', async () => {
     expect(await errorOf(signIn(opened, 'nobody'))).toBe('forbidden');

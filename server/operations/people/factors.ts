@@ -21,6 +21,7 @@ import type { StoredFactor, StoredSession, StoredUser } from '../../ports/people
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../shared/names.ts';
+import type { ClaimedRoles } from './claimed-roles.ts';
 import type { FactorOperations, SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { findSelf } from './profile.ts';
@@ -58,7 +59,13 @@ export const newFactor = (
   ...what,
 });
 
-export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: SignIn, lockout: Lockout) => {
+export const createFactors = (
+  ports: FactorPorts,
+  sessions: Sessions,
+  signIn: SignIn,
+  lockout: Lockout,
+  claimedRoles: ClaimedRoles,
+) => {
   const { store, core, ring, clock, people } = ports;
 
   /** The step whose code this is; undefined: of none that counts. */
@@ -122,6 +129,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
   /** The session goes on under a new value, now that two factors were shown. */
   const prove = async (tx: Repositories, user: StoredUser, from: SignInOrigin, caller: SessionCaller) => {
     const session = await sessions.requireLive(tx, caller.sessionId);
+    await claimedRoles.give(tx, session, from);
     await tx.sessions.remove(session.id);
     return sessions.insert(tx, holderOf(user), { method: session.method, proved: 2 }, from, caller.actor);
   };

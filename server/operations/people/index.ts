@@ -3,6 +3,7 @@
 import type { IdentityProvider, Passkeys } from '../../ports/identity.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Operations } from '../index.ts';
+import { createClaimedRoles } from './claimed-roles.ts';
 import { createFactors } from './factors.ts';
 import type { PeopleOperations } from './interface.ts';
 import { createLockout } from './lockout.ts';
@@ -21,9 +22,10 @@ export const createPeople = (
   authenticateAdmin: Operations['authenticateAdmin'],
 ): PeopleOperations => {
   const lockout = createLockout(ports);
-  const sessions = createSessions(ports, authenticateAdmin);
+  const claimedRoles = createClaimedRoles(ports);
+  const sessions = createSessions(ports, authenticateAdmin, claimedRoles);
   const signIn = createSignIn(ports, sessions, lockout);
-  const factors = createFactors(ports, sessions, signIn, lockout);
+  const factors = createFactors(ports, sessions, signIn, lockout, claimedRoles);
   const passkeys = createPasskeyOperations(ports, sessions, signIn, factors, lockout);
   return {
     users: createUsers(ports, sessions),
@@ -38,7 +40,7 @@ export const createPeople = (
     },
     factors: factors.operations,
     passkeys: passkeys.operations,
-    openId: createOpenIdOperations(ports, sessions, signIn, lockout),
+    openId: createOpenIdOperations(ports, sessions, signIn, lockout, claimedRoles),
     profile: createProfile(ports, sessions, signIn, lockout),
   };
 };

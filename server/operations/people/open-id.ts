@@ -5,14 +5,15 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import type { Grant } from '../../domain/access.ts';
 import { isName } from '../../domain/name.ts';
+import { nextStep } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
 import type { IdentityProvider, OpenIdPerson } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { nameGrant } from '../access/grants.ts';
 import { revokeTokensOf } from '../access/manage-tokens.ts';
+import { type ClaimedRoles, isOwnedOtherwise, openIdActor, sameGrants, setRoles } from './claimed-roles.ts';
 import type { OpenIdOperations, SignInOrigin } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import type { Sessions } from './sessions.ts';
@@ -24,9 +25,6 @@ export const openIdCallback = '/api/session/openid/callback';
 const grantsOf = ({ roles }: OpenIdPerson): readonly Grant[] | null =>
   roles === null ? null : roles.map((role) => ({ role, scope: null, tenantId: null }));
 
-const sameGrants = (one: readonly Grant[], other: readonly Grant[]): boolean =>
-  JSON.stringify(one.map(nameGrant).sort()) === JSON.stringify(other.map(nameGrant).sort());
-
 export const createOpenIdOperations = (
   {
     store,
@@ -34,13 +32,15 @@ export const createOpenIdOperations = (
     ring,
     clock,
     identity,
+    people,
     provider,
-  }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'identity'> & {
+  }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'identity' | 'people'> & {
     readonly provider: IdentityProvider | undefined;
   },
   sessions: Sessions,
   signIn: SignIn,
   lockout: Lockout,
+  claimedRoles: ClaimedRoles,
 ): OpenIdOperations => {
   const requireProvider = (): IdentityProvider => {
     if (provider === undefined)
@@ -51,10 +51,8 @@ export const createOpenIdOperations = (
   /** The browser that began is the one that comes back. */
   const bindingHash = (binding: string): string => ring.hashToken('sign-in-attempt', `binding\0${binding}`);
 
-  const actorOf = ({ requestId, peer }: SignInOrigin) =>
-    ({ kind: 'service', id: 'openid', name: 'openid', requestId, peer }) as const;
-
-  const addUser = async (person: OpenIdPerson, grants: readonly Grant[], from: SignInOrigin): Promise<StoredUser> => {
+  /** Its roles come with the sign-in. */
+  const addUser = async (person: OpenIdPerson, from: SignInOrigin): Promise<StoredUser> => {
     const name = person.name !== null && isUserName(person.name) ? person.name : person.subject;
     if (!isUserName(name))
       throw new ServiceError('forbidden', 'the provider gives no name that can be a user name', {
@@ -68,7 +66,7 @@ export const createOpenIdOperations = (
       name,
       displayName: isName(displayName) ? displayName : name,
       email: person.email !== null && isEmail(person.email) ? person.email : null,
-      grants,
+      grants: [],
       state: 'active',
       hasPassword: false,
       mustChangePassword: false,
@@ -89,35 +87,14 @@ export const createOpenIdOperations = (
       await tx.users.insert(user);
       await tx.audit.append({
         kind: 'user.created',
-        actor: actorOf(from),
+        actor: openIdActor(from),
         tenantId: serviceTenantId,
         subject: { kind: 'user', id: user.id },
-        details: { name, roles: grants.map(nameGrant), subject: person.subject },
+        details: { name, roles: [], subject: person.subject },
       });
     });
     return user;
   };
-
-  /** Records changed roles in the unit of work that changes them, and ends the sessions that have the earlier roles. */
-  const recordRoles =
-    (from: SignInOrigin) =>
-    async (tx: Repositories, { id, tenantId, name, grants }: StoredUser): Promise<void> => {
-      const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id }, null);
-      await tx.audit.append({
-        kind: 'user.changed',
-        actor: actorOf(from),
-        tenantId: tenantId ?? serviceTenantId,
-        subject: { kind: 'user', id },
-        details: { name, changed: ['roles'], roles: grants.map(nameGrant), sessionsEnded },
-      });
-    };
-
-  /** Whether another person could act as this user: then the provider's claim must not give it roles. */
-  const isOwnedOtherwise = async (repositories: Repositories, user: StoredUser): Promise<boolean> =>
-    user.tenantId !== null ||
-    user.password !== null ||
-    user.invitationHash !== null ||
-    (await repositories.factors.list(user.id)).some(({ kind }) => kind === 'passkey');
 
   /** The provider no longer gives this person a role: removes the roles, ends the sessions and revokes the user's own API tokens. */
   const withdraw = async (userId: string, from: SignInOrigin): Promise<void> => {
@@ -125,12 +102,11 @@ export const createOpenIdOperations = (
       const user = await tx.users.get(everyTenant, userId);
       if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') return;
       if (await isOwnedOtherwise(tx, user)) return;
+      await claimedRoles.forget(tx, userId);
       // It reads every token, so it is done once: a user without roles can create none.
       if (user.grants.length === 0) return;
-      const after = { ...user, grants: [] };
-      await tx.users.update(after);
-      await recordRoles(from)(tx, after);
-      await revokeTokensOf(tx, actorOf(from), userId, clock.now());
+      await setRoles(tx, user, [], from);
+      await revokeTokensOf(tx, openIdActor(from), userId, clock.now());
     });
     sessions.forget();
   };
@@ -200,22 +176,30 @@ export const createOpenIdOperations = (
         await signIn.refuse({ method: 'openid', reason, user: known }, undefined, from);
         throw noAccess(reason, person);
       }
-      const user = known ?? (await addUser(person, grants ?? [], from));
+      const user = known ?? (await addUser(person, from));
+      const how = { method: 'openid', proved: person.secondFactor ? 2 : 1 } as const;
       let changed = false;
+      let waiting: readonly Grant[] | undefined;
       // Roles, and what forbids them, as they are when the session starts: an administrator may have changed them meanwhile.
       const takeRoles = async (tx: Repositories, current: StoredUser): Promise<StoredUser> => {
-        changed = false;
+        [changed, waiting] = [false, undefined];
         if (grants === null) return current;
         if (await isOwnedOtherwise(tx, current)) throw noAccess('not-of-provider', person);
+        await claimedRoles.forget(tx, current.id);
         if (sameGrants(current.grants, grants)) return current;
-        const after = { ...current, grants };
-        await tx.users.update(after);
-        await recordRoles(from)(tx, after);
-        changed = true;
+        const factors = await tx.factors.list(current.id);
+        const isComplete = nextStep({ ...current, grants }, factors, how.proved, people.secondFactor) === null;
+        const after = isComplete
+          ? await setRoles(tx, current, grants, from)
+          : await claimedRoles.narrow(tx, current, grants, from);
+        if (!isComplete) waiting = grants;
+        changed = after !== current;
         return after;
       };
-      const how = { method: 'openid', proved: person.secondFactor ? 2 : 1 } as const;
-      const started = await signIn.admit(user, how, undefined, from, takeRoles);
+      const keepWaiting = async (tx: Repositories, sessionHash: string): Promise<void> => {
+        if (waiting !== undefined) await claimedRoles.keep(tx, user.id, sessionHash, waiting);
+      };
+      const started = await signIn.admit(user, how, undefined, from, takeRoles, keepWaiting);
       if (changed) sessions.forget();
       return started;
     },

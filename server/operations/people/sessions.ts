@@ -15,6 +15,7 @@ import type { Repositories } from '../../ports/store.ts';
 import { holderOfToken } from '../access/manage-tokens.ts';
 import type { Operations } from '../index.ts';
 import { byId, pageOf } from '../shared/paging.ts';
+import type { ClaimedRoles } from './claimed-roles.ts';
 import type { SessionCaller, SessionOperations, SessionView, SignInOrigin, StartedSession } from './interface.ts';
 import { viewSession } from './views.ts';
 
@@ -57,7 +58,11 @@ const requireGivable = async (
 export const holderOf = ({ id, name, tenantId }: Pick<StoredUser, 'id' | 'name' | 'tenantId'>) =>
   ({ kind: 'user', id, name, tenantId }) as const;
 
-export const createSessions = (ports: SessionPorts, authenticateAdmin: Operations['authenticateAdmin']) => {
+export const createSessions = (
+  ports: SessionPorts,
+  authenticateAdmin: Operations['authenticateAdmin'],
+  claimedRoles: ClaimedRoles,
+) => {
   const { store, core, ring, clock, people, log } = ports;
   const believed = new Map<string, { readonly found: Found; readonly at: number }>();
   const hashOf = (value: string): string | undefined =>
@@ -87,8 +92,10 @@ export const createSessions = (ports: SessionPorts, authenticateAdmin: Operation
     } else {
       const user = await store.read.users.get(everyTenant, holder.id);
       if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') throw doesNotHold();
-      const factors = (await store.read.factors.list(user.id)).filter(({ integrity }) => integrity === 'ok');
-      const missing = nextStep(user, factors, session.proved, people.secondFactor);
+      // One that was changed from outside is still asked for: an administrator removes it.
+      const factors = await store.read.factors.list(user.id);
+      const grants = (await claimedRoles.find(store.read, session)) ?? user.grants;
+      const missing = nextStep({ ...user, grants }, factors, session.proved, people.secondFactor);
       if (missing !== null && now >= session.createdAt + unfinishedMs) throw doesNotHold();
       const { id, name } = user;
       found = {

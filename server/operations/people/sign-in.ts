@@ -69,6 +69,8 @@ export const createSignIn = (
     from: SignInOrigin,
     /** What else is written in the same unit of work; answers the user as it is then. */
     change: (tx: Repositories, current: StoredUser) => Promise<StoredUser> = (_tx, current) => Promise.resolve(current),
+    /** What is written about the session, once there is one. */
+    follow: (tx: Repositories, sessionHash: string) => Promise<void> = () => Promise.resolve(),
   ): Promise<StartedSession> => {
     const made = await store.write(async (tx) => {
       const current = await tx.users.get(everyTenant, user.id);
@@ -85,7 +87,9 @@ export const createSignIn = (
       const step = nextStep(after, await tx.factors.list(user.id), how.proved, people.secondFactor);
       await attempt?.succeeded(tx, step !== 'second-factor');
       await tx.users.touch(user.id, clock.now());
-      return sessions.insert(tx, holderOf(after), how, from, userActor(after, from));
+      const started = await sessions.insert(tx, holderOf(after), how, from, userActor(after, from));
+      await follow(tx, started.hash);
+      return started;
     });
     return sessions.open(made, from);
   };

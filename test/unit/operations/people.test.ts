@@ -8,6 +8,7 @@ import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants } from '../../../server/domain/actor.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
+import { createClaimedRoles } from '../../../server/operations/people/claimed-roles.ts';
 import { createLockout, failuresKey } from '../../../server/operations/people/lockout.ts';
 import { createOpenIdOperations } from '../../../server/operations/people/open-id.ts';
 import { createSessions } from '../../../server/operations/people/sessions.ts';
@@ -355,7 +356,7 @@ describe('a session', () => {
       tx.tokens.insert({ ...token, revokedAt: null, lastUsedAt: null, ownerId: null, integrity: 'ok' }),
     );
     const actor = { kind: 'administrator', id: 't', name: 't', requestId: 'r', peer: null } as const;
-    const { operations } = createSessions(ports, async () => ({ actor, grants: [] }));
+    const { operations } = createSessions(ports, async () => ({ actor, grants: [] }), createClaimedRoles(ports));
     const { value, expiresAt } = await operations.startByToken('any', originOf());
     expect(expiresAt).toBe(time + 12 * 3_600_000);
     const holds = (): Promise<boolean> =>
@@ -501,10 +502,12 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
         }),
     };
     const opening = { ...ports, store: disabling, provider };
-    const sessions = createSessions(opening as never, undefined as never);
+    const claimedRoles = createClaimedRoles(opening);
+    const sessions = createSessions(opening as never, undefined as never, claimedRoles);
     const lockout = createLockout(opening);
     const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
-    const openId = createOpenIdOperations(opening, sessions, createSignIn(opening, sessions, lockout), lockout);
+    const signIn = createSignIn(opening, sessions, lockout);
+    const openId = createOpenIdOperations(opening, sessions, signIn, lockout, claimedRoles);
     const { binding } = await openId.begin(originOf());
     expect(await codeOf(openId.finish('?state=state&code=code', binding, originOf()))).toBe('unauthenticated');
     expect(await store.read.users.get(everyTenant, user.id)).toMatchObject({ state: 'disabled', grants });

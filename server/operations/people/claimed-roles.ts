@@ -1,0 +1,116 @@
+// Roles that the claim of the OpenID provider gives. They are given when the sign-in is complete: while it lacks a second factor, they are kept
+// for its session alone, so that a first factor changes nothing. What the claim gives no more is taken at once.
+
+import { canonicalJson } from '../../base/bytes.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { effectiveGrants, type Grant } from '../../domain/access.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { StoredAttempt, StoredSession, StoredUser } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { nameGrant } from '../access/grants.ts';
+import type { SignInOrigin } from './interface.ts';
+
+/** As long as a session may be unfinished. */
+const keptMs = 15 * 60_000;
+
+export const openIdActor = ({ requestId, peer }: Pick<SignInOrigin, 'requestId' | 'peer'>) =>
+  ({ kind: 'service', id: 'openid', name: 'openid', requestId, peer }) as const;
+
+export const sameGrants = (one: readonly Grant[], other: readonly Grant[]): boolean =>
+  JSON.stringify(one.map(nameGrant).sort()) === JSON.stringify(other.map(nameGrant).sort());
+
+/** Whether another person could act as this user: then the provider's claim must not give it roles. */
+export const isOwnedOtherwise = async (repositories: Repositories, user: StoredUser): Promise<boolean> =>
+  user.tenantId !== null ||
+  user.password !== null ||
+  user.invitationHash !== null ||
+  (await repositories.factors.list(user.id)).some(({ kind }) => kind === 'passkey');
+
+/** Changes the roles, records that, and ends the sessions that have the earlier ones. */
+export const setRoles = async (
+  tx: Repositories,
+  user: StoredUser,
+  grants: readonly Grant[],
+  from: Pick<SignInOrigin, 'requestId' | 'peer'>,
+): Promise<StoredUser> => {
+  const after: StoredUser = { ...user, grants };
+  await tx.users.update(after);
+  const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
+  await tx.audit.append({
+    kind: 'user.changed',
+    actor: openIdActor(from),
+    tenantId: user.tenantId ?? serviceTenantId,
+    subject: { kind: 'user', id: user.id },
+    details: { name: user.name, changed: ['roles'], roles: grants.map(nameGrant), sessionsEnded },
+  });
+  return after;
+};
+
+export const createClaimedRoles = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'>) => {
+  /** One for each user: a later sign-in takes the place of an earlier one that was not finished. */
+  const keyOf = (userId: string): string => ring.hashToken('sign-in-attempt', `claimed\0${userId}`);
+  /** The row has no authentication code of its own. */
+  const codeOf = (userId: string, sessionHash: string, grants: string): string =>
+    ring.hashToken('sign-in-attempt', `claimed\0${userId}\0${sessionHash}\0${grants}`);
+  const grantsIn = (
+    attempt: StoredAttempt | undefined,
+    { holder, hash }: StoredSession,
+  ): readonly Grant[] | undefined => {
+    if (attempt?.kind !== 'claimed-roles' || attempt.expiresAt <= clock.now()) return undefined;
+    const { grants, code } = JSON.parse(attempt.data) as { readonly grants: string; readonly code: string };
+    return code === codeOf(holder.id, hash, grants) ? (JSON.parse(grants) as readonly Grant[]) : undefined;
+  };
+
+  return {
+    /** What waits for the end of this sign-in. */
+    find: async (
+      from: Pick<Repositories, 'attempts'>,
+      session: StoredSession,
+    ): Promise<readonly Grant[] | undefined> =>
+      session.method === 'openid' && session.proved < 2
+        ? grantsIn(await from.attempts.get(keyOf(session.holder.id)), session)
+        : undefined,
+    forget: async (tx: Repositories, userId: string): Promise<void> => {
+      await tx.attempts.take(keyOf(userId));
+    },
+    /** The roles that stay until then; `keep` follows when there is a session. */
+    narrow: async (
+      tx: Repositories,
+      user: StoredUser,
+      claimed: readonly Grant[],
+      from: SignInOrigin,
+    ): Promise<StoredUser> => {
+      const kept = effectiveGrants(user.grants, claimed);
+      return sameGrants(user.grants, kept) ? user : setRoles(tx, user, kept, from);
+    },
+    keep: async (tx: Repositories, userId: string, sessionHash: string, claimed: readonly Grant[]): Promise<void> => {
+      const grants = canonicalJson(
+        claimed.map(({ role, scope, tenantId }) => ({ role, scope: scope && { ...scope }, tenantId })),
+      );
+      await tx.attempts.insert({
+        hash: keyOf(userId),
+        kind: 'claimed-roles',
+        userId,
+        data: JSON.stringify({ grants, code: codeOf(userId, sessionHash, grants) }),
+        expiresAt: clock.now() + keptMs,
+      });
+    },
+    /** Both factors were shown in this session. */
+    give: async (
+      tx: Repositories,
+      session: StoredSession,
+      from: Pick<SignInOrigin, 'requestId' | 'peer'>,
+    ): Promise<void> => {
+      if (session.method !== 'openid') return;
+      const grants = grantsIn(await tx.attempts.take(keyOf(session.holder.id)), session);
+      const user = grants && (await tx.users.get(everyTenant, session.holder.id));
+      if (grants === undefined || user === undefined || sameGrants(user.grants, grants)) return;
+      if (await isOwnedOtherwise(tx, user))
+        throw new ServiceError('unauthenticated', 'the user has been changed', { hint: 'sign in again' });
+      await setRoles(tx, user, grants, from);
+    },
+  };
+};
+export type ClaimedRoles = ReturnType<typeof createClaimedRoles>;
