@@ -16,10 +16,12 @@ import {
 import type { Actor } from '../../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../../domain/api-token.ts';
 import { everyTenant } from '../../domain/tenant.ts';
+import type { IdentityProvider } from '../../ports/identity.ts';
 import type { BearerPurpose } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredToken } from '../../ports/store.ts';
 import type { Operations } from '../index.ts';
+import { isTokenOverdue } from '../people/provided.ts';
 import { findToken } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, each, pageOf } from '../shared/paging.ts';
@@ -228,11 +230,14 @@ export interface TokenHolder {
  */
 export const holderOfToken = async (
   from: Pick<Repositories, 'users'>,
-  { id, name, grants, ownerId }: Pick<ApiToken, 'id' | 'name' | 'grants' | 'ownerId'>,
+  { id, name, grants, ownerId, createdAt }: Pick<ApiToken, 'id' | 'name' | 'grants' | 'ownerId' | 'createdAt'>,
+  provider: IdentityProvider | undefined,
+  now: number,
 ): Promise<TokenHolder | undefined> => {
   if (ownerId === null) return { kind: 'administrator', id, name, grants };
   const owner = await from.users.get(everyTenant, ownerId);
   if (owner === undefined || owner.state !== 'active' || owner.integrity !== 'ok') return undefined;
+  if (isTokenOverdue(provider, owner, createdAt, now)) return undefined;
   return {
     kind: 'user',
     id: owner.id,
@@ -241,20 +246,18 @@ export const holderOfToken = async (
   };
 };
 
+type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'> & Partial<Pick<Ports, 'provider'>>;
+
 /** Finds a token of this kind that holds now; 'unauthenticated', in one message, for every other. */
 const authenticate =
-  (
-    { store, ring, clock, usage }: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
-    kind: TokenKind,
-    channel: 'api' | 'metrics',
-  ) =>
+  ({ store, ring, clock, usage, provider }: AuthenticatePorts, kind: TokenKind, channel: 'api' | 'metrics') =>
   async (token: string): Promise<TokenHolder> => {
     const purpose = purposeOf[kind];
     const found = looksLikeBearer(purpose, token)
       ? await store.read.tokens.findByHash(ring.hashToken(purpose, token))
       : undefined;
     const now = clock.now();
-    const holder = found === undefined ? undefined : await holderOfToken(store.read, found);
+    const holder = found === undefined ? undefined : await holderOfToken(store.read, found, provider, now);
     const reason =
       found === undefined || found.kind !== kind
         ? 'unknown'
@@ -275,9 +278,7 @@ const authenticate =
     return holder;
   };
 
-export const authenticateAdmin = (
-  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
-): Operations['authenticateAdmin'] => {
+export const authenticateAdmin = (ports: AuthenticatePorts): Operations['authenticateAdmin'] => {
   const find = authenticate(ports, 'api', 'api');
   return async (token, requestId, peer) => {
     const { kind, id, name, grants } = await find(token);
@@ -285,9 +286,7 @@ export const authenticateAdmin = (
   };
 };
 
-export const authenticateMetrics = (
-  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
-): Operations['authenticateMetrics'] => {
+export const authenticateMetrics = (ports: AuthenticatePorts): Operations['authenticateMetrics'] => {
   const find = authenticate(ports, 'metrics', 'metrics');
   return async (token) => {
     await find(token);

@@ -19,6 +19,17 @@ export const refuseLongToken = (
   );
 };
 
+/**
+ * Whether a token of this user has worked for longer than the provider's users may have one. It may have been created before the provider managed its
+ * owner.
+ */
+export const isTokenOverdue = (
+  provider: IdentityProvider | undefined,
+  { subject }: Pick<StoredUser, 'subject'>,
+  createdAt: number,
+  now: number,
+): boolean => provider?.managesRoles === true && subject !== null && now >= createdAt + provider.tokenMs;
+
 /** 'conflict' for a user who may have no password and no passkey. */
 export const refuseOwnSecret = (
   provider: IdentityProvider | undefined,

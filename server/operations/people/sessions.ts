@@ -33,7 +33,8 @@ type Found = Omit<SessionCaller, 'actor'> & { readonly actor: Omit<Actor, 'reque
 const doesNotHold = (): ServiceError =>
   new ServiceError('unauthenticated', 'the session does not hold', { hint: 'sign in again' });
 
-export type SessionPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'log'>;
+export type SessionPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'log'> &
+  Partial<Pick<Ports, 'provider'>>;
 
 export const userActor = (
   { id, name }: Pick<StoredUser, 'id' | 'name'>,
@@ -85,7 +86,7 @@ export const createSessions = (
         token.kind === 'api' &&
         token.revokedAt === null &&
         (token.expiresAt === null || token.expiresAt > now);
-      const acting = holds ? await holderOfToken(store.read, token) : undefined;
+      const acting = holds ? await holderOfToken(store.read, token, ports.provider, now) : undefined;
       if (acting === undefined) throw doesNotHold();
       const { grants, ...actor } = acting;
       found = { actor, grants, sessionId, expiresAt, missing: null };

@@ -8,6 +8,7 @@ import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants } from '../../../server/domain/actor.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
+import { authenticateAdmin } from '../../../server/operations/access/manage-tokens.ts';
 import { createClaimedRoles } from '../../../server/operations/people/claimed-roles.ts';
 import { createLockout, failuresKey } from '../../../server/operations/people/lockout.ts';
 import { createOpenIdOperations } from '../../../server/operations/people/open-id.ts';
@@ -441,6 +442,27 @@ describe('who manages whom', () => {
   });
 });
 
+/** A user of the OpenID provider, as the store has one. */
+const ofProvider = (name: string): StoredUser => ({
+  id: '01900000-0000-7000-8000-000000000001',
+  tenantId: null,
+  name,
+  displayName: name,
+  email: null,
+  grants: [grant('auditor')],
+  state: 'active',
+  hasPassword: false,
+  mustChangePassword: false,
+  passwordChangedAt: null,
+  subject: name,
+  createdAt: 1_000,
+  lastSignInAt: null,
+  password: null,
+  invitationHash: null,
+  invitedUntil: null,
+  integrity: 'ok',
+});
+
 describe('a sign-in at an OpenID provider that manages roles', () => {
   test('does not enable a user who is disabled after it was read', async () => {
     const { store, ports, remove } = await openLockoutStore({
@@ -448,26 +470,8 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
       identity: { publicUrl: () => 'https://keys.example' },
       people: { secondFactor: 'never', sessionIdleMs: 60_000, sessionMs: 60_000 },
     });
-    const grants = [{ role: 'auditor', scope: null, tenantId: null }] as const;
-    const user: StoredUser = {
-      id: '01900000-0000-7000-8000-000000000001',
-      tenantId: null,
-      name: 'otto',
-      displayName: 'Otto',
-      email: null,
-      grants,
-      state: 'active',
-      hasPassword: false,
-      mustChangePassword: false,
-      passwordChangedAt: null,
-      subject: 'otto',
-      createdAt: 1_000,
-      lastSignInAt: null,
-      password: null,
-      invitationHash: null,
-      invitedUntil: null,
-      integrity: 'ok',
-    };
+    const user = ofProvider('otto');
+    const { grants } = user;
     await store.write((tx) => tx.users.insert(user));
     const disabling = {
       ...store,
@@ -513,4 +517,33 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
     expect(await store.read.users.get(everyTenant, user.id)).toMatchObject({ state: 'disabled', grants });
     await remove();
   });
+});
+
+test('a token that is older than its owner’s subject ends when tokens of people of the provider do', async () => {
+  const day = 86_400_000;
+  const { store, ports, remove } = await openLockoutStore({
+    usage: { tokenUsed: () => undefined, refused: () => undefined },
+  });
+  const owner = ofProvider('ida');
+  await store.write((tx) => tx.users.insert(owner));
+  const token = { id: 't', tenantId: null, kind: 'api', name: 't', grants: owner.grants, createdAt: 0 } as const;
+  const value = `dket_${'a'.repeat(43)}`;
+  const hash = ports.ring.hashToken('api-token', value);
+  const kept = { expiresAt: 300 * day, revokedAt: null, lastUsedAt: null, ownerId: owner.id, integrity: 'ok' } as const;
+  await store.write((tx) => tx.tokens.insert({ ...token, ...kept, hash }));
+  const works = (managesRoles: boolean, now: number) =>
+    authenticateAdmin({
+      ...ports,
+      clock: { ...ports.clock, now: () => now },
+      provider: { managesRoles, tokenMs: day } as IdentityProvider,
+    })(value, 'r', null).then(
+      () => true,
+      () => false,
+    );
+  expect(await Promise.all([works(false, 2 * day), works(true, day - 1), works(true, day)])).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  await remove();
 });
