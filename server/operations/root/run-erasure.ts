@@ -264,8 +264,9 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
     await eraseFromSnapshots(ports, actor);
     const unreached = await missingFor(ports);
     missing = unreached.map(({ id }) => id);
-    if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
+    // Those of a folder that is not mounted, too: when it is back, the keys are erased before anything else is done with the files.
     await markMissing(ports, unreached);
+    if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
   }
   const holding = await spread.erase();
   if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);

@@ -125,7 +125,7 @@ export const unreachedOf = async (
   return unreached.filter(({ tenantId }) => own.has(tenantId));
 };
 
-/** Snapshots that are named instead of waited for: their keys are erased when their files are back. */
+/** Snapshots that are waited for, or named instead: their keys are erased when their files are back. */
 export const markMissing = async (
   { store }: Pick<ErasePorts, 'store'>,
   snapshots: readonly Snapshot[],

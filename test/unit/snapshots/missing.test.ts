@@ -20,10 +20,11 @@ afterEach(() => opened?.remove());
 
 const path = (): string => join(opened.config.snapshots.directory, `${snapshotId}.dkesnap`);
 const away = (): string => join(opened.folder, 'away.dkesnap');
+const awayFolder = (): string => join(opened.folder, 'away');
 const keyNow = () => opened.operations.keys.get(administrator, keyId);
 const status = async () => (await opened.operations.status(administrator)).erasure;
-/** A snapshot with a key, whose file is then away, and the key destroyed. */
-const begin = async (missing: string): Promise<void> => {
+/** A snapshot with a key, whose file is then away, or the folder that it is in, and the key destroyed. */
+const begin = async (missing: string, what: 'file' | 'folder' = 'file'): Promise<void> => {
   opened = await openTestService({
     toml: `[erasure]\ngather_ms = 5\n${missing}[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n`,
   });
@@ -33,7 +34,8 @@ const begin = async (missing: string): Promise<void> => {
   const { handle, id } = await operations.tde.generateKey(caller, masterKey('pages'));
   keyId = id;
   snapshotId = await hand.make((await operations.tenants.default()).id);
-  renameSync(path(), away());
+  if (what === 'file') renameSync(path(), away());
+  else renameSync(opened.config.snapshots.directory, awayFolder());
   await operations.tde.destroyObject(caller, handle);
 };
 
@@ -49,6 +51,23 @@ test('a destroyed key waits for a missing file, and is taken out of it when the 
   await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
   const copy = await hand.restore(snapshotId, { newTenant: 'copy' });
   expect(copy.stayDestroyed.map(({ name }) => name)).toEqual(['pages']);
+});
+
+test('so does one for a folder that is not mounted', async () => {
+  await begin('', 'folder');
+  await expect.poll(async () => (await status()).hold?.snapshots).toEqual([snapshotId]);
+  renameSync(awayFolder(), opened.config.snapshots.directory);
+  const { snapshots } = opened.operations;
+  const exported = await snapshots.export(administrator, snapshotId).then(
+    () => 'exported with the key',
+    ({ code }: { readonly code: string }) => code,
+  );
+  expect(exported).toBe('conflict');
+  expect(await snapshots.verify(administrator, snapshotId, null)).toMatchObject({
+    state: 'held',
+    counts: { erased: 1 },
+  });
+  await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
 });
 
 test('a missing snapshot that is deleted is destroyed: nothing waits for it', async () => {
