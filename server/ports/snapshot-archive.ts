@@ -119,13 +119,13 @@ export interface SnapshotArchive {
   /** `key`: the snapshot's own, generic, 32 bytes. The signature is checked before; 'snapshot-damaged' also when it is another's key. */
   items(id: string, key: KeyRef, trusted: TrustedSigners): AsyncIterable<SnapshotItem>;
   checkOf(key: KeyRef): string;
-  /** Overwrites these units in place, durably. Answers those that the file has, erased now or before. */
+  /** Overwrites these units in place, durably. `found`: those that the file has, erased now or before; `total`: every erased one in the file. */
   erase(
     id: string,
     units: ReadonlySet<string>,
     at: number,
     signer: { readonly publicKey: Uint8Array; readonly sign: (text: string) => Uint8Array },
-  ): Promise<readonly string[]>;
+  ): Promise<{ readonly found: readonly string[]; readonly total: number }>;
   has(id: string): boolean;
   rename(from: string, to: string): void;
   remove(id: string): void;

@@ -93,10 +93,12 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     erase: async (id, units, at, { publicKey, sign }) => {
       const file = await openSnapshot(pathOf(id), 'r+');
       const found: string[] = [];
+      let total = 0;
       try {
         for await (const { slots, slotsAt } of file.segments()) {
           let place = slotsAt;
           for (const { id: unitId, body } of slotsOf(slots)) {
+            if (units.has(unitId) || readErased(body) !== null) total += 1;
             if (units.has(unitId)) {
               found.push(unitId);
               // What is not whole, or not of ours, is written anew.
@@ -117,7 +119,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
       } finally {
         await file.handle.close();
       }
-      return found;
+      return { found, total };
     },
     // The database may have been changed: what is no id has no file.
     has: (id) => isId(id) && existsSync(pathOf(id)),

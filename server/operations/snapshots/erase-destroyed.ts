@@ -26,19 +26,19 @@ export const listSnapshots = async (
   return all;
 };
 
-/** Overwrites these units in one snapshot and says so. */
+/** Overwrites these units in one snapshot, and says so once. Answers how many are erased in it. */
 export const eraseUnits = async (
   { store, ring, archive, clock, log }: ErasePorts,
   actor: Actor,
   snapshot: Snapshot,
   units: ReadonlySet<string>,
 ): Promise<number> => {
-  let found: readonly string[];
+  let total: number;
   try {
-    found = await archive.erase(snapshot.id, units, clock.now(), {
+    ({ total } = await archive.erase(snapshot.id, units, clock.now(), {
       publicKey: ring.auditPublicKey(),
       sign: (text) => ring.signAudit(text),
-    });
+    }));
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'not-found') throw error;
     // Whether the file was removed or only moved is not known.
@@ -49,22 +49,23 @@ export const eraseUnits = async (
     });
     return 0;
   }
-  if (found.length === 0) return 0;
+  if (total === 0) return 0;
   await store.write(async (tx) => {
     const now = await tx.snapshots.get(snapshot.id);
-    if (now === undefined) return;
-    const erased = (now.counts?.erased ?? 0) + found.length;
-    const counts = now.counts === null ? null : { ...now.counts, erased: Math.min(erased, now.counts.units) };
+    const added = total - (now?.counts?.erased ?? 0);
+    // Of runs that overlap, and of one that is repeated, each key is told once.
+    if (now === undefined || added <= 0) return;
+    const counts = now.counts === null ? null : { ...now.counts, erased: total };
     if (now.integrity === 'ok') await tx.snapshots.update({ ...now, counts });
     await tx.audit.append({
       kind: 'snapshot.keys-erased',
       actor,
       tenantId: snapshot.tenantId,
       subject: { kind: 'snapshot', id: snapshot.id },
-      details: { keys: found.length },
+      details: { keys: added },
     });
   });
-  return found.length;
+  return total;
 };
 
 /**

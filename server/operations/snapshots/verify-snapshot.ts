@@ -88,7 +88,7 @@ export const verifySnapshot =
         erased = inspection.erased.length;
         // What was destroyed while the file was away is erased before anything else is done with it.
         if (snapshot.state === 'missing' && inspection.closing.snapshotId === id)
-          erased += await exclusion.run(async () =>
+          erased = await exclusion.run(async () =>
             eraseUnits(ports, actor, snapshot, new Set(await store.read.tenantRows.destroyedSince(-1))),
           );
         if (inspection.closing.snapshotId !== id) finding = 'it is the file of another snapshot';

@@ -210,7 +210,7 @@ describe('erasing', () => {
     const { id, units } = await make(300);
     const [gone = '', kept = ''] = [units[150], units[151]];
     const before = readFileSync(pathOf(id));
-    const found = await archive.erase(id, new Set([gone, newId()]), 1_234, signer);
+    const { found } = await archive.erase(id, new Set([gone, newId()]), 1_234, signer);
     expect(found).toEqual([gone]);
     const after = readFileSync(pathOf(id));
     expect(after).toHaveLength(before.length);
@@ -227,7 +227,8 @@ describe('erasing', () => {
     expect(materials.filter(({ unitId }) => unitId === kept).every(({ key }) => key !== null)).toBe(true);
     expect(materials.filter(({ key }) => key === null)).toHaveLength(2);
     // Once more is the same.
-    expect(await archive.erase(id, new Set([gone]), 9_999, signer)).toEqual([gone]);
+    expect(await archive.erase(id, new Set([gone]), 9_999, signer)).toEqual({ found: [gone], total: 1 });
+    expect(await archive.erase(id, new Set([newId()]), 9_999, signer)).toEqual({ found: [], total: 1 });
     expect(readFileSync(pathOf(id)).equals(after)).toBe(true);
   });
 
