@@ -22,6 +22,7 @@ import { type Mariadb, mariadbIsThere, pageBlock } from '../support/mariadb.ts';
 import {
   filesBelowWith,
   type Instance,
+  insertUntilStopped,
   type MariadbSite,
   startMariadbSite,
   statusOf,
@@ -34,26 +35,6 @@ const canary = 'the-canary-sings-4711';
 
 const rotateMaster = (): string => pageBlock('sql', 'rotate the master key');
 const rotateData = (): string => pageBlock('sql', 'rotate the data keys');
-
-/** Inserts one row after the other until told to stop; answers the numbers that the server has confirmed. */
-const insertUntilStopped = (database: Mariadb): { stop(): Promise<readonly number[]> } => {
-  const confirmed: number[] = [];
-  let going = true;
-  const done = (async () => {
-    for (let number = 1; going; number++) {
-      const { code } = await database.trySql(`INSERT INTO orders.load_rows VALUES (${number}, REPEAT('x', 2000))`);
-      if (code === 0) confirmed.push(number);
-      else if (!going) break;
-    }
-  })();
-  return {
-    async stop() {
-      going = false;
-      await done;
-      return confirmed;
-    },
-  };
-};
 
 describe.runIf(present)('MariaDB on the key management of the service', () => {
   let site: MariadbSite;
@@ -162,7 +143,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
   });
 
   test('master key and data keys are rotated under load, and nothing is lost', async () => {
-    const load = insertUntilStopped(database);
+    const load = insertUntilStopped({ database });
     const before = await site.label(database);
     for (let round = 0; round < 3; round++) await database.sql(`${rotateMaster()} ${rotateData()}`);
     await untilEmpty(database, 'what has old versions still');
@@ -267,7 +248,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     'killed as %s appears, MariaDB loses nothing',
     async (name) => {
       await database.sql('TRUNCATE orders.load_rows');
-      const load = insertUntilStopped(database);
+      const load = insertUntilStopped({ database });
       const seen = new Promise<void>((resolve) => {
         const watcher = watch(join(instance.folder, 'keys'), (_, file) => {
           if (file !== name) return;

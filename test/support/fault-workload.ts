@@ -82,6 +82,8 @@ export interface Workload {
   change(): Promise<void>;
   /** Data are decrypted, for a database and for the cloud; throws when they are not. */
   serve(): Promise<void>;
+  /** Takes keys out of the book that are known to be lost; answers how many there were. */
+  forget(lost: ReadonlySet<string>): number;
   /** How many operations were acknowledged. */
   acknowledged(): Readonly<Record<string, number>>;
 }
@@ -442,6 +444,15 @@ export const openWorkload = async (
       if (entry === undefined) return;
       const { raw } = await decrypt(entry);
       if (!raw.equals(plaintext)) throw new Error(`${entry.label} decrypts to something else`);
+    },
+    forget: (lost) => {
+      const before = masters.length + clouds.length;
+      for (const book of [masters, clouds]) {
+        const left = (book as { readonly id: string }[]).filter(({ id }) => !lost.has(id));
+        book.splice(0, book.length, ...(left as never[]));
+      }
+      for (const id of lost) touched.delete(id);
+      return before - masters.length - clouds.length;
     },
     acknowledged: () => counts,
   };

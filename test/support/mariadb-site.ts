@@ -8,6 +8,7 @@ import { createGroup, registerApplication } from './console-api.ts';
 import { endProcess, processesWith, until } from './host.ts';
 import { type Mariadb, newMariadbFolder, pageBlock, pageOptions, refusedStart, startMariadb } from './mariadb.ts';
 import { library } from './pkcs11-host.ts';
+import type { ServerProcessOptions } from './server-process.ts';
 import { type Site, startSite } from './site.ts';
 import { run } from './tools.ts';
 
@@ -42,9 +43,10 @@ export interface MariadbSite extends Site {
   destroyMasterKey(application: RegisteredApplication, label: string): Promise<void>;
 }
 
-export const startMariadbSite = async (): Promise<MariadbSite> => {
-  const folder = mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
-  const site = await startSite({ folder });
+/** `options` are the server's; a folder is made unless one is given, and removed at the end in any case. */
+export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<MariadbSite> => {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
+  const site = await startSite({ ...options, folder });
   // Waited for without a limit, which the library has that would start it: a loaded machine is not what is looked at.
   await startAgent(folder, { environment: { DKE_AGENT_LOG_DIR: site.logDirectory } });
   const running = new Set<Mariadb>();
@@ -161,3 +163,29 @@ export const filesBelowWith = (folder: string, text: string): readonly string[] 
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => readFileSync(path).includes(text));
+
+/** Inserts one row after the other into orders.load_rows until told to stop; answers the numbers that the server has confirmed. */
+export const insertUntilStopped = (
+  /** The server that runs now; it is looked at with each row. */
+  place: { readonly database: Mariadb },
+): { confirmed(): number; stop(): Promise<readonly number[]> } => {
+  const confirmed: number[] = [];
+  let going = true;
+  const done = (async () => {
+    for (let number = 1; going; number++) {
+      const { code } = await place.database.trySql(
+        `INSERT INTO orders.load_rows VALUES (${number}, REPEAT('x', 2000))`,
+      );
+      if (code === 0) confirmed.push(number);
+      else if (!going) break;
+    }
+  })();
+  return {
+    confirmed: () => confirmed.length,
+    async stop() {
+      going = false;
+      await done;
+      return confirmed;
+    },
+  };
+};

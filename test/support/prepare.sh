@@ -1,10 +1,10 @@
 #!/bin/sh
-# prepare.sh <demo|test|bench|soak|stress|faults>: installs what that job needs beyond the build, then builds what is not built yet.
+# prepare.sh <demo|test|bench|soak|stress|faults|gameday>: installs what that job needs beyond the build, then builds what is not built yet.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/support/packages.sh
 
-job=${1:?usage: prepare.sh demo, test, bench, soak, stress or faults}
+job=${1:?usage: prepare.sh demo, test, bench, soak, stress, faults or gameday}
 need curl 'command -v curl'
 case $job in
   test | bench)
@@ -59,6 +59,13 @@ case $job in
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
   stress | faults) ;;
+  gameday)
+    need openssl 'command -v openssl'
+    need libfaketime 'test -n "$(find /usr/lib -name libfaketimeMT.so.1 | head -n 1)"'
+    need mariadb-server 'test -x /usr/sbin/mariadbd && command -v mariadb-install-db'
+    need mariadb-backup 'command -v mariabackup'
+    need libmariadbd-dev 'test -f /usr/include/mariadb/server/mysql/plugin_encryption.h'
+    ;;
 esac
 install_needed
 
