@@ -48,7 +48,7 @@ export const faults = {
   'lost certificate': {
     // The service goes on with the one that it has read; the next start refuses.
     alerts: ['DkeDown'],
-    health: '200 healthy',
+    health: null,
     notifications: [],
     pages: ['dke.toml'],
   },

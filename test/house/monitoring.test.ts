@@ -5,12 +5,12 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Metric, metrics } from '../../server/domain/metrics.ts';
+import { readAlertRules } from '../support/alert-rules.ts';
 import { metricsTable } from '../support/monitoring-page.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const page = read('docs/monitoring.md');
-const alerts = read('docs/monitoring/alerts.yaml');
 const dashboard = JSON.parse(read('docs/monitoring/dashboard.json')) as Panel & { templating: { list: Panel[] } };
 
 interface Panel {
@@ -47,15 +47,7 @@ const faultsOf = (expression: string): string[] => {
   return faults;
 };
 
-const rules = alerts
-  .split(/\n {6}- /)
-  .slice(1)
-  .map((rule) => {
-    const [, name = ''] = /^alert: (\w+)$/m.exec(rule) ?? [];
-    const [, severity = ''] = /severity: (\w+)/.exec(rule) ?? [];
-    const [, expression = ''] = /^ {8}expr: (?:\|\n)?((?:.*\n)(?: {10,}.*\n)*)/m.exec(rule) ?? [];
-    return { name, severity, expression, text: rule };
-  });
+const rules = readAlertRules();
 const panelsOf = (panel: Panel): Panel[] => [panel, ...(panel.panels ?? []).flatMap(panelsOf)];
 const targets = panelsOf(dashboard).flatMap(({ title, targets: own = [] }) =>
   own.map((target) => ({ title, ...target })),

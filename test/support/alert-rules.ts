@@ -10,6 +10,8 @@ export interface AlertRule {
   readonly name: string;
   readonly severity: string;
   readonly expression: string;
+  /** As it is in the file. */
+  readonly text: string;
 }
 
 export const readAlertRules = (): readonly AlertRule[] =>
@@ -20,6 +22,7 @@ export const readAlertRules = (): readonly AlertRule[] =>
       name: /^alert: (\w+)$/m.exec(rule)?.[1] ?? '',
       severity: /severity: (\w+)/.exec(rule)?.[1] ?? '',
       expression: (/^ {8}expr: (?:\|\n)?((?:.*\n)(?: {10,}.*\n)*)/m.exec(rule)?.[1] ?? '').trim(),
+      text: rule,
     }));
 
 /** One look at the service. A scrape that failed has the sample `up` alone. */
@@ -291,7 +294,10 @@ const ranged = (
 };
 
 /** Whether a rule's expression has a result at the last of these scrapes. */
-export const compileRule = ({ name, expression }: AlertRule): ((scrapes: readonly Scrape[]) => boolean) => {
+export const compileRule = ({
+  name,
+  expression,
+}: Pick<AlertRule, 'name' | 'expression'>): ((scrapes: readonly Scrape[]) => boolean) => {
   try {
     const evaluate = new Parser(expression).parse();
     return (scrapes) => vectorOf(evaluate(scrapes)).length > 0;

@@ -21,9 +21,11 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/event-loop.test.ts':
     'long tables of the embedded database, whose statements run in the thread that answers requests',
   'test/scenario/fuzz.test.ts': noService,
+  'test/scenario/game-day.test.ts': "the embedded database's files",
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
+  'test/scenario/operations-page.test.ts': 'the commands of a page, on the embedded database as it says',
   'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
@@ -81,6 +83,8 @@ const longTests = {
   'databases/mariadb-instances: versions of data keys':
     'many restarts of MariaDB; versions of a key file: test/native/mariadb/key-file-test, rotations: databases/mariadb',
   'databases/derby: an agent that is killed': 'the same provider under load while the agent is killed: databases/jce',
+  'scenario/game-day: MariaDB and slow faults':
+    'minutes, until the jobs of each minute have noticed; one fault at a time: scenario/small-disk, clock-jumps, clock-deadlines, root-backup, deleted-database, databases/mariadb',
   'scenario/hung-disk: PostgreSQL':
     'a PostgreSQL that does not answer: scenario/postgresql-store and nodes-unconfirmed; the embedded database is in the short tier',
   'scenario/keys-in-memory: core dumps':
