@@ -112,4 +112,16 @@ test('of a root key that a passphrase wraps is restored for the providers of dke
   await start(people);
   expect(await api().call('GET', `/api/vaults/${id}`)).toMatchObject({ name: 'kept' });
   expect(await api().call('GET', '/api/root')).toMatchObject({ providers: [{ name: 'people', opened: true }] });
+
+  // Who recovers an administrator on the host needs what opens the root key.
+  await server.stop();
+  writeFileSync(at('dke.toml'), readFileSync(at('dke.toml'), 'utf8').replace('file = "passphrase"\n', ''));
+  const recover = (file: string) =>
+    runCommand(['server', 'new-administrator', '--config', at('dke.toml'), '--passphrase-file', at(file)], {
+      cwd: folder,
+    });
+  const refused = await recover('wrong');
+  expect([refused.code, refused.stdout]).toEqual([6, '']);
+  const recovered = await recover('passphrase');
+  expect([recovered.code, recovered.stderr, recovered.stdout]).toEqual([0, '', expect.stringContaining('dket_')]);
 });
