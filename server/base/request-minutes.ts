@@ -31,35 +31,34 @@ export interface RequestEntry {
   readonly status: number;
 }
 
-/** SHA-256 of the record's line: JSON in the canonical form of RFC 8785. The members stand here in that order, so nothing is sorted. */
-export const hashEntry = (entry: RequestEntry): Buffer =>
-  digest(
-    'sha256',
-    JSON.stringify({
-      at: entry.at,
-      credentialId: entry.credentialId,
-      durationMs: entry.durationMs,
-      endpointId: entry.endpointId,
-      errorName: entry.errorName,
-      externalKeyId: entry.externalKeyId,
-      kmsKeyArn: entry.kmsKeyArn,
-      kmsOperation: entry.kmsOperation,
-      kmsRequestId: entry.kmsRequestId,
-      operation: entry.operation,
-      peer: entry.peer,
-      phases: {
-        authMs: entry.phases.authMs,
-        cryptoMs: entry.phases.cryptoMs,
-        readMs: entry.phases.readMs,
-      },
-      principal: entry.principal,
-      reason: entry.reason,
-      requestId: entry.requestId,
-      sequence: entry.sequence,
-      status: entry.status,
-    }),
-    'buffer',
-  );
+/** The record's line: JSON in the canonical form of RFC 8785. The members stand here in that order, so nothing is sorted. */
+export const entryLine = (entry: RequestEntry): string =>
+  JSON.stringify({
+    at: entry.at,
+    credentialId: entry.credentialId,
+    durationMs: entry.durationMs,
+    endpointId: entry.endpointId,
+    errorName: entry.errorName,
+    externalKeyId: entry.externalKeyId,
+    kmsKeyArn: entry.kmsKeyArn,
+    kmsOperation: entry.kmsOperation,
+    kmsRequestId: entry.kmsRequestId,
+    operation: entry.operation,
+    peer: entry.peer,
+    phases: {
+      authMs: entry.phases.authMs,
+      cryptoMs: entry.phases.cryptoMs,
+      readMs: entry.phases.readMs,
+    },
+    principal: entry.principal,
+    reason: entry.reason,
+    requestId: entry.requestId,
+    sequence: entry.sequence,
+    status: entry.status,
+  });
+
+/** SHA-256 of the record's line. */
+export const hashEntry = (entry: RequestEntry): Buffer => digest('sha256', entryLine(entry), 'buffer');
 
 /** The space of requests without a valid signature; other spaces have the id of their endpoint. */
 export const unsignedSpace = 'unsigned';

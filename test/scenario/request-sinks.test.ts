@@ -10,7 +10,6 @@ import { makeAuthority } from '../support/authority.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { freePort } from '../support/daemon.ts';
 import { until } from '../support/host.ts';
-import { builtServer } from '../support/killed-server.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 
@@ -32,7 +31,7 @@ test('requests reach a file and a collector that was away, those of one endpoint
     outgoing.writeHead(200).end('{}');
   });
   const collectorPort = await freePort();
-  let server = await startServerProcess({ folder, program: [builtServer] });
+  let server = await startServerProcess({ folder });
   const { adminToken: token, port } = server;
   try {
     const api = openConsoleApi(server, token);
@@ -51,7 +50,7 @@ test('requests reach a file and a collector that was away, those of one endpoint
         `url = "https://127.0.0.1:${collectorPort}/in"`,
         `ca = "${authority.certificate}"`,
       ]);
-    server = await startServerProcess({ folder, program: [builtServer], port, toml });
+    server = await startServerProcess({ folder, port, toml });
     for (const endpoint of [orders, payroll, orders])
       expect((await endpoint.at(server).encrypt(Buffer.alloc(32, 1))).status).toBe(200);
 

@@ -7,6 +7,7 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { toRfc3339 } from '../../base/clock.ts';
+import { entryLine } from '../../base/request-minutes.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Fleet } from '../../ports/fleet.ts';
@@ -60,8 +61,8 @@ const logName = async (from: Repositories, log: ForwardedLog): Promise<string> =
 };
 
 const requestItem = (request: Awaited<ReturnType<Repositories['requests']['list']>>[number]): LogItem => {
-  const { sequence, at, ...members } = request;
-  return { kind: 'request', sequence, request, text: canonicalJson({ sequence, at: toRfc3339(at), ...members }) };
+  const text = entryLine({ ...request, at: toRfc3339(request.at) });
+  return { kind: 'request', sequence: request.sequence, request, text };
 };
 /** Cursors of before logs were named in them are of the log that there is. */
 const parseCursor = (text: string | undefined, log: string): Cursor => {

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { hashEntry, type RequestEntry } from '../../../server/base/request-minutes.ts';
 import { createLogForwarding, type LogForwarding } from '../../../server/operations/audit/forward-logs.ts';
 import { createRequestRetention } from '../../../server/operations/requests/request-retention.ts';
 import type { Forwarded, LogItem, LogSink } from '../../../server/ports/log-sink.ts';
@@ -42,7 +43,9 @@ afterEach(async () => {
 });
 
 const give = async (...endpoints: readonly (string | null)[]): Promise<void> => {
-  const records = endpoints.map((endpointId): XksRequestRecord => ({ ...requestRecord(now), endpointId }));
+  // Durations of real requests are fractions of milliseconds.
+  const measured = { durationMs: 1.375, phases: { readMs: 0.5, authMs: 0.25, cryptoMs: 0.125 } };
+  const records = endpoints.map((endpointId): XksRequestRecord => ({ ...requestRecord(now), ...measured, endpointId }));
   await store.write((tx) => tx.requests.append(records));
 };
 const fileSink = (name: string): LogSink =>
@@ -84,7 +87,11 @@ test('a sink has every request once and in order, over a restart, and another on
     endpointId: 'a',
     requestId: `r-${start}`,
     status: 200,
+    durationMs: 1.375,
   });
+  // The line is the one whose hash the audit log has.
+  const [, line = ''] = readFileSync(join(folder, 'all.ndjson'), 'utf8').split('\n');
+  expect(createHash('sha256').update(line).digest()).toEqual(hashEntry(JSON.parse(line) as RequestEntry));
   expect(linesOf('b').map(({ sequence }) => sequence)).toEqual([undefined, 2, 5]);
   expect(await second.state()).toMatchObject([
     { name: 'all', log: 'requests', endpoints: [], forwarded: 6, lag: 0, lost: 0 },
