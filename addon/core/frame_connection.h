@@ -50,7 +50,8 @@ inline void PutHeader(uint8_t* to, uint32_t call_code, size_t body) {
 }
 
 inline std::string Describe(const std::string& what, const std::string& path, int error) {
-  return what + " " + path + ": " + strerrordesc_np(error);
+  char text[128];
+  return what + " " + path + ": " + strerror_r(error, text, sizeof text);
 }
 
 struct FrameLoop::Connection {

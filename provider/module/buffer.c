@@ -13,10 +13,7 @@ void buffer_open(struct buffer *buffer) {
 }
 
 void buffer_wipe(void *memory, size_t length) {
-  if (length == 0) return;
-  memset(memory, 0, length);
-  /* The compiler must believe that somebody reads the zeros; explicit_bzero is newer than the glibc we promise. */
-  __asm__ volatile("" : : "r"(memory) : "memory");
+  if (length > 0) explicit_bzero(memory, length);
 }
 
 void buffer_reset(struct buffer *buffer) {

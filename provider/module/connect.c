@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -49,10 +50,10 @@ static bool is_system_folder_usable(char *path, size_t size) {
   struct stat status;
   struct stat socket_status;
 
-  if (process_stat(system_folder, &status, false) != 0 || !S_ISDIR(status.st_mode)) return false;
+  if (lstat(system_folder, &status) != 0 || !S_ISDIR(status.st_mode)) return false;
   if ((status.st_mode & S_IWOTH) != 0) return false;
   snprintf(path, size, "%s/agent.sock", system_folder);
-  if (process_stat(path, &socket_status, false) == 0) return S_ISSOCK(socket_status.st_mode) && eaccess(path, W_OK) == 0;
+  if (lstat(path, &socket_status) == 0) return S_ISSOCK(socket_status.st_mode) && eaccess(path, W_OK) == 0;
   return eaccess(system_folder, W_OK | X_OK) == 0;
 }
 
@@ -61,7 +62,7 @@ static bool is_own_folder(const char *folder) {
   struct stat status;
 
   if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
-  if (process_stat(folder, &status, false) != 0) return false;
+  if (lstat(folder, &status) != 0) return false;
   return S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
 }
 
@@ -87,7 +88,7 @@ bool connect_socket_path(const struct settings *settings, char *path, size_t siz
   /* XDG_RUNTIME_DIR is inherited through su and sudo: only our own counts. */
   if (runtime != NULL && *runtime == '/' && strlen(runtime) < 70) {
     struct stat status;
-    if (process_stat(runtime, &status, true) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()) {
+    if (stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()) {
       snprintf(folder, sizeof folder, "%s/dke-pkcs11", runtime);
       if (is_own_folder(folder)) {
         snprintf(path, size, "%s/agent.sock", folder);
@@ -125,7 +126,7 @@ static bool is_trusted(int fd, const char *path) {
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
   if (peer.uid == geteuid() || peer.uid == 0) return true;
   if (strncmp(path, system_folder, strlen(system_folder)) == 0 && path[strlen(system_folder)] == '/' &&
-      process_stat(system_folder, &status, false) == 0 && status.st_uid == peer.uid)
+      lstat(system_folder, &status) == 0 && status.st_uid == peer.uid)
     return true;
   log_cause(CAUSE_AGENT_STRANGER, path, uid_text(peer.uid).text);
   return false;

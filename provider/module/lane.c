@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,7 +80,7 @@ struct lane *lane_join(int fd) {
   if (fd < 0) return NULL;
   seals = fcntl(fd, F_GET_SEALS);
   /* Without the seal the memory could vanish under our hands, and with it the host. */
-  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && process_fstat(fd, &status) == 0 &&
+  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &status) == 0 &&
       status.st_size == (off_t)sizeof(struct shared))
     memory = map(fd);
   process_close(fd);

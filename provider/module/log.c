@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ static int open_in(const char *folder) {
   if (*folder == 0) return -1;
   directory = process_open(folder, O_PATH | O_DIRECTORY, 0);
   if (directory < 0) return -1;
-  if (process_stat_in(directory, name, &status) != 0 ||
+  if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
       (S_ISREG(status.st_mode) &&
        (status.st_size <= FILE_MAX_LENGTH || renameat(directory, name, directory, "library.log.1") == 0))) {
     process_bar_forks();

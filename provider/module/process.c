@@ -1,5 +1,4 @@
-/* Clock, names, descriptors and waiting; see process.h. System calls are made directly where glibc's symbol is newer than
- * 2.17, the oldest we promise to load on. */
+/* Clock, names, descriptors and waiting; see process.h. */
 #include "process.h"
 
 #include <errno.h>
@@ -13,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -102,16 +102,6 @@ void process_name(char *name, size_t size) {
   }
   snprintf(name, size, "%s", from);
 }
-
-int process_stat(const char *path, struct stat *status, bool follow) {
-  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, follow ? 0 : AT_SYMLINK_NOFOLLOW);
-}
-
-int process_stat_in(int directory, const char *name, struct stat *status) {
-  return (int)syscall(SYS_newfstatat, directory, name, status, AT_SYMLINK_NOFOLLOW);
-}
-
-int process_fstat(int fd, struct stat *status) { return (int)syscall(SYS_newfstatat, fd, "", status, AT_EMPTY_PATH); }
 
 void process_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline) {
   int64_t left = deadline - process_now();
@@ -210,7 +200,7 @@ int process_keep(int fd) {
   const int saved = errno;
   struct stat status;
 
-  if (raised < 0 || process_fstat(raised, &status) != 0) return raised;
+  if (raised < 0 || fstat(raised, &status) != 0) return raised;
   for (size_t i = 0; i < KEPT; i++) {
     int unused = 0;
     if (!atomic_compare_exchange_strong(&kept[i].fd, &unused, -1)) continue;
@@ -235,7 +225,7 @@ int process_open(const char *path, int flags, mode_t mode) {
 /** Takes a row off the list and closes its descriptor, if the number still is that file: the host may have closed all numbers that it knows. */
 static void drop(struct kept *row, int fd) {
   struct stat status;
-  const bool same = process_fstat(fd, &status) == 0 && status.st_dev == row->device && status.st_ino == row->inode;
+  const bool same = fstat(fd, &status) == 0 && status.st_dev == row->device && status.st_ino == row->inode;
 
   row->fd = 0;
   if (same) close(fd);

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 /**
@@ -24,11 +23,6 @@ int process_until(int64_t deadline);
 void process_sleep(int64_t microseconds);
 /** argv[0] without its directories, which is where a database writes a process's role; else the kernel's name for it. */
 void process_name(char *name, size_t size);
-/** stat(2) or lstat(2): 0, or -1 and errno. glibc's own wrappers changed their symbol in 2.33. */
-int process_stat(const char *path, struct stat *status, bool follow);
-int process_fstat(int fd, struct stat *status);
-/** lstat(2) of a name in an open directory. */
-int process_stat_in(int directory, const char *name, struct stat *status);
 /**
  * The library's own descriptors. A forked child closes those of its parent, so each is on a list from the moment at which it exists:
  *

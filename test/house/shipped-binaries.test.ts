@@ -1,0 +1,45 @@
+// Everything native that is shipped, as the oldest systems meet it: RHEL 8 and Debian 10 have glibc 2.28. What is in the packages is checked
+// once more, file by file, in test/scenario/packages.test.ts.
+import { existsSync, realpathSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isElf, librariesOf, missingOnOldSystems, symbolsWanted } from '../support/elf.ts';
+
+const build = resolve(import.meta.dirname, '../../build');
+const ours = [
+  'Release/dke_core.node',
+  'provider/1.0/libdke_pkcs11.so',
+  'provider/1.0/dke-probe',
+  'provider/mariadb/dke_key_management.so',
+].filter((name) => existsSync(join(build, name)));
+
+describe.each(ours)('%s', (name) => {
+  const path = join(build, name);
+
+  test('uses no symbol that is newer than glibc 2.28', () => {
+    expect(missingOnOldSystems(path)).toEqual([]);
+  });
+
+  test('needs the C library and nothing else', () => {
+    const ofGlibc = /^(lib(c|pthread|dl|rt|m)\.so\.\d|ld-linux-x86-64\.so\.2)$/;
+    expect(librariesOf(path).filter((name) => !ofGlibc.test(name))).toEqual([]);
+  });
+
+  // One without a version is one that the linker has not found anywhere: in the addon, that is Node's.
+  test('leaves no symbol open but those of Node', () => {
+    const open = symbolsWanted(path).filter((symbol) => !symbol.includes('@'));
+    expect(open.filter((name) => !path.endsWith('.node') || !/^(napi_|node_api_|uv_backend_fd$)/.test(name))).toEqual(
+      [],
+    );
+  });
+});
+
+test('the Node that is shipped runs with glibc 2.28 and the C++ library of the same systems', () => {
+  expect(missingOnOldSystems(realpathSync(process.execPath))).toEqual([]);
+});
+
+test('the check sees what a program needs that is made for this system only', () => {
+  const program = join(build, 'host-life');
+  expect(isElf(program)).toBe(true);
+  expect(missingOnOldSystems(program)).toContain('__libc_start_main@GLIBC_2.34');
+});

@@ -1,0 +1,48 @@
+// What a program or library asks of the system that loads it, read from the file: libraries, versions of symbols.
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, readSync } from 'node:fs';
+
+export const isElf = (path: string): boolean => {
+  const start = Buffer.alloc(4);
+  const fd = openSync(path, 'r');
+  try {
+    return readSync(fd, start) === 4 && start.toString('latin1') === '\x7fELF';
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** The oldest systems that DKE runs on: the newest version of each kind that RHEL 8 and Debian 10 both have. */
+const newestOfOldSystems: Readonly<Record<string, string>> = {
+  GLIBC: '2.28',
+  GLIBCXX: '3.4.25',
+  CXXABI: '1.3.11',
+  GCC: '7.0.0',
+};
+
+const isNewer = (version: string, than: string): boolean =>
+  version.localeCompare(than, 'en', { numeric: true }) > 0 && version !== than;
+
+const run = (command: string, ...args: string[]): string =>
+  execFileSync(command, args, { encoding: 'utf8', maxBuffer: 2 ** 26 });
+
+export const librariesOf = (path: string): readonly string[] =>
+  [...run('readelf', '-dW', path).matchAll(/\(NEEDED\).*\[(.+)\]/g)].map(([, name = '']) => name);
+
+/** Symbols that must be there when it is loaded, as nm writes them: name@VERSION, or a name alone when any version will do. */
+export const symbolsWanted = (path: string): readonly string[] =>
+  run('nm', '-D', '--undefined-only', path)
+    .split('\n')
+    .filter((line) => / U /.test(line))
+    .map((line) => line.trim().split(' ').at(-1) ?? '');
+
+/** What the oldest systems do not have: symbols, weak ones included, whose version is newer. */
+export const missingOnOldSystems = (path: string): readonly string[] =>
+  run('nm', '-D', '--undefined-only', path)
+    .split('\n')
+    .map((line) => line.trim().split(' ').at(-1) ?? '')
+    .filter((symbol) => {
+      const [, kind = '', version = ''] = /@+([A-Z]+)_(.+)$/.exec(symbol) ?? [];
+      const newest = newestOfOldSystems[kind];
+      return symbol.includes('@') && (newest === undefined || isNewer(version, newest));
+    });
