@@ -40,7 +40,8 @@ const idleFolders = new Set([
 ]);
 
 const literal = /['"](\.{1,2}\/[^'"\n]+\.js)['"]/g;
-const imported = /(?:\bfrom\s*|\bimport\s*\(?\s*)['"]([@a-z][^'"\n]*)['"]/g;
+/** Statements at the start of a line, and import(): other text may have the same words, such as SQL's "is distinct from 'x'". */
+const imported = /(?:^(?:import|export)\s[^'";]*\bfrom\s*|^import\s*|\bimport\s*\(\s*)['"]([@a-z][^'"\n]*)['"]/gm;
 const packageName = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 
 export interface Closure {

@@ -3,6 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { agentEntries, closureOf } from '../../provider/install/payload.ts';
 import { isElf, librariesOf, missingOnOldSystems, symbolsWanted } from '../support/elf.ts';
 
 const build = resolve(import.meta.dirname, '../../build');
@@ -42,4 +43,10 @@ test('the check sees what a program needs that is made for this system only', ()
   const program = join(build, 'host-life');
   expect(isElf(program)).toBe(true);
   expect(missingOnOldSystems(program)).toContain('__libc_start_main@GLIBC_2.34');
+});
+
+test('the packages that the shipped programs import are the ones that are installed', () => {
+  const { packages } = closureOf(resolve(build, '..'), ['dist/server/cli/main.js', ...agentEntries]);
+  expect(packages).toContain('node_modules/kysely');
+  expect(packages).toContain('node_modules/smol-toml');
 });
