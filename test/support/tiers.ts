@@ -26,6 +26,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
   'test/scenario/operations-page.test.ts': 'the commands of a page, on the embedded database as it says',
+  'test/scenario/old-system.test.ts': 'what is installed, over the embedded database',
   'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
@@ -64,6 +65,8 @@ export const longFiles: Readonly<Record<string, string>> = {
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
   'test/scenario/nodes-under-fire.test.ts':
     'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
+  'test/scenario/old-system.test.ts':
+    'needs an older release from Debian and builds packages; symbols of everything that is shipped: house/shipped-binaries',
   'test/scenario/packages.test.ts':
     'builds packages of both kinds; what they install: scenario/provider-install and house/server-unit',
   'test/scenario/small-disk.test.ts':
