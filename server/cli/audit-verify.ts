@@ -23,23 +23,85 @@ export interface AuditVerdict {
   /** What is wrong, in the order of the file; empty: nothing is. */
   readonly findings: readonly string[];
 }
+export interface CheckedAuditLog extends AuditVerdict {
+  /** Public halves of the keys that signed it: that of the verifier key, and those that a rotation has named. */
+  readonly keys: readonly Buffer[];
+}
 
 const largestList = 20;
 
+/** Of the first signature of a note. */
+const firstSigner = (note: string): string => {
+  const [, encoded = ''] = /\n\n\u2014 \S+ (\S+)\n/.exec(note) ?? [];
+  return Buffer.from(encoded, 'base64').subarray(0, 4).toString('hex');
+};
+const named = (name: string, key: Buffer): Verifier | null => parseVerifierKey(verifierKey(name, key));
+
+/**
+ * Which keys may have signed the checkpoints of a file. The verifier key is one of them. A checkpoint that ends the use of a key names the next one and
+ * is signed with both: so a reader that has either key accepts the other one, each for its own part of the log.
+ */
+const followKeys = (expected: Verifier) => {
+  let current = expected;
+  /** Whether a checkpoint was signed with it: before that, the file may come from a former key. */
+  let seen = false;
+  /** By the id of a key that no rotation has explained yet: the first line with it. */
+  const former = new Map<string, number>();
+  const rotations: string[] = [];
+  const trusted: Buffer[] = [publicKeyOf(expected)];
+
+  /** The key before `next`, and those before it. */
+  const explain = (name: string, next: Buffer, key: Buffer): void => {
+    const verifier = named(name, key);
+    if (verifier === null || trusted.some((each) => each.equals(key))) return;
+    trusted.push(key);
+    former.delete(verifier.keyId.toString('hex'));
+    for (const note of rotations) {
+      const rotation = verifyNote(note, verifier)?.rotation;
+      if (rotation?.next.equals(key) === true && !rotation.former.equals(next)) explain(name, key, rotation.former);
+    }
+  };
+  return {
+    trusted: (): readonly Buffer[] => trusted,
+    /** Its checkpoint; 'former' when another key may have signed it that a later checkpoint has to name; null when it is not signed. */
+    check: (note: string, name: string, line: number): Checkpoint | 'former' | null => {
+      const verifier = name === current.name ? current : named(name, publicKeyOf(current));
+      const checkpoint = verifier === null ? null : verifyNote(note, verifier);
+      if (checkpoint === null) {
+        const signer = firstSigner(note);
+        if (seen || verifier === null || signer === verifier.keyId.toString('hex')) return null;
+        if (!former.has(signer)) former.set(signer, line);
+        if (parseCheckpoint(note)?.rotation !== undefined) rotations.push(note);
+        return 'former';
+      }
+      seen = true;
+      const { rotation } = checkpoint;
+      if (rotation === undefined) return checkpoint;
+      const own = publicKeyOf(current);
+      if (rotation.next.equals(own)) explain(name, own, rotation.former);
+      else if (rotation.former.equals(own)) {
+        const next = named(name, rotation.next);
+        // The next key signs too: it is not named by a signer that does not have it.
+        if (next === null || verifyNote(note, next) === null) return null;
+        current = next;
+        trusted.push(rotation.next);
+      }
+      return checkpoint;
+    },
+    unexplained: (): readonly number[] => [...former.values()],
+  };
+};
+
 /** Notices that a file is of another log than the one of the verifier key: each name has records of its own. */
 const watchName = (expected: Verifier) => {
-  let other: { readonly name: string; readonly verifier: Verifier } | undefined;
+  let other: string | undefined;
   let isSameKey = true;
   let accepted: { readonly at: string; readonly by: string } | undefined;
   return {
     isOther: () => other !== undefined,
-    /** What verifies the checkpoints of a log: a service that accepts another database continues with its key under a new name. */
-    verifierOf: (name: string): Verifier => {
-      if (name === expected.name) return expected;
-      const verifier = parseVerifierKey(verifierKey(name, publicKeyOf(expected)));
-      if (verifier === null) return expected;
-      other = { name, verifier };
-      return verifier;
+    /** A service that accepts another database continues with its key under a new name. */
+    name: (name: string): void => {
+      if (name !== expected.name) other = name;
     },
     unsigned: () => {
       isSameKey = false;
@@ -51,7 +113,7 @@ const watchName = (expected: Verifier) => {
       if (other === undefined) return [];
       const when = accepted === undefined ? '' : `, accepted at ${accepted.at} by ${accepted.by}`;
       const key = isSameKey ? 'the same key' : 'another key';
-      return [`another log, ${other.name}${when}, with ${key}: give --key the verifierKey that dke audit log shows`];
+      return [`another log, ${other}${when}, with ${key}: give --key the verifierKey that dke audit log shows`];
     },
   };
 };
@@ -77,9 +139,10 @@ export const verifyAuditLog = async (
   known: readonly Checkpoint[] = [],
   /** Given each record, in the order of the file. */
   read: (record: Readonly<Record<string, unknown>>) => void = () => undefined,
-): Promise<AuditVerdict> => {
+): Promise<CheckedAuditLog> => {
   const tree = growTree();
   const names = watchName(verifier);
+  const keys = followKeys(verifier);
   const findings: string[] = [];
   let more = 0;
   const find = (text: string): void => {
@@ -123,7 +186,7 @@ export const verifyAuditLog = async (
       tree.append(leafHash(Buffer.from(line, 'utf8')));
     } else if (typeof log === 'string' && given === undefined) {
       // The first line of a sink's file.
-      names.verifierOf(log);
+      names.name(log);
     } else if (Array.isArray(subtrees)) {
       try {
         for (const [level, hash] of subtrees as readonly (readonly [number, string])[])
@@ -135,8 +198,11 @@ export const verifyAuditLog = async (
       sequence = tree.size;
     } else if (typeof note === 'string') {
       checkpoints += 1;
-      const { origin } = parseCheckpoint(note) ?? { origin: verifier.name };
-      const checkpoint = verifyNote(note, names.verifierOf(origin));
+      const read = parseCheckpoint(note);
+      const origin = read?.origin ?? verifier.name;
+      names.name(origin);
+      const signed = keys.check(note, origin, number);
+      const checkpoint = signed === 'former' ? read : signed;
       if (checkpoint === null && origin !== verifier.name) names.unsigned();
       else if (checkpoint === null) find(`line ${number}: the checkpoint is not signed with this key`);
       else if (checkpoint.size !== tree.size)
@@ -157,6 +223,9 @@ export const verifyAuditLog = async (
       compareKnown();
     }
   }
+  for (const line of keys.unexplained())
+    if (names.isOther()) names.unsigned();
+    else find(`line ${line}: the checkpoint is not signed with this key, nor with one that a rotation names`);
   const missing = due.at(-1);
   if (missing !== undefined)
     find(`the end is missing: there are ${tree.size} records, and a checkpoint of ${missing.size} was kept`);
@@ -165,5 +234,5 @@ export const verifyAuditLog = async (
     find(`records ${signed + 1} to ${tree.size} are not covered by a checkpoint: an export ends with one`);
   if (more > 0) findings.push(`and ${more} more`);
   findings.unshift(...names.finding());
-  return { records: tree.size - hidden, hidden, checkpoints, signed, findings };
+  return { records: tree.size - hidden, hidden, checkpoints, signed, findings, keys: keys.trusted() };
 };

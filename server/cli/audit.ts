@@ -3,7 +3,13 @@
 import { createReadStream, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
-import { type Checkpoint, parseVerifierKey, type Verifier, verifyNote } from '../base/checkpoint.ts';
+import {
+  type Checkpoint,
+  parseCheckpoint,
+  parseVerifierKey,
+  type Verifier,
+  verifyLogNote,
+} from '../base/checkpoint.ts';
 import type { AuditRecord } from '../fronts/contract/api/audit.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { verifyAuditLog } from './audit-verify.ts';
@@ -31,11 +37,12 @@ const readVerifier = (text: string): Verifier => {
   return verifier;
 };
 
-const readCheckpoint = (path: string, verifier: Verifier): Checkpoint => {
-  const checkpoint = verifyNote(readText(path), verifier);
-  if (checkpoint === null)
-    throw new CommandError('checks-failed', `${path} is not a checkpoint that this key has signed`);
-  return checkpoint;
+/** A note that was kept elsewhere. Who signed it shows when the log has told which keys it had. */
+const readCheckpoint = (path: string): { readonly path: string; readonly note: string; readonly is: Checkpoint } => {
+  const note = readText(path);
+  const is = parseCheckpoint(note);
+  if (is === null) throw new CommandError('checks-failed', `${path} is not a checkpoint`);
+  return { path, note, is };
 };
 
 async function* readLines(path: string): AsyncGenerator<string> {
@@ -61,7 +68,7 @@ interface VerifyOptions {
 const addVerification = (audit: Command): void => {
   audit
     .command('log')
-    .description('Shows who signs the audit log. Keep verifierKey where the service cannot change it.')
+    .description('Shows the key that signs the audit log. Keep verifierKey where the service cannot change it.')
     .action(
       action(async ({ call, output }) => {
         output.record(await call(apiRoutes.audit.log));
@@ -93,6 +100,17 @@ const addVerification = (audit: Command): void => {
           ['FAILING SINCE', (row) => row.failure?.since],
           ['WHY', (row) => row.failure?.message],
         ]);
+      }),
+    );
+  audit
+    .command('rotate-key')
+    .description(
+      'Gives the audit log a new signing key. The former key signs the record of it, and is removed; the root key is rotated too. ' +
+        'Keep the new verifierKey, and back up the root key again.',
+    )
+    .action(
+      action(async ({ call, output }) => {
+        output.record(await call(apiRoutes.audit.rotateKey));
       }),
     );
   audit
@@ -167,9 +185,18 @@ const addVerification = (audit: Command): void => {
         process.stdout.write(text);
       });
       const verifier = readVerifier(key);
-      const known = checkpoint.map((path) => readCheckpoint(path, verifier));
+      const known = checkpoint.map(readCheckpoint);
       const minutes = gatherMinutes();
-      const { findings, ...counts } = await verifyAuditLog(readLines(file), verifier, known, minutes.add);
+      const { findings, keys, ...counts } = await verifyAuditLog(
+        readLines(file),
+        verifier,
+        known.map(({ is }) => is),
+        minutes.add,
+      );
+      const signers = keys.map((publicKey) => ({ publicKey, until: null }));
+      for (const { path, note } of known)
+        if (verifyLogNote(note, verifier.name, signers) === null)
+          throw new CommandError('checks-failed', `${path} is not a checkpoint that this log's keys have signed`);
       const ofRequests =
         requests === undefined ? undefined : await verifyRequestLog(readLines(requests), minutes.end());
       output.record({

@@ -314,6 +314,8 @@ export const auditKinds = {
   'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size', 'records'] },
   /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
   'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected', 'former'] },
+  /** The last record that the former key signs. Both are verifier keys (base/checkpoint.ts). */
+  'audit-log.key-rotated': { severity: 'high', activity: 'update', fields: ['former', 'next'] },
   'external-key-store.registered': {
     severity: 'info',
     activity: 'create',

@@ -180,6 +180,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
+  'audit.key-old': {
+    text: 'the key that signs the audit log is due for rotation',
+    cure: 'dke audit rotate-key; then keep the new verifierKey, and make a new backup of the root key (dke root backup --out FILE)',
+    action: 'See the log',
+    page: '/audit/verification',
+    leadDays: [30],
+    severities: ['low', 'medium'],
+  },
   'snapshot.failed': {
     text: 'the last snapshot, of {name}, is unusable',
     cure: 'dke snapshot show names the reason; then dke snapshot create',
@@ -387,3 +395,5 @@ export type RotationProfile = keyof typeof rotationProfiles;
 /** Quarterly (specification section 5). */
 export const credentialDays = 91;
 export const certificateDays = 365;
+/** NIST SP 800-57: a private signature key signs for one to three years. */
+export const auditKeyDays = 730;

@@ -3,7 +3,7 @@
 // happens: operations/root/run-erasure.ts orders its steps.
 
 import { CoreError } from '../../addon/core.ts';
-import { canonicalJson } from '../base/bytes.ts';
+import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import { idBytes, serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef, RecordContext } from '../ports/crypto-core.ts';
@@ -27,6 +27,13 @@ const ownAttributes: Readonly<Record<OwnKey, string>> = {
   'audit-signature': canonicalJson({ algorithm: 'ed25519' }),
 };
 const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
+
+/** The audit log's key is the only own key that is replaced: the version of its record counts up, and its attributes name the keys before it. */
+interface AuditKeyAttributes {
+  readonly algorithm: 'ed25519';
+  readonly since?: number;
+  readonly former?: readonly { readonly key: string; readonly origin: string; readonly size: number }[];
+}
 
 const nothing = new Uint8Array(0);
 const recipientLabel = Buffer.from('dke key recipient 1');
@@ -59,6 +66,8 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   /** By tenant, oldest epoch first; the last one seals. */
   const keks = new Map<string, OpenKek[]>();
   const own = new Map<OwnKey, KeyRef>();
+  /** Of the audit log's key in memory. */
+  let audit = { version: 1, attributes: ownAttributes['audit-signature'] };
   /** By object id. */
   const adopted = new Map<string, KeyRef>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
@@ -182,13 +191,28 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   const ownPlace = (name: OwnKey): RecordPlace => ({
     tenantId: serviceTenantId,
     objectId: ownKeys[name],
-    version: 1,
+    version: name === 'audit-signature' ? audit.version : 1,
     class: name,
-    attributes: ownAttributes[name],
+    attributes: name === 'audit-signature' ? audit.attributes : ownAttributes[name],
   });
   const makeOwn = (name: OwnKey): KeyRef => {
     if (name === 'audit-signature') return core.generateEc('ed25519');
     return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
+  };
+  const readAuditAttributes = (): AuditKeyAttributes => JSON.parse(audit.attributes) as AuditKeyAttributes;
+  /** The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key. */
+  const publicHalf = (key: KeyRef): Buffer => core.exportPublicKey(key).subarray(-32);
+  const takeAuditKey = (record: StoredRecord): void => {
+    const key = open({ ...record, tenantId: serviceTenantId });
+    const former = own.get('audit-signature');
+    own.set('audit-signature', key);
+    audit = { version: record.version, attributes: record.attributes };
+    if (former !== undefined) core.release(former);
+  };
+  const refreshAuditKey = async (repositories: Repositories): Promise<void> => {
+    const record = (await repositories.records.list(ownKeys['audit-signature'], 'audit-signature')).at(-1);
+    // An older one is that of a look-up that was overtaken, or of an older database, which the sealer finds.
+    if (record !== undefined && (record.version > audit.version || !own.has('audit-signature'))) takeAuditKey(record);
   };
   const macOf = (key: KeyRef, bytes: Uint8Array): string => {
     const out = Buffer.alloc(32);
@@ -222,7 +246,11 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
         });
         return;
       }
+      await refreshAuditKey(store.read);
+      if (!own.has('audit-signature'))
+        throw new ServiceError('key-tampered', 'the store has lost its audit-signature key');
       for (const name of names) {
+        if (name === 'audit-signature') continue;
         const record = await store.read.records.get(ownKeys[name], 1, name);
         if (record === undefined) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
         own.set(name, open({ ...record, ...ownPlace(name) }));
@@ -238,6 +266,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
         if (keks.get(kek.tenantId)?.some(({ epoch }) => epoch === kek.epoch) === true) continue;
         keep(kek.tenantId, { epoch: kek.epoch, key: openKek(provider, kek) });
       }
+      if (own.has('audit-signature')) await refreshAuditKey(repositories);
       for (const record of await repositories.records.listClass('adopted-token-hash'))
         if (!adopted.has(record.objectId))
           adopted.set(record.objectId, open({ ...record, ...adoptedPlace(record.objectId) }));
@@ -317,8 +346,33 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       adopted.set(objectId, open({ ...record, ...adoptedPlace(objectId) }));
     },
     signAudit: (text) => core.sign(ownKey('audit-signature'), { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
-    // The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key.
-    auditPublicKey: () => core.exportPublicKey(ownKey('audit-signature')).subarray(-32),
+    auditPublicKey: () => publicHalf(ownKey('audit-signature')),
+    auditKeys: () => [
+      { publicKey: publicHalf(ownKey('audit-signature')), until: null },
+      ...(readAuditAttributes().former ?? []).map(({ key, origin, size }) => ({
+        publicKey: Buffer.from(key, 'base64'),
+        until: { origin, size },
+      })),
+    ],
+    auditKeySince: () => readAuditAttributes().since ?? null,
+    refreshAuditKey,
+    makeAuditKey: () => {
+      const key = makeOwn('audit-signature');
+      return {
+        publicKey: publicHalf(key),
+        sign: (text) => core.sign(key, { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
+        store: async (tx, { origin, size }, since) => {
+          await refreshAuditKey(tx);
+          const before = ownPlace('audit-signature');
+          const { former = [] } = readAuditAttributes();
+          const own = { key: toBase64(publicHalf(ownKey('audit-signature'))), origin, size };
+          const attributes = canonicalJson({ algorithm: 'ed25519', since, former: [own, ...former] });
+          await tx.records.put(seal({ ...before, version: before.version + 1, attributes }, key));
+          await tx.records.wipe(before.objectId, before.version, 'audit-signature');
+        },
+        release: () => core.release(key),
+      };
+    },
     selfTest: () => {
       const key = ownKey('self-test');
       const plain = Buffer.alloc(32);
@@ -346,7 +400,9 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     },
     epochs: () => new Map([...keks.keys()].map((tenantId) => [tenantId, currentKek(tenantId).epoch])),
     reseal: (record, place = record) => {
-      if (isOwn(record.class)) return seal(ownPlace(record.class), ownKey(record.class));
+      // Not an audit key that another node has put into the place of the one in memory.
+      if (isOwn(record.class) && record.version === ownPlace(record.class).version)
+        return seal(ownPlace(record.class), ownKey(record.class));
       const from = kekOf(record.tenantId, record.epoch);
       const to = currentKek(place.tenantId);
       const sealed = opening(() =>

@@ -1,6 +1,7 @@
 // Seals and opens key records, and authenticates stored rows and bearer tokens: everything that hangs on the root key.
 // Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring holds opened KEKs, never their bytes.
 
+import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
 import type { KeyRef, UnwrappedKind } from './crypto-core.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { Repositories, Store, StoredRecord } from './store.ts';
@@ -51,6 +52,14 @@ export interface SealedKey {
   readonly bound: Uint8Array;
 }
 
+/** `store` puts it into the place of the present one, whose record is overwritten; `refreshAuditKey` follows the commit. The caller releases it. */
+export interface NextAuditKey extends NoteSigner {
+  readonly publicKey: Buffer;
+  sign(text: string): Buffer;
+  store(tx: Repositories, until: { readonly origin: string; readonly size: number }, now: number): Promise<void>;
+  release(): void;
+}
+
 export interface KeyRing {
   /**
    * Opens every KEK and the service's own keys, or makes them in an empty store. Throws `RootKeyError` when the root key does not
@@ -97,6 +106,14 @@ export interface KeyRing {
   signAudit(text: string): Buffer;
   /** That key's public half, 32 bytes. */
   auditPublicKey(): Buffer;
+  /** The public halves of this key and of all before it, newest first. */
+  auditKeys(): readonly LogKey[];
+  /** Since when the present key signs; null: since the log began. */
+  auditKeySince(): number | null;
+  /** A new key for the audit log, which signs nothing yet. */
+  makeAuditKey(): NextAuditKey;
+  /** Takes the key that the store has by now, and wipes the former one from memory: after a rotation, by this node or another one. */
+  refreshAuditKey(repositories: Repositories): Promise<void>;
   /** A round trip on the service's own test key. Throws when it fails. */
   selfTest(): void;
   /** Whether the service's keys are open. */

@@ -222,6 +222,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   recoveryKeys: { register: platform, list: platform, remove: platform },
   audit: {
     log: own,
+    rotateKey: platform,
     checkpoints: platform,
     sinks: platform,
     export: platform,

@@ -3,8 +3,12 @@
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseVerifierKey, type Verifier } from '../../server/base/checkpoint.ts';
+import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
+import type { AuditLog } from '../../server/fronts/contract/api/audit.ts';
 import type { Status } from '../../server/fronts/contract/api/status.ts';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
 import type { CurlAnswer } from '../demo/curl.ts';
@@ -100,6 +104,33 @@ test('a rotation is carried out wherever it is requested: also on the node that 
       ? true
       : undefined,
   );
+  await expectAllServe([one, two]);
+});
+
+test('the key of the audit log is rotated on any node: the others sign and verify with the new one', async () => {
+  await untilActive(fleet, one, ['one', 'two']);
+  const keyOf = async ({ api }: FleetMember) => api.call<AuditLog>('GET', '/api/audit/log');
+  const holder = await until('a node with the duty', async () =>
+    (await fleet.nodes(one)).find(({ duties }) => duties.includes('audit')),
+  );
+  const other = holder.name === 'one' ? two : one;
+  const before = await keyOf(one);
+  const rotated = await other.api.call<AuditLog>('POST', '/api/audit/log/rotate-key', {});
+  expect(rotated.formerKeys).toEqual([{ verifierKey: before.verifierKey, through: expect.any(Number) }]);
+  for (const member of [one, two]) expect((await keyOf(member)).verifierKey).toBe(rotated.verifierKey);
+  await until('the rotation of the root key', async () =>
+    (await one.api.call<{ rotating: boolean }>('GET', '/api/root')).rotating ? undefined : true,
+  );
+  // Both nodes have signed since; each export ends with a checkpoint of the node that makes it.
+  for (const member of [one, two])
+    for (const key of [before, rotated]) {
+      const { text } = await member.api.send('GET', '/api/audit/export');
+      const { findings } = await verifyAuditLog(
+        Readable.from(text.trimEnd().split('\n')),
+        parseVerifierKey(key.verifierKey) as Verifier,
+      );
+      expect(findings).toEqual([]);
+    }
   await expectAllServe([one, two]);
 });
 

@@ -263,6 +263,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   recoveryKeys: { register: does('recovery-key'), list: sees('see-snapshots'), remove: does('recovery-key') },
   audit: {
     log: sees('see-audit'),
+    rotateKey: does('root'),
     checkpoints: sees('see-audit'),
     sinks: sees('see-audit'),
     export: does('export-audit'),

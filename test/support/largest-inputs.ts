@@ -206,6 +206,7 @@ export const rows: Table = {
   },
   audit: {
     log: plain,
+    rotateKey: plain,
     checkpoints: listed,
     sinks: plain,
     export: plain,

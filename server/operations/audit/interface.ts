@@ -58,6 +58,8 @@ export interface AuditOperations {
   list(actor: TenantActor, query: AuditFilter): Promise<Page<AuditEvent>>;
   /** Who signs the checkpoints: to be kept away from the service. */
   log(): Promise<AuditLog>;
+  /** A new key signs from now on; the root key is rotated, so that no older copy of the database opens the former one. Audited. */
+  rotateKey(actor: TenantActor): Promise<AuditLog>;
   /** Newest first. */
   checkpoints(actor: TenantActor, query: PageRequest): Promise<Page<StoredCheckpoint>>;
   /** The sinks of the configuration file. */
@@ -77,6 +79,11 @@ export interface AuditLog {
   readonly origin: string;
   /** base/checkpoint.ts. */
   readonly verifierKey: string;
+  /** Verifier keys that were rotated, newest first, with the number of the last record that each one signed. */
+  readonly formerKeys: readonly { readonly verifierKey: string; readonly through: number }[];
+  /** Since when the key signs; null: there is no record yet. */
+  readonly keySince: number | null;
+  readonly rotationDueAt: number | null;
   readonly size: number;
   readonly checkpoint: StoredCheckpoint | null;
 }

@@ -6,13 +6,14 @@ import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { coverRange, inclusionProof } from '../../base/merkle-tree.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
+import { auditKeyDays, dayMs } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkSequenceCursor, pageOf } from '../shared/paging.ts';
 import type { LogForwarding } from './forward-logs.ts';
-import type { AuditOperations } from './interface.ts';
+import type { AuditLog, AuditOperations } from './interface.ts';
 import { readMigrations } from './read-key-migrations.ts';
-import { type AuditSealer, auditOrigin } from './seal-audit-log.ts';
+import { type AuditSealer, auditKeySince, auditOrigin } from './seal-audit-log.ts';
 
 export { readableDetails } from '../../domain/audit-event.ts';
 
@@ -20,7 +21,7 @@ export { readableDetails } from '../../domain/audit-event.ts';
 const exportPage = 200;
 
 export const readAudit = (
-  { store, ring }: Pick<Ports, 'store' | 'ring'>,
+  { store, ring, erasure }: Pick<Ports, 'store' | 'ring' | 'erasure'>,
   sealer: AuditSealer,
   forwarding: LogForwarding,
 ): AuditOperations => {
@@ -58,6 +59,10 @@ export const readAudit = (
   /** Of one tenant; what is of others is told by the hashes of whole subtrees. `size` records are covered by `note`. */
   async function* linesOf(tenantId: string, size: number, note: string): AsyncGenerator<readonly string[]> {
     let told = 0;
+    const origin = await auditOrigin(store.read);
+    /** Where the key was rotated, oldest first: who has a former key learns the next one there. */
+    const rotations = ring.auditKeys().flatMap(({ until }) => (until?.origin === origin ? [until.size] : []));
+    rotations.reverse();
     const hide = async (through: number): Promise<readonly string[]> => {
       const hidden: (readonly [number, string])[] = [];
       for (const { level, position } of coverRange(told, through))
@@ -65,11 +70,21 @@ export const readAudit = (
       told = through;
       return hidden.length === 0 ? [] : [canonicalJson({ hidden })];
     };
+    const rotateUpTo = async (before: number): Promise<readonly string[]> => {
+      const found: string[] = [];
+      while (rotations[0] !== undefined && rotations[0] < before) {
+        const at = rotations.shift() as number;
+        const [rotation] = await store.read.audit.checkpoints('oldest', { after: String(at - 1), limit: 1 });
+        if (rotation?.size === at) found.push(...(await hide(at)), canonicalJson({ checkpoint: rotation.note }));
+      }
+      return found;
+    };
     for (let after = '0'; ; ) {
       const events = await store.read.audit.list(tenantId, { order: 'oldest' }, { after, limit: exportPage });
       const page: string[] = [];
       for (const event of events) {
         if (event.sequence > size) break;
+        page.push(...(await rotateUpTo(event.sequence)));
         page.push(...(await hide(event.sequence - 1)), auditEntry(event));
         told = event.sequence;
       }
@@ -78,8 +93,27 @@ export const readAudit = (
       if (last === undefined || events.length < exportPage || last.sequence >= size) break;
       after = String(last.sequence);
     }
-    yield [...(await hide(size)), canonicalJson({ checkpoint: note })];
+    yield [...(await rotateUpTo(size)), ...(await hide(size)), canonicalJson({ checkpoint: note })];
   }
+
+  const log = async (): Promise<AuditLog> => {
+    await ring.refreshAuditKey(store.read);
+    const origin = await auditOrigin(store.read);
+    const since = await auditKeySince(store.read, ring);
+    return {
+      origin,
+      verifierKey: verifierKey(origin, ring.auditPublicKey()),
+      formerKeys: ring
+        .auditKeys()
+        .flatMap(({ publicKey, until }) =>
+          until === null ? [] : [{ verifierKey: verifierKey(until.origin, publicKey), through: until.size }],
+        ),
+      keySince: since,
+      rotationDueAt: since === null ? null : since + auditKeyDays * dayMs,
+      size: await store.read.audit.size(),
+      checkpoint: (await store.read.audit.latestCheckpoint()) ?? null,
+    };
+  };
 
   return {
     list: ({ reach }, query) => {
@@ -93,14 +127,12 @@ export const readAudit = (
 
     migrations: readMigrations({ store }),
 
-    log: async () => {
-      const origin = await auditOrigin(store.read);
-      return {
-        origin,
-        verifierKey: verifierKey(origin, ring.auditPublicKey()),
-        size: await store.read.audit.size(),
-        checkpoint: (await store.read.audit.latestCheckpoint()) ?? null,
-      };
+    log,
+
+    rotateKey: async (actor) => {
+      await sealer.rotateKey(actor);
+      erasure.schedule();
+      return log();
     },
 
     checkpoints: (_actor, query) => {

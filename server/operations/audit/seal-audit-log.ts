@@ -3,19 +3,13 @@
 // each checkpoint the two are compared, and the rows are compared with their set once a minute: a database that was put back from an older
 // copy, or changed, is not served.
 
-import {
-  type Checkpoint,
-  checkpointText,
-  parseCheckpoint,
-  parseVerifierKey,
-  signedNote,
-  verifierKey,
-  verifyNote,
-} from '../../base/checkpoint.ts';
+import { type Checkpoint, parseCheckpoint, signedNote, verifierKey, verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
+import { rotationSetting } from '../../domain/changes.ts';
+import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead, StoredCheckpoint } from '../../ports/store.ts';
 
@@ -42,6 +36,13 @@ export const auditOrigin = async (repositories: Repositories): Promise<string> =
   if (origin === undefined) throw new RangeError('the audit log has no name yet');
   return origin;
 };
+
+/** Since when the key signs. The first one: since the first record. Null: there is none yet. */
+export const auditKeySince = async (
+  from: Pick<Repositories, 'audit'>,
+  ring: Pick<Ports['ring'], 'auditKeySince'>,
+): Promise<number | null> =>
+  ring.auditKeySince() ?? (await from.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 }))[0]?.at ?? null;
 
 /** What the database was found to be, compared with the checkpoint beside the root key. */
 export type AuditFinding =
@@ -88,6 +89,11 @@ export interface AuditSealer {
   turn(): Promise<void>;
   /** Before anything is served. Names the log at the first start. */
   inspect(): Promise<AuditFinding>;
+  /**
+   * A new key signs from now on. The former one's last checkpoint names it, and covers the record of the rotation. The former key's record is overwritten,
+   * and a rotation of the root key is requested, after which no older copy of the database opens it. Throws 'conflict' while one is under way.
+   */
+  rotateKey(actor: Actor): Promise<void>;
   /** An operator takes the database as it is: the log goes on under a new name, and says so. */
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
@@ -122,9 +128,20 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     if (!continues(kept, await whole.rowSet())) throw new ChangedDatabase({ state: 'rows-changed', size, older: [] });
   };
 
+  const signer = { sign: (text: string) => ring.signAudit(text) };
+  /** Beside the root key stands nothing that the database does not know: after the commit. */
+  const anchor = (note: string): void => {
+    try {
+      root.anchor.write(note);
+    } catch (error) {
+      log.error('the checkpoint of the audit log could not be kept beside the root key', { error });
+    }
+  };
   /** `accepted`: an operator takes the log as it is. */
   const seal = async (accepted: boolean): Promise<StoredCheckpoint | undefined> => {
     const made = await store.write(async (tx) => {
+      // Another node may have rotated it.
+      await ring.refreshAuditKey(tx);
       const size = await tx.audit.size();
       if (!accepted) await requireContinued(tx, size);
       const latest = await tx.audit.latestCheckpoint();
@@ -135,27 +152,64 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
         root: await rootHash(tx.audit.subtree, size),
         rows: await tx.whole.rowSet(),
       };
-      const note = signedNote(checkpoint, ring.auditPublicKey(), ring.signAudit(checkpointText(checkpoint)));
+      const note = signedNote(checkpoint, { publicKey: ring.auditPublicKey(), ...signer });
       const stored = { size, at: clock.now(), note };
       await tx.audit.insertCheckpoint(stored);
       return { latest: stored, fresh: true };
     });
-    // After the commit: beside the root key stands nothing that the database does not know.
-    if (made.fresh && made.latest !== undefined)
-      try {
-        root.anchor.write(made.latest.note);
-      } catch (error) {
-        log.error('the checkpoint of the audit log could not be kept beside the root key', { error });
-      }
+    if (made.fresh && made.latest !== undefined) anchor(made.latest.note);
     sealedAt = clock.monotonic();
     return made.latest;
   };
-  const checkpoint = async (accepted = false): Promise<StoredCheckpoint | undefined> => {
-    // One after the other: the later one covers what came meanwhile.
-    await sealing?.catch(() => undefined);
-    sealing = seal(accepted);
-    return tellChanged(sealing);
+  const sealWithNextKey = async (actor: Actor): Promise<StoredCheckpoint> => {
+    const next = ring.makeAuditKey();
+    try {
+      const stored = await store.write(async (tx) => {
+        await ring.refreshAuditKey(tx);
+        if (root.previous !== undefined || (await tx.settings.get(rotationSetting)) !== undefined)
+          throw new ServiceError('conflict', 'a rotation is under way, which removes former keys from older copies', {
+            hint: 'wait until dke root show says that nothing is being rotated, then try again',
+          });
+        await requireContinued(tx, await tx.audit.size());
+        const origin = await auditOrigin(tx);
+        const former = ring.auditPublicKey();
+        await tx.settings.set(rotationSetting, 'root');
+        await tx.audit.append({
+          kind: 'audit-log.key-rotated',
+          actor,
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'audit-log' },
+          details: { former: verifierKey(origin, former), next: verifierKey(origin, next.publicKey) },
+        });
+        const size = await tx.audit.size();
+        const note = signedNote(
+          {
+            ...{ origin, size, root: await rootHash(tx.audit.subtree, size), rows: await tx.whole.rowSet() },
+            rotation: { former, next: next.publicKey },
+          },
+          { publicKey: former, ...signer },
+          next,
+        );
+        const made = { size, at: clock.now(), note };
+        await tx.audit.insertCheckpoint(made);
+        await next.store(tx, { origin, size }, made.at);
+        return made;
+      });
+      anchor(stored.note);
+      await ring.refreshAuditKey(store.read);
+      return stored;
+    } finally {
+      next.release();
+    }
   };
+  /** One after the other: the later one covers what came meanwhile. */
+  const inTurn = async <T extends StoredCheckpoint | undefined>(work: () => Promise<T>): Promise<T> => {
+    await sealing?.catch(() => undefined);
+    const own = work();
+    sealing = own;
+    return tellChanged(own);
+  };
+  const checkpoint = (accepted = false): Promise<StoredCheckpoint | undefined> => inTurn(() => seal(accepted));
   /** 'key-tampered', and the service is told, when the log was changed. */
   const tellChanged = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -196,8 +250,8 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     comparedAt = now;
     await tellChanged(requireContinued(store.read, await store.read.audit.size()));
     if (!isNewer) return;
-    const verifier = parseVerifierKey(verifierKey(await auditOrigin(store.read), ring.auditPublicKey()));
-    if (verifier === null || verifyNote(latest.note, verifier) === null) {
+    await ring.refreshAuditKey(store.read);
+    if (verifyLogNote(latest.note, await auditOrigin(store.read), ring.auditKeys()) === null) {
       log.error('the newest checkpoint of the audit log is not signed by this service');
       return;
     }
@@ -224,16 +278,12 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     const rowsChanged: AuditFinding = { state: 'rows-changed', size, older: [] };
     if (note === undefined) return rows.isSound || isFirst ? sound : rowsChanged;
     const origin = await auditOrigin(store.read);
-    const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
-    const anchored = verifier === null ? null : verifyNote(note, verifier);
+    const anchored = verifyLogNote(note, origin, ring.auditKeys());
     if (anchored === null) {
       // The log has taken another name since, or never had this one: an older copy, if its signature is of our key.
       const other = parseCheckpoint(note);
-      const signer = other === null ? null : parseVerifierKey(verifierKey(other.origin, ring.auditPublicKey()));
-      const known = signer !== null && verifyNote(note, signer) !== null;
-      return known && other !== null && other.size > size
-        ? { state: 'older', size, expected: other.size }
-        : { state: 'changed', size };
+      const known = other !== null && verifyLogNote(note, other.origin, ring.auditKeys()) !== null;
+      return known && other.size > size ? { state: 'older', size, expected: other.size } : { state: 'changed', size };
     }
     if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
     const found = await rootHash(store.read.audit.subtree, anchored.size);
@@ -261,6 +311,10 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
         return true;
       });
       if (done === undefined) await follow();
+    },
+
+    rotateKey: async (actor) => {
+      await inTurn(() => sealWithNextKey(actor));
     },
 
     inspect: async () => {

@@ -6,6 +6,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { mayApprove } from '../../domain/dual-control.ts';
 import {
+  auditKeyDays,
   type Condition,
   certificateDays,
   credentialDays,
@@ -22,6 +23,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { KeyVersionAge, Window } from '../../ports/store.ts';
 import { listIdentities } from '../access/identities.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
+import { auditKeySince } from '../audit/seal-audit-log.ts';
 import type { Operations } from '../index.ts';
 import type { XksLatency } from '../requests/xks-latency.ts';
 import { hasOldRootCopy } from '../service/set-up-steps.ts';
@@ -71,8 +73,9 @@ export const createSources = (
     core,
     directory,
     root,
+    ring,
     fleet,
-  }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'fleet'>,
+  }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'ring' | 'fleet'>,
   { certificates, forwarding, latency, health, logState, folder, schedule }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
@@ -355,6 +358,15 @@ export const createSources = (
         subject: service,
         harmAt: first.at,
         details: { records: size - covered },
+      });
+    const keySince = await auditKeySince(read, ring);
+    if (keySince !== null)
+      found.push({
+        kind: 'audit.key-old',
+        tenantId: serviceTenantId,
+        subject: service,
+        harmAt: keySince + auditKeyDays * dayMs,
+        details: { since: toRfc3339(keySince) },
       });
     // During a run the new root key is not the only one yet.
     if (root.previous === undefined && (await hasOldRootCopy(read, root)))

@@ -1,7 +1,7 @@
 // What happened after the last record of a database that was put back: the sinks of the audit log still have it. Their records are compared with
 // the signed checkpoints among them, as a continuation of the database's own log.
 
-import { parseVerifierKey, verifierKey, verifyNote } from '../../base/checkpoint.ts';
+import { verifyLogNote } from '../../base/checkpoint.ts';
 import { leafHash, nodeHash, rootHash, type SubtreeHash } from '../../base/merkle-tree.ts';
 import type { AuditSinkSource } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -18,7 +18,6 @@ export const createMissingRecords =
   ({ store, ring }: Pick<Ports, 'store' | 'ring'>, sinks: readonly AuditSinkSource[]) =>
   async (size: number): Promise<MissingRecords> => {
     const log = await auditOrigin(store.read);
-    const verifier = parseVerifierKey(verifierKey(log, ring.auditPublicKey()));
 
     const readSink = async ({ read }: AuditSinkSource) => {
       const records: MissingRecord[] = [];
@@ -35,7 +34,7 @@ export const createMissingRecords =
         const value = JSON.parse(line) as Readonly<Record<string, unknown>>;
         const note = textOf(value.checkpoint);
         if (note !== '') {
-          const found = verifier === null ? null : verifyNote(note, verifier);
+          const found = verifyLogNote(note, log, ring.auditKeys());
           if (found === null || found.size <= size || found.size > size + leaves.length) continue;
           if ((await rootHash(subtree, found.size)).equals(found.root)) signed = Math.max(signed, found.size);
           continue;

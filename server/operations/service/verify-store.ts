@@ -1,7 +1,7 @@
 // The offline check of everything that is stored: every key record opens, every policy row is as the service wrote it, the audit log is
 // whole, destroyed keys have no material, and no key is in a state that no operation leaves behind. Changes nothing.
 
-import { parseVerifierKey, verifierKey, verifyNote } from '../../base/checkpoint.ts';
+import { verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { growTree, leafHash, rootHash } from '../../base/merkle-tree.ts';
 import { type AuditEvent, auditEntry } from '../../domain/audit-event.ts';
@@ -166,17 +166,17 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     after = String(batch.at(-1)?.size);
   }
   const origin = await auditOrigin(read);
-  const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
+  const logKeys = ring.auditKeys();
   let checkpointed = 0;
   const compare = (note: string, at: number, where: string): void => {
-    const checkpoint = verifier === null ? null : verifyNote(note, verifier);
+    const checkpoint = verifyLogNote(note, origin, logKeys);
     if (checkpoint === null) findings.push(`audit log: ${where} is not signed by this log's key`);
     else if (checkpoint.size !== at || !checkpoint.root.equals(tree.root()))
       findings.push(`audit log: records 1 to ${at} are not those of ${where}`);
     else checkpointed = Math.max(checkpointed, at);
   };
   const anchorNote = root.anchor.read();
-  const anchored = anchorNote === undefined || verifier === null ? null : verifyNote(anchorNote, verifier);
+  const anchored = anchorNote === undefined ? null : verifyLogNote(anchorNote, origin, logKeys);
   if (anchored?.rows !== undefined && ((await read.whole.rowSet())?.version ?? 0) < anchored.rows.version)
     findings.push(`rows: they are older than the checkpoint beside the root key`);
   if (anchored !== null && anchored.size > size)

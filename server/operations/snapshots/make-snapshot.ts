@@ -18,6 +18,7 @@ import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../..
 import { auditOrigin } from '../audit/seal-audit-log.ts';
 import { findTenant } from '../shared/find.ts';
 import { settleUnfinished } from './erase-destroyed.ts';
+import { ownSigners } from './verify-snapshot.ts';
 
 export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log'>;
 
@@ -210,7 +211,7 @@ export const makeSnapshot =
           }
         });
         // What was made is read before it counts.
-        const { closing } = await archive.inspect(id, [ring.auditPublicKey()]);
+        const { closing } = await archive.inspect(id, ownSigners(ring));
         const at = clock.now();
         const held: Snapshot = {
           ...made,

@@ -18,7 +18,7 @@ import { findKey } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { eraseUnits, listSnapshots, settleUnfinished } from './erase-destroyed.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
-import { requireTrusted } from './verify-snapshot.ts';
+import { ownSigners, requireTrusted } from './verify-snapshot.ts';
 
 export interface SnapshotSettings {
   readonly directory: string;
@@ -171,7 +171,7 @@ export const manageSnapshots = (
         throw new ServiceError('validation', 'signer is no verifier key', {
           hint: 'it is what dke audit log shows as verifierKey on the service that made the snapshot: NAME+ID+KEY',
         });
-      const own = ring.auditPublicKey();
+      const own = ownSigners(ring);
       if (signer !== undefined) requireTrusted(ring, settings.trustedSigners, signer);
       const other = given === null ? null : publicKeyOf(given);
       const arrived = newId(clock.now());
@@ -181,7 +181,7 @@ export const manageSnapshots = (
         try {
           const { preface, closing, size, erased } = await archive.inspect(
             arrived,
-            other === null ? [own] : [own, other],
+            other === null ? own : [...own, other],
           );
           const before = await store.read.snapshots.get(preface.snapshotId);
           if (before !== undefined && (before.state === 'held' || before.state === 'deleted') && archive.has(before.id))

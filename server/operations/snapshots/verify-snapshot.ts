@@ -14,14 +14,18 @@ import { rememberOpened } from './opened.ts';
 
 type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>;
 
-/** The service's own key, and that of the service from which the snapshot was imported. */
+/** The keys that sign, or signed, what this service makes. */
+export const ownSigners = (ring: Ports['ring']): readonly Buffer[] =>
+  ring.auditKeys().map(({ publicKey }) => publicKey);
+
+/** The service's own keys, and that of the service from which the snapshot was imported. */
 export const trustedFor = (
   ring: Ports['ring'],
   { signer, origin }: Pick<Snapshot, 'signer' | 'origin'>,
 ): TrustedSigners => {
   const other = origin === 'imported' && signer !== null ? parseVerifierKey(signer) : null;
-  const own = ring.auditPublicKey();
-  return other === null ? [own] : [own, publicKeyOf(other)];
+  const own = ownSigners(ring);
+  return other === null ? own : [...own, publicKeyOf(other)];
 };
 
 /** Throws 'forbidden' unless this service made what this key signed, or the configuration names the key. */
@@ -31,7 +35,7 @@ export const requireTrusted = (ring: Ports['ring'], trustedSigners: readonly str
     return verifier === null ? undefined : publicKeyOf(verifier);
   };
   const key = keyOf(signer);
-  const trusted = [ring.auditPublicKey(), ...trustedSigners.flatMap((text) => keyOf(text) ?? [])];
+  const trusted = [...ownSigners(ring), ...trustedSigners.flatMap((text) => keyOf(text) ?? [])];
   if (key !== undefined && trusted.some((each) => each.equals(key))) return;
   throw new ServiceError('forbidden', 'this service does not trust the signer of the snapshot', {
     hint: 'who imports a snapshot does not decide whom to trust: add the verifier key to snapshots.trusted_signers in dke.toml',
@@ -41,7 +45,7 @@ export const requireTrusted = (ring: Ports['ring'], trustedSigners: readonly str
 /** Whether another service made it: then only that service's word says what is in it, and to whom it is sealed. */
 export const isForeign = (ring: Ports['ring'], { signer }: Pick<Snapshot, 'signer'>): boolean => {
   const verifier = signer === null ? null : parseVerifierKey(signer);
-  return verifier === null || !publicKeyOf(verifier).equals(ring.auditPublicKey());
+  return verifier === null || !ownSigners(ring).some((key) => publicKeyOf(verifier).equals(key));
 };
 
 /** Opens everything. Answers what does not fit, or null. */

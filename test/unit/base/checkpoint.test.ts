@@ -14,7 +14,7 @@ import {
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
 const checkpoint = { origin: 'dke/audit/one', size: 1234, root: Buffer.alloc(32, 7) };
-const note = signedNote(checkpoint, raw, sign(null, Buffer.from(checkpointText(checkpoint)), privateKey));
+const note = signedNote(checkpoint, { publicKey: raw, sign: (text) => sign(null, Buffer.from(text), privateKey) });
 const verifier = (name = checkpoint.origin, key: Uint8Array = raw) => {
   const parsed = parseVerifierKey(verifierKey(name, key));
   if (parsed === null) throw new Error('no verifier key');

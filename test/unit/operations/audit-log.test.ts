@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Checkpoint, parseCheckpoint, parseVerifierKey, type Verifier } from '../../../server/base/checkpoint.ts';
+import {
+  type Checkpoint,
+  parseCheckpoint,
+  parseVerifierKey,
+  publicKeyOf,
+  type Verifier,
+} from '../../../server/base/checkpoint.ts';
 import {
   inclusionProof,
   leafHash,
@@ -72,6 +78,7 @@ describe('a long log', () => {
       checkpoints: lines.length - records.length,
       signed: records.length,
       findings: [],
+      keys: [publicKeyOf(verifier)],
     });
     expect(newest.size).toBe(records.length);
   });
@@ -274,6 +281,7 @@ describe("one tenant's part of the log", () => {
       checkpoints: 1,
       signed: size,
       findings: [],
+      keys: [publicKeyOf(verifier)],
     });
     expect(shown.length).toBeGreaterThan(60);
     // A few hashes for each gap, however long it is.

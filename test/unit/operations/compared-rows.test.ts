@@ -41,6 +41,8 @@ test('an old row that is put back is found within a minute, and the row is named
     store,
     ring: {
       auditPublicKey: () => published,
+      refreshAuditKey: () => Promise.resolve(),
+      auditKeys: () => [{ publicKey: published, until: null }],
       signAudit: (text: string) => sign(null, Buffer.from(text), privateKey),
     } as unknown as Parameters<typeof createAuditSealer>[0]['ring'],
     root: {

@@ -3,10 +3,18 @@
 import { toBase64 } from '../../../base/bytes.ts';
 import { toRfc3339 } from '../../../base/clock.ts';
 import { ServiceError } from '../../../base/errors.ts';
+import type { AuditLog } from '../../../operations/audit/interface.ts';
 import type { Operations } from '../../../operations/index.ts';
 import { exportLines } from '../export.ts';
 import { representAuditEvent, representCheckpoint, representPage, representSink } from '../represent.ts';
 import type { Handlers } from './handler.ts';
+
+const representLog = ({ checkpoint, keySince, rotationDueAt, ...rest }: AuditLog) => ({
+  ...rest,
+  keySince: keySince === null ? null : toRfc3339(keySince),
+  rotationDueAt: rotationDueAt === null ? null : toRfc3339(rotationDueAt),
+  checkpoint: checkpoint === null ? null : representCheckpoint(checkpoint),
+});
 
 export const auditHandlers = ({ audit }: Operations): Handlers['audit'] => ({
   list: async ({ actor, query }) => representPage(await audit.list(actor, query), representAuditEvent),
@@ -16,10 +24,8 @@ export const auditHandlers = ({ audit }: Operations): Handlers['audit'] => ({
       at: toRfc3339(at),
       lastAt: toRfc3339(lastAt),
     })),
-  log: async () => {
-    const { checkpoint, ...rest } = await audit.log();
-    return { ...rest, checkpoint: checkpoint === null ? null : representCheckpoint(checkpoint) };
-  },
+  log: async () => representLog(await audit.log()),
+  rotateKey: async ({ actor }) => representLog(await audit.rotateKey(actor)),
   checkpoints: async ({ actor, query }) => representPage(await audit.checkpoints(actor, query), representCheckpoint),
   sinks: async ({ actor }) => ({ items: (await audit.sinks(actor)).map(representSink) }),
   export: async ({ actor }) => exportLines(await audit.export(actor), 'dke-audit.ndjson'),

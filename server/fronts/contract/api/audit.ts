@@ -108,6 +108,7 @@ const kinds = {
   'request-log.pruned': 0,
   'audit-log.exported': 0,
   'audit-log.accepted': 0,
+  'audit-log.key-rotated': 0,
   'external-key-store.registered': 0,
   'external-key-store.state-changed': 0,
   'external-key-store.removed': 0,
@@ -235,6 +236,22 @@ export const keyMigrationSchema = z
   .openapi('KeyMigration');
 export type KeyMigration = z.output<typeof keyMigrationSchema>;
 
+const auditLogSchema = z
+  .strictObject({
+    origin: z.string(),
+    verifierKey: z.string(),
+    formerKeys: z
+      .array(z.strictObject({ verifierKey: z.string(), through: z.int() }))
+      .readonly()
+      .openapi({ description: 'Keys that were rotated, newest first, and the last record that each one signed.' }),
+    keySince: moment.nullable(),
+    rotationDueAt: moment.nullable().openapi({ description: 'When the next rotation of the key is recommended.' }),
+    size: z.int(),
+    checkpoint: orNull(checkpointSchema),
+  })
+  .openapi('AuditLog');
+export type AuditLog = z.output<typeof auditLogSchema>;
+
 export const auditRoutes = {
   log: {
     method: 'get',
@@ -244,14 +261,18 @@ export const auditRoutes = {
     summary: 'Who signs the audit log',
     description:
       'Keep `verifierKey` outside of the service: anyone who has it can check an export (`dke audit verify`).',
-    answer: z
-      .strictObject({
-        origin: z.string(),
-        verifierKey: z.string(),
-        size: z.int(),
-        checkpoint: orNull(checkpointSchema),
-      })
-      .openapi('AuditLog'),
+    answer: auditLogSchema,
+  },
+  rotateKey: {
+    method: 'post',
+    path: '/api/audit/log/rotate-key',
+    needs: 'root:rotate',
+    tenancy: 'platform',
+    summary: 'Give the audit log a new signing key',
+    description:
+      'The former key signs a last checkpoint, which names the new key and covers the record of the rotation: `dke audit verify` accepts the log with either key. ' +
+      'The root key is rotated too, so that no older copy of the database opens the former key. Back up the root key again. Audited.',
+    answer: auditLogSchema,
   },
   checkpoints: {
     method: 'get',

@@ -27,6 +27,7 @@ const kinds = {
   'dual-control.unsatisfiable': 0,
   'audit.sink-behind': 0,
   'audit.checkpoint-stale': 0,
+  'audit.key-old': 0,
   'snapshot.failed': 0,
   'snapshot.old': 0,
   'snapshot.none': 0,

@@ -105,6 +105,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'request-log.pruned': 'Request log: old records dropped',
   'audit-log.exported': 'Audit log exported',
   'audit-log.accepted': 'Older database accepted',
+  'audit-log.key-rotated': 'Key of the audit log rotated',
   'external-key-store.registered': 'External key store registered',
   'external-key-store.state-changed': 'External key store changed its state',
   'external-key-store.removed': 'External key store removed',

@@ -24,6 +24,7 @@ export const notificationKindNames = {
   'audit.sink-behind': 'Sink behind',
   'requests.sink-lost': 'Sink lost request records',
   'audit.checkpoint-stale': 'Audit checkpoint stale',
+  'audit.key-old': 'Key of the audit log due for rotation',
   'snapshot.failed': 'Snapshot failed',
   'snapshot.old': 'Snapshot old',
   'snapshot.none': 'No snapshot',
