@@ -21,8 +21,8 @@ test('GetHealthStatus turns bad with the root key, and good again, though nobody
   expect(await answer()).toMatchObject({ status: 200 });
   const rootKey = join(site.server.dataDirectory, 'root.key');
   renameSync(rootKey, `${rootKey}.away`);
-  await expect.poll(answer, { timeout: 40_000 }).toEqual({ status: 503, errorName: 'DependencyTimeoutException' });
+  await expect.poll(answer).toEqual({ status: 503, errorName: 'DependencyTimeoutException' });
   expect(await site.api.send('GET', '/health')).toMatchObject({ status: 503, text: '{"status":"unhealthy"}' });
   renameSync(`${rootKey}.away`, rootKey);
-  await expect.poll(answer, { timeout: 40_000 }).toMatchObject({ status: 200 });
+  await expect.poll(answer).toMatchObject({ status: 200 });
 });

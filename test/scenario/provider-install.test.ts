@@ -399,7 +399,7 @@ describe('systemd', () => {
     const out = join(folder, 'slow-start');
     spawnSync(command, [...args, 'sh', '-c', script], {
       stdio: 'ignore',
-      timeout: 50_000,
+      timeout: 600_000,
       killSignal: 'SIGKILL',
       env: {
         PATH: process.env.PATH,
