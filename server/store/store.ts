@@ -2,7 +2,7 @@
 // (sqlite/, postgres/). Errors of the database become ServiceError here; those after which nothing is certain go to `onFatal`, whose
 // business is to stop the process.
 
-import { CompiledQuery, Kysely, sql } from 'kysely';
+import { CompiledQuery, Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
