@@ -278,6 +278,8 @@ const schema = z.strictObject({
   approvals: z.strictObject({ expire_hours: z.int().min(1).max(8760).default(72) }).prefault({}),
   notifications: z
     .strictObject({
+      token_days: z.int().min(0).max(3650).default(365),
+      backup_days: z.int().min(0).max(3650).default(7),
       targets: z
         .array(notificationTarget)
         .max(20)
@@ -536,6 +538,8 @@ export interface Config {
   /** `expireMs`: how long a request waits for approval, and an approved one for its requester. */
   readonly approvals: { readonly expireMs: number };
   /** Where notifications are sent to, beside the inbox. */
+  /** After how many days people are reminded; 0: never. */
+  readonly reminders: { readonly tokenDays: number; readonly backupDays: number };
   readonly notificationTargets: readonly NotificationTargetConfig[];
   readonly externalKeyStores: { readonly probeSeconds: number };
   readonly aws: {
@@ -676,6 +680,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
     auditSinks: parsed.audit.sinks.map((sink) => toSink(sink, folder)),
     approvals: { expireMs: parsed.approvals.expire_hours * 3_600_000 },
+    reminders: { tokenDays: parsed.notifications.token_days, backupDays: parsed.notifications.backup_days },
     notificationTargets: parsed.notifications.targets.map((target) => toTarget(target, folder)),
     externalKeyStores: { probeSeconds: parsed.external_key_stores.probe_seconds },
     aws: {

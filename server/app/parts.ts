@@ -19,6 +19,7 @@ import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
+import { createServiceBackups } from '../operations/service/service-backup.ts';
 import { setUpSteps } from '../operations/service/set-up-steps.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
@@ -29,6 +30,7 @@ import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
 import { createOperations } from './operations.ts';
 import type { OpenedPorts } from './ports.ts';
+import { readBackupReceipt } from './service-backup.ts';
 import { openSink, openTarget } from './sinks.ts';
 
 export interface Parts {
@@ -85,6 +87,10 @@ export const createParts = (
       ...{ forwarding, latency, health, logState, folder },
       certificates: certificates.served,
       schedule: config.snapshots.schedule,
+      reminders: {
+        token: config.reminders.tokenDays,
+        backup: config.postgresql === undefined ? config.reminders.backupDays : 0,
+      },
     }),
   );
   const metrics = readMetrics(ports, {
@@ -95,6 +101,7 @@ export const createParts = (
     logState,
   });
   const rootBackups = createRootBackups(ports);
+  const serviceBackups = createServiceBackups(ports, () => readBackupReceipt(config.dataDirectory));
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
   const jobs: Jobs = {
@@ -110,6 +117,7 @@ export const createParts = (
       async () => {
         await sealer.turn();
         await rootBackups.turn();
+        await serviceBackups.turn();
       },
       (all) => latency.flush(all),
       forwarding.requestsRemoved,

@@ -12,6 +12,7 @@ import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config.ts';
+import type { ServiceBackup } from '../domain/service-backup.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { restoredSetting } from '../operations/audit/seal-audit-log.ts';
 import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
@@ -19,7 +20,7 @@ import type { RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
 import { openRootBackup, restoreRoot } from '../roots/backup.ts';
 import { openFileRoot } from '../roots/file.ts';
-import { anchorBeside, backupBeside, writeDurably } from '../roots/files.ts';
+import { anchorBeside, backupBeside, replaceFile, writeDurably } from '../roots/files.ts';
 import { openWrappedFile } from '../roots/open.ts';
 import { type AskPassphrase, WayClosed } from '../roots/ways.ts';
 import { formatOf, type OpenWrapped, wrappedRoot } from '../roots/wrapped-file.ts';
@@ -77,6 +78,19 @@ const explain = (error: unknown, config: Config): unknown => {
 };
 
 const draftName = 'dke.db.backup';
+const receiptPath = (dataDirectory: string): string => join(dataDirectory, 'backup-receipt');
+
+/** What the newest backup left; a receipt that cannot be read is none. */
+export const readBackupReceipt = (dataDirectory: string): ServiceBackup | undefined => {
+  try {
+    const receipt = JSON.parse(readFileSync(receiptPath(dataDirectory), 'utf8')) as ServiceBackup;
+    const { backupId, at, bytes } = receipt;
+    const isReceipt = typeof backupId === 'string' && Number.isSafeInteger(at) && Number.isSafeInteger(bytes);
+    return isReceipt ? { backupId: backupId.slice(0, 64), at, bytes } : undefined;
+  } catch {
+    return undefined;
+  }
+};
 
 /** Writes a backup into a new file. The service may run. Throws StartError. */
 export const createBackup = async (config: Config, version: string, out: string): Promise<BackupReport> => {
@@ -116,6 +130,8 @@ export const createBackup = async (config: Config, version: string, out: string)
     const { core } = rootOptionsOf(config, () => Promise.resolve(undefined));
     const backupId = newId(systemClock.now());
     const bytes = await writeBackup(core, out, { backupId, at, version, ...facts }, keys, parts);
+    // The service reads it, and reminds people when the next one is due.
+    replaceFile(receiptPath(config.dataDirectory), JSON.stringify({ backupId, at: Date.parse(at), bytes }));
     const rootEpoch = Math.max(...facts.rootEpochs);
     const receipt = backupBeside(config.root.path);
     return {

@@ -15,9 +15,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from '../../server/domain/page.ts';
+import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
 import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
+import { until } from '../support/host.ts';
 import { builtServer } from '../support/killed-server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
@@ -100,6 +103,11 @@ beforeAll(async () => {
   expect([made.code, made.stderr]).toEqual([0, '']);
   expect(JSON.parse(made.stdout)).toMatchObject({ rootEpoch: 1, rootKeyBackup: 'current', bytes: expect.any(Number) });
 
+  await until('the receipt of the backup', async () => {
+    const { items } = await api().call<Page<AuditRecord>>('GET', '/api/audit?kind=service.backed-up');
+    const { backupId } = JSON.parse(made.stdout) as { readonly backupId: string };
+    return items.some(({ details }) => details.backupId === backupId) ? true : undefined;
+  });
   // What the backup does not know.
   await api().send('DELETE', `/api/tokens/${kept.record.id}`);
   await api().call('POST', '/api/vaults', { name: 'of after the backup' });

@@ -6,7 +6,6 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { mayApprove } from '../../domain/dual-control.ts';
 import {
-  auditKeyDays,
   type Condition,
   certificateDays,
   credentialDays,
@@ -23,11 +22,11 @@ import type { Ports } from '../../ports/ports.ts';
 import type { KeyVersionAge, Window } from '../../ports/store.ts';
 import { listIdentities } from '../access/identities.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
-import { auditKeySince } from '../audit/seal-audit-log.ts';
 import type { Operations } from '../index.ts';
 import type { XksLatency } from '../requests/xks-latency.ts';
 import { hasOldRootCopy } from '../service/set-up-steps.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
+import { ageSources, type ReminderAges } from './age-sources.ts';
 import { snapshotSources } from './snapshot-sources.ts';
 import type { NotificationSource } from './watch.ts';
 
@@ -39,6 +38,7 @@ export interface NotificationViews {
   readonly logState: () => LogState;
   /** By which snapshots are made; null: none is made by the clock. */
   readonly schedule: string | null;
+  readonly reminders: ReminderAges;
   readonly folder: { readonly away: () => boolean; readonly archive: { readonly directory: string } };
 }
 
@@ -76,7 +76,7 @@ export const createSources = (
     ring,
     fleet,
   }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'ring' | 'fleet'>,
-  { certificates, forwarding, latency, health, logState, folder, schedule }: NotificationViews,
+  { certificates, forwarding, latency, health, logState, folder, schedule, reminders }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
   /** Oldest of what is exchanged quarterly. */
@@ -359,15 +359,6 @@ export const createSources = (
         harmAt: first.at,
         details: { records: size - covered },
       });
-    const keySince = await auditKeySince(read, ring);
-    if (keySince !== null)
-      found.push({
-        kind: 'audit.key-old',
-        tenantId: serviceTenantId,
-        subject: service,
-        harmAt: keySince + auditKeyDays * dayMs,
-        details: { since: toRfc3339(keySince) },
-      });
     // During a run the new root key is not the only one yet.
     if (root.previous === undefined && (await hasOldRootCopy(read, root)))
       found.push({
@@ -478,6 +469,7 @@ export const createSources = (
     { about: 'tokens made on the host', kinds: ['administrator.recovered'], every: 'minute', look: recovered },
     { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'minute', look: dualControl },
     ...snapshotSources({ read, clock }, schedule),
+    ...ageSources({ store, clock, ring }, reminders),
     { about: 'external key stores', kinds: ['key-store.disconnected'], every: 'minute', look: keyStores },
     {
       about: 'requests of endpoints',

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { toRfc3339 } from '../../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { acrossTenants, serviceActor } from '../../../server/domain/actor.ts';
 import { defaultSettings } from '../../../server/domain/endpoint.ts';
@@ -22,6 +23,7 @@ import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
 import { createSources } from '../../../server/operations/notifications/sources.ts';
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
+import { createServiceBackups } from '../../../server/operations/service/service-backup.ts';
 import { rememberOpened } from '../../../server/operations/snapshots/opened.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { LogState } from '../../../server/ports/log.ts';
@@ -235,6 +237,7 @@ describe('what is looked at', () => {
   let logFailure: LogState['failure'] = null;
   let isAway = false;
   let schedule: string | null = null;
+  let reminders = { token: 0, backup: 0 };
   let checks: Health['checks'] = [];
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -246,6 +249,7 @@ describe('what is looked at', () => {
         erasure: { schedule: () => undefined, state: () => ({ state: 'idle', hold: null, failure: null }) },
         core: { memoryStatus: () => ({ capacity: 1, used: 0, keys: 0, locked }) },
         directory: { requestLog: () => ({ queued: 0, dropped }) },
+        ring: { auditKeySince: () => time },
         fleet: { nodes: () => Promise.resolve(nodes) },
       } as unknown as Parameters<typeof createSources>[0],
       {
@@ -256,6 +260,7 @@ describe('what is looked at', () => {
         logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
         folder: { away: () => isAway, archive: { directory: '/mnt/snapshots' } },
         schedule,
+        reminders,
       },
     );
   const look = async (kind: Condition['kind'], from = sources()): Promise<readonly Condition[]> => {
@@ -357,6 +362,58 @@ describe('what is looked at', () => {
     await insert('forgotten', 400, -30);
     const stages = (await look('token.expiring')).map((each) => [each.subject.name, stageOf(each, time)]);
     expect(stages).toEqual([['yearly', 1]]);
+  });
+
+  test('tokens without an end: after the age of the configuration, until they are revoked', async () => {
+    const insert = async (name: string, ageDays: number, more: object): Promise<string> => {
+      const id = newId(time);
+      await store.write((tx) =>
+        tx.tokens.insert({
+          ...{ id, tenantId: null, ownerId: null, kind: 'api', name, grants: [], hash: name, integrity: 'ok' },
+          ...{ createdAt: time - ageDays * dayMs, expiresAt: null, revokedAt: null, lastUsedAt: null, ...more },
+        }),
+      );
+      return id;
+    };
+    const id = await insert('old', 400, {});
+    await insert('young', 300, {});
+    await insert('old with an end', 400, { expiresAt: time + 500 * dayMs });
+    await insert('old and revoked', 400, { revokedAt: time });
+    expect(await look('token.old')).toEqual([]);
+    reminders = { token: 365, backup: 0 };
+    expect(await look('token.old')).toMatchObject([
+      { subject: { kind: 'token', id, name: 'old' }, harmAt: time - 35 * dayMs, tenantId: serviceTenantId },
+    ]);
+    reminders = { token: 500, backup: 0 };
+    expect(await look('token.old')).toEqual([]);
+  });
+
+  test('the backup of the service: missing or old, and the text says which', async () => {
+    reminders = { token: 0, backup: 7 };
+    const receipts = [undefined, { backupId: 'one', at: time, bytes: 17 }];
+    const { turn } = createServiceBackups({ store, clock }, () => receipts[0]);
+    const named = async () => (await look('backup.old')).map(({ subject }) => subject.name);
+    // A new service has a day: the first record of this log is older.
+    const [first] = await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
+    expect((await look('backup.old'))[0]?.harmAt).toBe((first?.at ?? 0) + dayMs);
+    expect(await named()).toEqual(['none was created']);
+    receipts.shift();
+    await turn();
+    expect(await named()).toEqual([]);
+    const { at } = receipts[0] ?? { at: 0 };
+    expect(
+      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
+    ).toBe(1);
+    await turn();
+    expect(
+      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
+    ).toBe(1);
+    pass(Math.max(0, at + 7 * dayMs - time - 1));
+    expect(await named()).toEqual([]);
+    pass(1);
+    expect(await named()).toEqual([`the last one was created at ${toRfc3339(at)}`]);
+    reminders = { token: 0, backup: 0 };
+    expect(await named()).toEqual([]);
   });
 
   test('certificates: 30, 7 and 1 days before their end, and yearly', async () => {

@@ -45,6 +45,7 @@ const kinds = {
   'root.rotated': 0,
   'tenant.key-rotation-requested': 0,
   'tenant.key-rotated': 0,
+  'service.backed-up': 0,
   'root.backed-up': 0,
   'root.provider-added': 0,
   'root.provider-removed': 0,

@@ -42,6 +42,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'root.rotated': 'Root key rotated',
   'tenant.key-rotation-requested': "Rotation of a tenant's key requested",
   'tenant.key-rotated': "Tenant's key rotated",
+  'service.backed-up': 'Service backed up',
   'root.backed-up': 'Root key backed up',
   'root.provider-added': 'Root provider added',
   'root.provider-removed': 'Root provider removed',
