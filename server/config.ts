@@ -310,6 +310,29 @@ const schema = z.strictObject({
       keep: z.int().min(0).max(100_000).default(10),
     })
     .prefault({}),
+  access_log: z
+    .strictObject({
+      file: filePath.optional(),
+      rotate_mib: z.int().min(1).max(1_000_000).default(100),
+      rotate_days: z.int().min(0).max(3650).default(7),
+      keep: z.int().min(0).max(100_000).default(10),
+    })
+    .prefault({}),
+  telemetry: z
+    .strictObject({
+      endpoint: z.url({ protocol: /^https?$/, error: 'an address that begins with https:// or http://' }).optional(),
+      token_file: filePath.optional(),
+      ca: filePath.optional(),
+      traces: z.boolean().default(true),
+      trace_percent: z.number().min(0).max(100).default(100),
+      metrics: z.boolean().default(true),
+      metrics_seconds: seconds(3600).default(60),
+    })
+    .refine(
+      ({ endpoint, token_file }) => token_file === undefined || endpoint?.startsWith('https:') === true,
+      'token_file needs an endpoint that begins with https://: the token would be readable on the network',
+    )
+    .prefault({}),
 });
 
 type Parsed = z.infer<typeof schema>;
@@ -562,6 +585,20 @@ export interface Config {
     /** Files beside the current one; 0: all. */
     readonly keep: number;
   };
+  /** Undefined: requests are not logged. */
+  readonly accessLog: (Omit<Config['log'], 'level' | 'destination'> & { readonly path: string }) | undefined;
+  /** Undefined: nothing is sent, and the library is not loaded. */
+  readonly telemetry:
+    | {
+        readonly endpoint: string;
+        readonly tokenFile: string | undefined;
+        readonly ca: string | undefined;
+        readonly traces: boolean;
+        readonly tracePercent: number;
+        readonly metrics: boolean;
+        readonly metricsMs: number;
+      }
+    | undefined;
 }
 
 const toPostgresql = (
@@ -611,6 +648,26 @@ const toOidc = (oidc: Parsed['oidc'], folder: string): Config['oidc'] => {
     roles: oidc.roles,
     secondFactor: oidc.second_factor,
     tokenMs: oidc.token_hours * 3_600_000,
+  };
+};
+
+const toRotation = ({ rotate_mib, rotate_days, keep }: Parsed['access_log']) => ({
+  rotateBytes: rotate_mib * 1_048_576,
+  rotateMs: rotate_days === 0 ? Number.POSITIVE_INFINITY : rotate_days * 86_400_000,
+  keep,
+});
+
+const toTelemetry = (telemetry: Parsed['telemetry'], folder: string): Config['telemetry'] => {
+  const { endpoint, token_file, ca, traces, trace_percent, metrics, metrics_seconds } = telemetry;
+  if (endpoint === undefined) return undefined;
+  return {
+    endpoint,
+    tokenFile: token_file === undefined ? undefined : resolve(folder, token_file),
+    ca: ca === undefined ? undefined : resolve(folder, ca),
+    traces,
+    tracePercent: trace_percent,
+    metrics,
+    metricsMs: metrics_seconds * 1000,
   };
 };
 
@@ -698,10 +755,13 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
     log: {
       level: parsed.log.level,
       destination: destination === 'stderr' || destination === 'stdout' ? destination : resolve(folder, destination),
-      rotateBytes: parsed.log.rotate_mib * 1_048_576,
-      rotateMs: parsed.log.rotate_days === 0 ? Number.POSITIVE_INFINITY : parsed.log.rotate_days * 86_400_000,
-      keep: parsed.log.keep,
+      ...toRotation(parsed.log),
     },
+    accessLog:
+      parsed.access_log.file === undefined
+        ? undefined
+        : { path: resolve(folder, parsed.access_log.file), ...toRotation(parsed.access_log) },
+    telemetry: toTelemetry(parsed.telemetry, folder),
   };
 };
 

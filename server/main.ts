@@ -122,21 +122,26 @@ const openStandardStream = (descriptor: 1 | 2): LogFile => {
   };
 };
 
+const openRotated = (
+  options: Pick<Parameters<typeof openLogFile>[0], 'path' | 'rotateBytes' | 'rotateMs' | 'keep' | 'recovered'>,
+  setting: string,
+): LogFile => {
+  try {
+    closeSync(openSync(options.path, 'a', 0o640));
+  } catch (error) {
+    throw new StartError('permission', `${options.path} cannot be written: name another ${setting}`, { cause: error });
+  }
+  return openLogFile(options);
+};
+
 const openLog = ({ level, destination, rotateBytes, rotateMs, keep }: Config['log']): ServerLog => {
   let file: LogFile;
   if (destination === 'stderr') file = openStandardStream(2);
   else if (destination === 'stdout') file = openStandardStream(1);
   else {
-    try {
-      closeSync(openSync(destination, 'a', 0o640));
-    } catch (error) {
-      throw new StartError('permission', `${destination} cannot be written: name another log destination`, {
-        cause: error,
-      });
-    }
     const recovered = (failure: LogFailure): void =>
       log.warn('log lines could not be written', { ...failure, since: toRfc3339(failure.since) });
-    file = openLogFile({ path: destination, rotateBytes, rotateMs, keep, recovered });
+    file = openRotated({ path: destination, rotateBytes, rotateMs, keep, recovered }, 'log destination');
   }
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, file);
   const write =
@@ -166,7 +171,29 @@ export const startServer = async ({
     checkFile(certificate, 'public');
     checkFile(key, 'secret');
   }
-  const { log, end: endLog, reopen: reopenLog, state: logState } = openLog(config.log);
+  const { log, end, reopen, state: logState } = openLog(config.log);
+  const accessLog =
+    config.accessLog === undefined
+      ? undefined
+      : openRotated(
+          {
+            ...config.accessLog,
+            recovered: (failure) =>
+              log.warn('lines of the access log could not be written', {
+                ...failure,
+                since: toRfc3339(failure.since),
+              }),
+          },
+          'file in [access_log]',
+        );
+  const endLog = async (): Promise<void> => {
+    await accessLog?.close();
+    await end();
+  };
+  const reopenLog = (): void => {
+    reopen();
+    accessLog?.reopen();
+  };
   let port = config.server.port;
   const publicUrl = (): string => {
     if (config.server.publicUrl !== undefined) return config.server.publicUrl;
@@ -210,6 +237,7 @@ export const startServer = async ({
     version,
     log,
     logState,
+    accessLog,
     acceptDatabase,
     publicUrl,
     ask,

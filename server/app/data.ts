@@ -7,6 +7,7 @@ import { createKeyRing } from '../native/key-ring.ts';
 import { type Certificates, openCertificates } from './certificates.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import type { Observed } from './observation.ts';
 import { type OpenedRoot, openServiceRoot } from './root.ts';
 import { checkSinks } from './sinks.ts';
 import { openDirectory, openStorage, type Storage } from './storage.ts';
@@ -26,6 +27,7 @@ export const openData = async (
   options: ServiceOptions,
   lifecycle: Lifecycle,
   requestId: () => string,
+  { observation, steps }: Pick<Observed, 'observation' | 'steps'>,
 ): Promise<OpenedData> => {
   const { config, log, onFatal, onSealed } = options;
   const clock = systemClock;
@@ -47,7 +49,7 @@ export const openData = async (
   const certificates = openCertificates(config, core.raw, log);
   const root = await openServiceRoot(
     {
-      ...{ config, core: core.raw, clock, log, requestId, ask: options.ask, signal: options.signal },
+      ...{ config, core: core.raw, clock, log, requestId, ask: options.ask, signal: options.signal, observation },
       onSealed:
         onSealed === undefined
           ? undefined
@@ -73,7 +75,9 @@ export const openData = async (
   await ring.unlock(storage.store, root.root);
   checkSinks(config);
   return {
-    ...{ core, ring, storage, certificates, root },
+    ...{ ring, certificates, root },
+    core: steps === undefined ? core : { ...core, core: steps.core(core.core) },
+    storage: steps === undefined ? storage : { ...storage, store: steps.store(storage.store) },
     onLate: (show) => {
       showLate = show;
     },

@@ -1,6 +1,7 @@
 // The fronts of a service behind one address: console, API, health, metrics, XKS proxy and the databases' API.
 
 import { existsSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import type { Core } from '../../addon/core.ts';
@@ -9,16 +10,20 @@ import type { Config } from '../config.ts';
 import { type ApiFrontOptions, createApiFront } from '../fronts/api/app.ts';
 import { describeApi } from '../fronts/api/openapi.ts';
 import { addClosedDataPaths, addClosedHealth } from '../fronts/closed.ts';
+import { tdeRoutes } from '../fronts/contract/tde.ts';
 import { createHealthApp } from '../fronts/health.ts';
 import { createMetricsApp } from '../fronts/metrics.ts';
 import { serveConsole } from '../fronts/shared/console-pages.ts';
 import { createDispatch, type RawFront } from '../fronts/shared/dispatch.ts';
-import { createTdeFront, type TdeFront } from '../fronts/tde/app.ts';
+import { type Observation, watchRoutes } from '../fronts/shared/observe.ts';
+import { createTdeFront, type TdeFront, type TdeTrace } from '../fronts/tde/app.ts';
 import { createXksFront, type XksFront } from '../fronts/xks/app.ts';
 import type { Operations } from '../operations/index.ts';
 import type { XksLatency } from '../operations/requests/xks-latency.ts';
 import type { readMetrics } from '../operations/service/read-metrics.ts';
 import type { Ports } from '../ports/ports.ts';
+import type { RequestStep } from '../ports/telemetry.ts';
+import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
 /** The built pages: beside what was built of this file, or in the sources' `dist`. */
 const pagesDirectory =
@@ -41,6 +46,8 @@ export interface FrontOptions {
   readonly latency: XksLatency;
   readonly marks: ProbeMarks;
   readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent'>;
+  /** Undefined: nothing observes the requests. */
+  readonly observation: Observation | undefined;
 }
 
 export interface Fronts {
@@ -51,9 +58,44 @@ export interface Fronts {
   readonly handleClosed: RawFront['handle'];
 }
 
+const xksRoutes: Readonly<Record<string, string>> = {
+  health: '/xks/:prefix/kms/xks/v1/health',
+  metadata: '/xks/:prefix/kms/xks/v1/keys/:key/metadata',
+  encrypt: '/xks/:prefix/kms/xks/v1/keys/:key/encrypt',
+  decrypt: '/xks/:prefix/kms/xks/v1/keys/:key/decrypt',
+};
+
+const xksSteps = ({ at, durationMs, phases }: XksRequestRecord): readonly RequestStep[] => {
+  const read = at - durationMs + phases.readMs;
+  const authenticated = read + phases.authMs;
+  return [
+    { name: 'xks.read', from: at - durationMs, to: read },
+    { name: 'xks.authenticate', from: read, to: authenticated },
+    { name: 'xks.answer', from: authenticated, to: at },
+  ];
+};
+
+/** How the data paths describe their requests to the observers. */
+const describersOf = (observation: Observation) => ({
+  xks: (incoming: IncomingMessage, entry: XksRequestRecord): void =>
+    observation.describe(incoming, () => ({
+      requestId: entry.requestId,
+      route: xksRoutes[entry.operation] ?? 'unknown',
+      caller: entry.credentialId,
+      steps: xksSteps(entry),
+    })),
+  tde: (incoming: IncomingMessage, trace: TdeTrace): void =>
+    observation.describe(incoming, () => ({
+      requestId: trace.requestId,
+      route: trace.route === 'unknown' ? 'unknown' : `/tde/v1/:access_guid/:app${tdeRoutes[trace.route].path}`,
+      caller: trace.caller,
+    })),
+});
+
 export const createFronts = (ports: Ports, operations: Operations, options: FrontOptions): Fronts => {
   const { clock, log, directory, meter } = ports;
-  const { config, version, requestId, metrics, latency, marks, connection } = options;
+  const { config, version, requestId, metrics, latency, marks, connection, observation } = options;
+  const describers = observation === undefined ? undefined : describersOf(observation);
   const tde = createTdeFront({
     operations,
     core: ports.core,
@@ -61,6 +103,7 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
     requestId,
     epoch: () => directory.epoch(),
     observe: meter.tdeRequest,
+    describe: describers?.tde,
   });
   const xks = createXksFront({
     core: options.core,
@@ -75,26 +118,35 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
       },
     },
     isOwnProbe: marks.isValid,
+    describe: describers?.xks,
     clock: () => clock.now(),
     requestId,
     product: { vendor: 'DKE', name: 'DKE', version, node: config.node.name },
     onError: (error, id) => log.error('an XKS request failed', { requestId: id, error }),
   });
-  const app = new Hono();
-  app.route('/health', createHealthApp({ operations }));
-  app.route(
+  const routes = new Hono();
+  routes.route('/health', createHealthApp({ operations }));
+  routes.route(
     '/metrics',
     createMetricsApp({ operations, metrics, loopback: config.metrics.loopback, requestId, ...connection }),
   );
-  app.route(
-    '/api',
-    createApiFront({ operations, clock, log, document: () => readApiDocument(version), ...connection }),
-  );
-  app.route('/', serveConsole(pagesDirectory));
+  routes.route('/api', createApiFront({ operations, clock, log, document: () => readApiDocument(version), ...connection }));
+  routes.route('/', serveConsole(pagesDirectory));
 
+  const watch = watchRoutes({ requestId, describe: observation?.describe, apiRequest: meter.apiRequest });
+  const app = new Hono();
+  app.use('*', watch);
+  app.route('/', routes);
   const closed = new Hono();
+  closed.use('*', watch);
   addClosedHealth(closed, { state: 'quarantine', requestId });
   addClosedDataPaths(closed, { state: 'quarantine', requestId });
-  closed.route('/', app);
-  return { xks, tde, handle: createDispatch(app, [xks, tde]), handleClosed: createDispatch(closed, []) };
+  closed.route('/', routes);
+  const watched = (handle: RawFront['handle']): RawFront['handle'] => observation?.watch(handle) ?? handle;
+  return {
+    xks,
+    tde,
+    handle: watched(createDispatch(app, [xks, tde])),
+    handleClosed: watched(createDispatch(closed, [])),
+  };
 };

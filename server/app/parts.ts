@@ -1,6 +1,8 @@
 // What works on the ports of a service: its operations, and what runs behind them.
 
+import { dirname } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { createDiskSpace, type DiskPlace } from '../native/disk-space.ts';
 import { readProcessFacts } from '../native/process-facts.ts';
 import { createApprovals } from '../operations/approvals/approvals.ts';
 import { createLogForwarding, type LogForwarding } from '../operations/audit/forward-logs.ts';
@@ -28,10 +30,21 @@ import type { Store } from '../ports/store.ts';
 import type { Certificates } from './certificates.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
+import type { Observed } from './observation.ts';
 import { createOperations } from './operations.ts';
 import type { OpenedPorts } from './ports.ts';
 import { readBackupReceipt } from './service-backup.ts';
 import { openSink, openTarget } from './sinks.ts';
+
+/** The snapshots may be in a network folder that hangs: they come last. */
+const diskPlaces = ({ dataDirectory, log, accessLog, snapshots }: ServiceOptions['config']): readonly DiskPlace[] => [
+  { place: 'data', folder: dataDirectory },
+  ...(log.destination === 'stderr' || log.destination === 'stdout'
+    ? []
+    : [{ place: 'log' as const, folder: dirname(log.destination) }]),
+  ...(accessLog === undefined ? [] : [{ place: 'access-log' as const, folder: dirname(accessLog.path) }]),
+  { place: 'snapshots', folder: snapshots.directory },
+];
 
 export interface Parts {
   readonly operations: Operations;
@@ -50,6 +63,7 @@ export const createParts = (
   { sealer, quarantine }: { readonly sealer: AuditSealer; readonly quarantine: QuarantineGate },
   opened: OpenedPorts,
   certificates: Certificates,
+  { accessLogState, telemetryState }: Pick<Observed, 'accessLogState' | 'telemetryState'>,
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
   const { store, fleet } = ports;
@@ -95,10 +109,15 @@ export const createParts = (
   );
   const metrics = readMetrics(ports, {
     health: operations.health,
+    quarantined: () => quarantine.closed() !== undefined,
     processFacts: readProcessFacts,
+    diskSpace: createDiskSpace(diskPlaces(config)),
     certificates: certificates.served,
     auditSinks: () => forwarding.state(),
+    notificationTargets: () => delivery.state(),
     logState,
+    accessLogState,
+    telemetryState,
   });
   const rootBackups = createRootBackups(ports);
   const serviceBackups = createServiceBackups(ports, () => readBackupReceipt(config.dataDirectory));

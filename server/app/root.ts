@@ -5,8 +5,10 @@ import type { Core } from '../../addon/core.ts';
 import type { Clock } from '../base/clock.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config.ts';
+import { type MetricFamily, metrics } from '../domain/metrics.ts';
 import { createSealedApp } from '../fronts/closed.ts';
 import { createDispatch, type RawFront } from '../fronts/shared/dispatch.ts';
+import { type Observation, watchRoutes } from '../fronts/shared/observe.ts';
 import { createUnsealing } from '../operations/root/unseal.ts';
 import type { Log } from '../ports/log.ts';
 import { type OpenRoot, openRoot, type SealedRoot } from '../roots/open.ts';
@@ -25,23 +27,37 @@ export interface RootOptions {
   readonly log: Log;
   readonly requestId: () => string;
   readonly ask: AskPassphrase | undefined;
+  readonly observation: Observation | undefined;
   /** Ends the waiting for a passphrase. */
   readonly signal: AbortSignal | undefined;
   /** Serves what a sealed service answers. Absent: the service does not wait for its root key. */
   readonly onSealed: ((handle: RawFront['handle']) => Promise<void>) | undefined;
 }
 
+/** What is known of a service whose root key is not open. */
+const sealedMetrics = (): readonly MetricFamily[] =>
+  (['dke_sealed', 'dke_healthy'] as const).map((name) => ({
+    name,
+    type: metrics[name].type,
+    help: metrics[name].help,
+    samples: [{ labels: {}, value: name === 'dke_sealed' ? 1 : 0 }],
+  }));
+
 const waitForPassphrase = async (
-  { config, clock, log, requestId, onSealed, signal }: RootOptions,
+  { config, clock, log, requestId, onSealed, signal, observation }: RootOptions,
   sealed: SealedRoot,
 ): Promise<OpenedRoot> => {
   const why = sealed.reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
   if (onSealed === undefined)
     throw new StartError('root-key', `the root key ${config.root.path} is not opened: ${why}`);
   const unsealing = createUnsealing(sealed, { clock, log });
-  const app = createSealedApp({ state: 'sealed', requestId, unseal: unsealing.unseal });
+  const app = createSealedApp({
+    ...{ state: 'sealed', requestId, unseal: unsealing.unseal, metrics: sealedMetrics },
+    watch: watchRoutes({ requestId, describe: observation?.describe }),
+  });
   log.warn('the service is sealed: its root key is not open', { reasons: sealed.reasons });
-  await onSealed(createDispatch(app, []));
+  const handle = createDispatch(app, []);
+  await onSealed(observation?.watch(handle) ?? handle);
   const stopped = new Promise<never>((_, reject) => {
     const stop = (): void => reject(new StartError('root-key', `stopped while sealed: ${why}`));
     if (signal?.aborted === true) stop();

@@ -14,6 +14,7 @@ import type { Service, ServiceOptions } from './interface.ts';
 import { startJobs, stopGraceMs } from './jobs.ts';
 import { createLifecycle, type Lifecycle, type StopFailure } from './lifecycle.ts';
 import { createNodes } from './nodes.ts';
+import { openObservation } from './observation.ts';
 import { createParts } from './parts.ts';
 import { createPorts } from './ports.ts';
 import { auditSources } from './sinks.ts';
@@ -33,7 +34,11 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const { config, version, log, connection } = options;
   const clock = systemClock;
   const requestId = (): string => newId(clock.now());
-  const data = await openData(options, lifecycle, requestId);
+  const observed = await openObservation(options);
+  const { observation, telemetry } = observed;
+  // Opened first, so that it is stopped last: what is observed until then is sent.
+  lifecycle.opened('the telemetry', () => telemetry?.stop(stopGraceMs));
+  const data = await openData(options, lifecycle, requestId, observed);
   const {
     core: { core, raw },
     ring,
@@ -54,11 +59,12 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const { store, directory } = ports;
   lifecycle.opened('the directory', () => directory.close());
   lifecycle.opened('the nodes', () => fleet.stop());
-  const parts = createParts(options, rawStore, nodes, opened, certificates);
+  const parts = createParts(options, rawStore, nodes, opened, certificates, observed);
   const { operations, metrics, latency, forwarding, snapshots, notifications, retention, jobs } = parts;
   const fronts = createFronts(ports, operations, {
-    ...{ config, version, core: raw, requestId, metrics, latency, marks, connection },
+    ...{ config, version, core: raw, requestId, metrics, latency, marks, connection, observation },
   });
+  telemetry?.startMetrics(metrics);
   certificates.make();
 
   // What is served now: everything, or what a service in quarantine answers.

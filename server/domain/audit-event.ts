@@ -6,7 +6,8 @@ import { toRfc3339 } from '../base/clock.ts';
 import { textOfLabel } from './label.ts';
 
 /** How much it matters: what an alarm is set on. */
-export type AuditSeverity = 'info' | 'low' | 'medium' | 'high' | 'critical';
+export const auditSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const;
+export type AuditSeverity = (typeof auditSeverities)[number];
 /** What was done with the subject, in the words that log platforms share. */
 export type AuditActivity =
   | 'create'

@@ -1,8 +1,8 @@
-// What the service can be watched by: one row a metric. The numbers are gathered in operations/service/read-metrics.ts, written out by
-// fronts/metrics.ts, and explained in docs/monitoring.md; tests keep dashboard, alerts and page to this table.
+// The metrics of the service: one row each. The numbers are gathered in operations/service/read-metrics.ts, written by
+// fronts/metrics.ts and telemetry/otlp.ts, and explained in docs/monitoring.md; tests keep dashboard, alerts and page to this table.
 //
-// Labels have few values: what is configured (endpoints, credentials, certificates) or one of a fixed list. What callers send
-// (principals, keys, paths) is no label. No value and no label is a secret.
+// Labels have few values: what is configured (endpoints, credentials, certificates, nodes) or one of a fixed list. What callers
+// send (principals, keys, paths) is never a label. No value and no label is a secret.
 
 export interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -66,6 +66,36 @@ export const metrics = {
     help: '1: the last write to the log of the service failed.',
     labels: [],
   },
+  dke_access_log_lost_lines_total: {
+    type: 'counter',
+    help: 'Lines of the access log that were lost because its file could not be written; 0 where the log is off.',
+    labels: [],
+  },
+  dke_access_log_failing: {
+    type: 'gauge',
+    help: '1: the last write to the access log failed.',
+    labels: [],
+  },
+  dke_telemetry_dropped_total: {
+    type: 'counter',
+    help: 'Spans and metric exports that were not delivered to the OpenTelemetry receiver. cause queue: too many waited; export: the receiver was unreachable, too slow or refused them.',
+    labels: ['signal', 'cause'],
+  },
+  dke_telemetry_failing: {
+    type: 'gauge',
+    help: '1: the last export to the OpenTelemetry receiver failed.',
+    labels: ['signal'],
+  },
+  dke_disk_free_bytes: {
+    type: 'gauge',
+    help: 'Free space of a file system that the service writes to. place: data, log, access-log or snapshots; absent: it did not answer.',
+    labels: ['place'],
+  },
+  dke_disk_size_bytes: {
+    type: 'gauge',
+    help: 'Size of a file system that the service writes to.',
+    labels: ['place'],
+  },
   dke_snapshot_made_timestamp_seconds: {
     type: 'gauge',
     help: 'When the newest snapshot that is held of a tenant was made; absent: there is none.',
@@ -84,6 +114,21 @@ export const metrics = {
   dke_recovery_keys: {
     type: 'gauge',
     help: 'Recovery keys that new snapshots are sealed to. 0: no snapshot can be made.',
+    labels: [],
+  },
+  dke_audit_records: {
+    type: 'gauge',
+    help: 'Records of the audit log.',
+    labels: [],
+  },
+  dke_audit_unsealed_records: {
+    type: 'gauge',
+    help: 'Audit records that no signed checkpoint covers yet. A checkpoint is made every minute.',
+    labels: [],
+  },
+  dke_audit_sealed_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When the newest checkpoint of the audit log was made; 0: there is none.',
     labels: [],
   },
   dke_audit_sink_lag_records: {
@@ -111,6 +156,61 @@ export const metrics = {
     help: 'From the first byte of a request of an agent to its answer.',
     labels: ['operation'],
   },
+  dke_api_requests_total: {
+    type: 'counter',
+    help: 'Requests to the API. route: the pattern of the path, or unknown.',
+    labels: ['method', 'route', 'status'],
+  },
+  dke_api_request_duration_seconds: {
+    type: 'histogram',
+    help: 'From the first byte of a request to the API to its answer.',
+    labels: ['method'],
+  },
+  dke_sign_ins_total: {
+    type: 'counter',
+    help: 'Attempts to sign in. result: succeeded, failed, or locked (refused because of earlier failures).',
+    labels: ['result'],
+  },
+  dke_sign_in_locked: {
+    type: 'gauge',
+    help: 'Users, addresses and networks that cannot sign in now because of failed attempts.',
+    labels: [],
+  },
+  dke_notifications_open: {
+    type: 'gauge',
+    help: 'Open notifications of all tenants by severity.',
+    labels: ['severity'],
+  },
+  dke_notification_target_waiting: {
+    type: 'gauge',
+    help: 'Notification events that a target does not have yet.',
+    labels: ['target'],
+  },
+  dke_notification_target_failing: {
+    type: 'gauge',
+    help: '1: the last attempt to reach a notification target failed, as seen by this node.',
+    labels: ['target'],
+  },
+  dke_nodes: {
+    type: 'gauge',
+    help: 'Nodes of the service by state. silent: no heartbeat for some seconds.',
+    labels: ['state'],
+  },
+  dke_node_heartbeat_timestamp_seconds: {
+    type: 'gauge',
+    help: 'Last heartbeat of a node that is not stopped.',
+    labels: ['node'],
+  },
+  dke_node_pending_changes: {
+    type: 'gauge',
+    help: 'Changes that a node has not confirmed yet.',
+    labels: ['node'],
+  },
+  dke_node_in_contact: {
+    type: 'gauge',
+    help: '1: what this node keeps in memory is recent enough to use keys.',
+    labels: [],
+  },
   dke_certificate_expiry_timestamp_seconds: {
     type: 'gauge',
     help: 'When the certificate that is served for a name ends; the earliest of its chain.',
@@ -125,6 +225,21 @@ export const metrics = {
     type: 'gauge',
     help: '1: this health check holds.',
     labels: ['check'],
+  },
+  dke_sealed: {
+    type: 'gauge',
+    help: '1: the root key is not open. A sealed service has only this metric and dke_healthy.',
+    labels: [],
+  },
+  dke_quarantined: {
+    type: 'gauge',
+    help: '1: the database is not the one of the last checkpoint, and nothing is changed (dke quarantine show).',
+    labels: [],
+  },
+  dke_metrics_incomplete: {
+    type: 'gauge',
+    help: '1: some metrics could not be read this time and are absent.',
+    labels: [],
   },
   dke_clock_doubted: {
     type: 'gauge',

@@ -3,8 +3,10 @@
 // Leaves out the console's API in quarantine: that is the API itself, over a store that takes no changes.
 
 import type { HttpBindings } from '@hono/node-server';
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { ServiceError } from '../base/errors.ts';
+import type { MetricFamily } from '../domain/metrics.ts';
+import { expositionType, formatMetrics } from './shared/exposition.ts';
 import { answerProblem } from './shared/problem.ts';
 import { leaveUnread, readBody } from './shared/read-body.ts';
 import { requestIdHeader } from './shared/request-id.ts';
@@ -14,6 +16,10 @@ export interface ClosedFrontOptions {
   readonly requestId: () => string;
   /** Takes a passphrase; the front wipes it. Throws ServiceError. Absent: nothing is sealed. */
   readonly unseal?: (passphrase: Buffer, peer: string | null) => Promise<void>;
+  /** Of a sealed service: they say what /health says, so everyone may read them. */
+  readonly metrics?: () => readonly MetricFamily[];
+  /** Before all routes. */
+  readonly watch?: MiddlewareHandler | undefined;
 }
 
 const words = {
@@ -46,9 +52,10 @@ export const addClosedHealth = (app: Hono, { state }: ClosedFrontOptions): void 
 
 /** Everything that a sealed service answers. */
 export const createSealedApp = (options: ClosedFrontOptions): Hono => {
-  const { requestId, unseal } = options;
+  const { requestId, unseal, metrics, watch } = options;
   const { detail, hint } = words.sealed;
   const app = new Hono();
+  if (watch !== undefined) app.use('*', watch);
   const refuse = (error: unknown): Response => {
     const known = error instanceof ServiceError ? error : new ServiceError('internal', 'unsealing failed');
     const status = { 'rate-limited': 429, forbidden: 403, 'payload-too-large': 413 } as const;
@@ -63,6 +70,10 @@ export const createSealedApp = (options: ClosedFrontOptions): Hono => {
   };
   addClosedHealth(app, options);
   addClosedDataPaths(app, options);
+  if (metrics !== undefined)
+    app.get('/metrics', (c) =>
+      c.body(formatMetrics(metrics()), 200, { 'content-type': expositionType, 'cache-control': 'no-store' }),
+    );
   app.post('/api/root/unseal', async (c) => {
     const { incoming } = c.env as HttpBindings;
     try {

@@ -1,11 +1,11 @@
-// GET /metrics: the metrics in Prometheus' text format, version 0.0.4. Who asks shows a token of the kind `metrics`, or asks from this
-// host where that is allowed. A proxy on this host makes every request one of this host: what shows that it came through one
-// needs a token.
+// GET /metrics: the metrics in Prometheus' text format. Callers need a token of the kind `metrics`, unless they are on this host and
+// that is allowed. A proxy on this host makes every request one of this host: requests that came through one need a token.
 
 import { type Context, Hono } from 'hono';
 import { ServiceError } from '../base/errors.ts';
-import type { MetricFamily, MetricSample } from '../domain/metrics.ts';
+import type { MetricFamily } from '../domain/metrics.ts';
 import type { Operations } from '../operations/index.ts';
+import { expositionType, formatMetrics } from './shared/exposition.ts';
 import { answerProblem } from './shared/problem.ts';
 import { apiHeaders } from './shared/security-headers.ts';
 
@@ -17,33 +17,6 @@ export interface MetricsFrontOptions {
   readonly requestId: () => string;
   readonly peerOf: (context: Context) => string | null;
 }
-
-const contentType = 'text/plain; version=0.0.4; charset=utf-8';
-
-const escapeHelp = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
-const escapeLabel = (text: string): string => escapeHelp(text).replaceAll('"', '\\"');
-const writeLabels = (labels: Readonly<Record<string, string>>): string => {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
-};
-
-const writeSample = (name: string, { labels, value }: MetricSample): string => {
-  const plain = writeLabels(labels);
-  if (typeof value === 'number') return `${name}${plain} ${value}\n`;
-  const { buckets, sum, count } = value;
-  const lines = [...buckets.map((bucket) => [String(bucket.bound), bucket.count]), ['+Inf', count]].map(
-    ([le, most]) => `${name}_bucket${writeLabels({ ...labels, le: String(le) })} ${most}\n`,
-  );
-  return `${lines.join('')}${name}_sum${plain} ${sum}\n${name}_count${plain} ${count}\n`;
-};
-
-export const formatMetrics = (families: readonly MetricFamily[]): string =>
-  families
-    .map(({ name, type, help, samples }) => {
-      const lines = samples.map((sample) => writeSample(name, sample));
-      return `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n${lines.join('')}`;
-    })
-    .join('');
 
 const isLoopback = (peer: string | null): boolean =>
   peer !== null && (peer === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/.test(peer));
@@ -64,7 +37,7 @@ export const createMetricsApp = ({ operations, metrics, loopback, requestId, pee
 
   app.get('/', async (context) => {
     await admit(context);
-    return context.body(formatMetrics(await metrics()), 200, { ...apiHeaders, 'content-type': contentType });
+    return context.body(formatMetrics(await metrics()), 200, { ...apiHeaders, 'content-type': expositionType });
   });
 
   app.onError((error) => {

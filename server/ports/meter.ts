@@ -17,18 +17,39 @@ export interface TdeSeries {
   readonly results: readonly { readonly status: number; readonly count: number }[];
 }
 
+/** Requests to the API of one method. */
+export interface ApiSeries {
+  readonly method: string;
+  readonly duration: Histogram;
+  readonly results: readonly { readonly route: string; readonly status: number; readonly count: number }[];
+}
+
+export const signInResults = ['succeeded', 'failed', 'locked'] as const;
+export type SignInResult = (typeof signInResults)[number];
+
 export interface Meter {
   xksRequest(entry: XksRequestRecord): void;
   /** `operation`: a route of the TDE API, or `unknown`. */
   tdeRequest(operation: string, status: number, durationMs: number): void;
+  /** `route`: a pattern of the API's paths, or `unknown`. */
+  apiRequest(method: string, route: string, status: number, durationMs: number): void;
+  signIn(result: SignInResult): void;
   readonly xks: () => readonly XksSeries[];
   readonly tde: () => readonly TdeSeries[];
+  readonly api: () => readonly ApiSeries[];
+  readonly signIns: () => Readonly<Record<SignInResult, number>>;
   /** When a credential last signed a request here. */
   credentialUse(credentialId: string): number | undefined;
   readonly eventLoopDelay: Histogram;
   /** Begins to look at the event loop. */
   start(): void;
   stop(): void;
+}
+
+/** A file system that the service writes to; null: it did not answer in time. */
+export interface DiskSpace {
+  readonly place: 'data' | 'log' | 'access-log' | 'snapshots';
+  readonly space: { readonly free: number; readonly size: number } | null;
 }
 
 /** What the operating system says of this process. */

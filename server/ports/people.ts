@@ -105,6 +105,8 @@ export interface PeopleRepositories {
     put(key: string, failures: Failures): Promise<void>;
     remove(key: string): Promise<void>;
     prune(before: number): Promise<number>;
+    /** Users, addresses and networks that are locked at this time. */
+    countLocked(now: number): Promise<number>;
   };
 }
 

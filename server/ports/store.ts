@@ -472,6 +472,8 @@ export interface Repositories extends PeopleRepositories {
     /** In their order. */
     listEvents(after: number, limit: number): Promise<readonly NotificationEvent[]>;
     countEvents(after: number): Promise<number>;
+    /** Open ones of every tenant, by severity; those without any are absent. */
+    countOpen(): Promise<ReadonlyMap<string, number>>;
     /** Deletes what was over, or happened, before this time. */
     prune(before: number): Promise<void>;
     /**

@@ -160,6 +160,15 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
       .executeTakeFirstOrThrow();
     return Number(count);
   },
+  countOpen: async () => {
+    const rows = await db
+      .selectFrom('notifications')
+      .where('resolved_at', 'is', null)
+      .groupBy('severity')
+      .select((row) => ['severity', row.fn.countAll<number | string>().as('count')])
+      .execute();
+    return new Map(rows.map(({ severity, count }) => [severity, Number(count)]));
+  },
   prune: async (before) => {
     await db.deleteFrom('notification_events').where('at', '<', before).execute();
     await db.deleteFrom('notifications').where('resolved_at', '<', before).execute();

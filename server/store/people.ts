@@ -288,6 +288,14 @@ export const createPeople = (
         Number(
           (await db.deleteFrom('sign_in_failures').where('failed_at', '<', before).executeTakeFirst()).numDeletedRows,
         ),
+      countLocked: async (now) => {
+        const { locked } = await db
+          .selectFrom('sign_in_failures')
+          .where('locked_until', '>', now)
+          .select((row) => row.fn.countAll<number | string>().as('locked'))
+          .executeTakeFirstOrThrow();
+        return Number(locked);
+      },
     },
   };
 };

@@ -15,7 +15,7 @@ interface Layer {
 }
 
 const nothing = /^\b$/;
-const adapters = ['store', 'native', 'roots', 'sinks', 'cloud-reader', 'snapshots', 'identity'];
+const adapters = ['store', 'native', 'roots', 'sinks', 'cloud-reader', 'snapshots', 'identity', 'telemetry'];
 // A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
@@ -59,6 +59,8 @@ const layers: readonly Layer[] = [
   // It seals and opens by references into the addon: keys do not pass through here.
   { name: 'snapshots', path: /^server\/snapshots\//, may: ['base', 'domain', 'ports', 'addon'], packages: /^node:/ },
   { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
+  // OpenTelemetry's library is used here only, and loaded when it is configured.
+  { name: 'telemetry', path: /^server\/telemetry\//, may: ['base', 'domain', 'ports'] },
   {
     name: 'contract',
     path: /^server\/fronts\/contract\//,

@@ -3,7 +3,10 @@
 //
 // Bearer credentials are JavaScript strings, because Node's HTTP parser makes them so; heaps are searched for the rest.
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
@@ -61,6 +64,13 @@ const filesBelow = (folder: string): readonly string[] =>
     .map((name) => join(folder, name))
     .filter((path) => statSync(path).isFile());
 
+/** Takes what OpenTelemetry sends. */
+const exported: Buffer[] = [];
+const receiver = createServer(async (incoming, outgoing) => {
+  exported.push(Buffer.concat(await incoming.toArray()));
+  outgoing.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+});
+
 let site: Site;
 let agent: AgentProcess;
 let database: Database;
@@ -81,8 +91,13 @@ const ok = async (answer: Promise<{ rv: string; handle?: number; data?: string }
 
 beforeAll(async () => {
   const NODE_OPTIONS = '--heapsnapshot-signal=SIGUSR2';
+  receiver.listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const { port } = receiver.address() as AddressInfo;
   site = await startSite({
-    toml: '[erasure]\ngather_ms = 20\n[log]\nlevel = "debug"\n',
+    toml:
+      '[erasure]\ngather_ms = 20\n[log]\nlevel = "debug"\n[access_log]\nfile = "access.log"\n' +
+      `[telemetry]\nendpoint = "http://127.0.0.1:${port}"\nmetrics_seconds = 1\n`,
     environment: { NODE_OPTIONS },
     inFolder: true,
   });
@@ -183,6 +198,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await site.end();
   await agent.stop();
+  receiver.closeAllConnections();
+  receiver.close();
 });
 
 test('the search finds what is there: the credential in pkcs11.toml, the token in its one line', () => {
@@ -205,6 +222,30 @@ describe('no secret is in', () => {
   test('the server’s log, at its most talkative', () => {
     expect(site.server.log()).toMatch(/"level":20/);
     expect(held(site.server.log())).toEqual([]);
+  });
+
+  test('the access log, which has a line for each kind of request', () => {
+    const log = readFileSync(join(site.folder, 'access.log'), 'utf8');
+    const fronts = new Set(
+      log
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { front: string }).front),
+    );
+    expect([...fronts].sort()).toEqual(['api', 'tde', 'xks']);
+    expect(held(log)).toEqual([]);
+    // Nor what names a database or an endpoint in an address.
+    expect(log).not.toContain(endpoint.endpoint.prefix);
+  });
+
+  test('what OpenTelemetry has sent', async () => {
+    const all = (): string => Buffer.concat(exported).toString('utf8');
+    await until('traces and metrics', async () =>
+      ['/api/vaults', 'xks.answer', 'core.cipher', 'store.write', 'dke_healthy'].every((name) => all().includes(name))
+        ? true
+        : undefined,
+    );
+    expect(held(all())).toEqual([]);
   });
 
   test('the agent’s and the library’s logs, at their most talkative', () => {

@@ -58,6 +58,8 @@ export interface TdeFrontOptions {
   readonly requestId: () => string;
   /** Told of every request when its answer leaves: the route (or `unknown`), the status, and how long it took. */
   readonly observe: (route: keyof TdeRoutes | 'unknown', status: number, durationMs: number) => void;
+  /** Told of each request when it begins; the trace says more when it ends. Absent: it is not observed. */
+  readonly describe?: ((incoming: IncomingMessage, trace: TdeTrace) => void) | undefined;
   /** What an answer says of the state of the service's objects. */
   readonly epoch: () => number;
 }
@@ -238,8 +240,11 @@ const open: ReadonlySet<keyof TdeRoutes> = new Set(['encrypt', 'sign', 'wrap']);
 /** Routes that change what other nodes have in memory. */
 const changing: ReadonlySet<keyof TdeRoutes> = new Set([...onceRoutes, 'destroyObject', 'withdraw', 'wrap']);
 
-interface Trace {
+export interface TdeTrace {
+  readonly requestId: string;
   readonly started: number;
+  /** The id of the application, once it is known. */
+  caller: string | null;
   route: keyof TdeRoutes | 'unknown';
   /** Headers that name the nodes that have not confirmed the change. */
   pending: ReturnType<typeof pendingHeaders>;
@@ -268,7 +273,8 @@ const createShownCertificates = (): ((socket: Socket) => ShownCertificate | null
 
 export type TdeFront = RawFront;
 
-export const createTdeFront = ({ operations, core, log, requestId, epoch, observe }: TdeFrontOptions): TdeFront => {
+export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
+  const { operations, core, log, requestId, epoch, observe, describe } = options;
   const handlers = createHandlers(operations.tde);
   const outbox = createOutbox();
   const instances = createInstances();
@@ -340,12 +346,13 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
   const answer = async (
     incoming: IncomingMessage,
     id: string,
-    trace: Trace,
+    trace: TdeTrace,
   ): Promise<{ readonly route: keyof TdeRoutes; readonly reply: Reply<keyof TdeRoutes> }> => {
     const path = parseTdePath(incoming.url ?? '');
     if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'no such path');
     trace.route = path.route;
     const caller = await authenticate(incoming, path, id);
+    trace.caller = caller.application.id;
     if (incoming.headers['content-type'] !== envelopeType)
       throw new ServiceError('validation', `the content type is ${envelopeType}`);
     const isThere = incoming.complete;
@@ -369,7 +376,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     id: string,
-    trace: Trace,
+    trace: TdeTrace,
     status: number,
     type: string,
     body: Buffer,
@@ -407,7 +414,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     id: string,
-    trace: Trace,
+    trace: TdeTrace,
     error: unknown,
   ): void => {
     const known = asServiceError(error);
@@ -423,7 +430,9 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     owns: isTdePath,
     handle: (incoming, outgoing) => {
       const id = idOf(incoming);
-      const trace: Trace = { started: performance.now(), route: 'unknown', pending: [] };
+      const started = performance.now();
+      const trace: TdeTrace = { requestId: id, started, caller: null, route: 'unknown', pending: [] };
+      describe?.(incoming, trace);
       answer(incoming, id, trace)
         .then(({ route, reply: { head, raw } }) => {
           const packed = packEnvelope(head, raw);

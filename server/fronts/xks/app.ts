@@ -37,6 +37,8 @@ export interface XksFrontOptions {
   readonly latestMs?: number;
   /** Whether the mark of a request to this path says that the service itself has sent it. */
   readonly isOwnProbe?: (path: string, mark: string) => boolean;
+  /** Told of each request when its answer is handed to the connection. Absent: it is not observed. */
+  readonly describe?: ((incoming: IncomingMessage, entry: XksRequestRecord) => void) | undefined;
   /** Told of faults that are ours; the answer says InternalException and no more. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
@@ -71,7 +73,7 @@ interface Trace {
 }
 
 export const createXksFront = (options: XksFrontOptions): XksFront => {
-  const { core, directory, clock } = options;
+  const { core, directory, clock, describe } = options;
   const context: XksContext = { core, directory, product: options.product };
   const outbox = createOutbox();
   const sigv4 = createSigV4(core, createSigningKeys(core));
@@ -196,6 +198,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       peer,
     };
     directory.record(entry, isOwn);
+    describe?.(incoming, entry);
   };
 
   const refusalOf = (error: unknown, requestId: string): XksRefusal => {

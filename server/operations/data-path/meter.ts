@@ -4,7 +4,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
 import { newHistogram, observe } from '../../domain/metrics.ts';
-import type { Meter, TdeSeries, XksSeries } from '../../ports/meter.ts';
+import type { ApiSeries, Meter, TdeSeries, XksSeries } from '../../ports/meter.ts';
 
 const lookEveryMs = 20;
 
@@ -18,6 +18,7 @@ type XksCounts = Omit<XksSeries, 'results' | 'throttled'> & {
   readonly throttled: { rate: number; load: number };
 };
 type TdeCounts = Omit<TdeSeries, 'results'> & { readonly results: Result[] };
+type ApiCounts = Omit<ApiSeries, 'results'> & { readonly results: { route: string; status: number; count: number }[] };
 
 const count = (results: Result[], status: number, errorName: string | null): void => {
   for (const result of results)
@@ -31,6 +32,8 @@ const count = (results: Result[], status: number, errorName: string | null): voi
 export const createMeter = (clock: Pick<Clock, 'monotonic'>): Meter => {
   const xks = new Map<string | null, Map<string, XksCounts>>();
   const tde = new Map<string, TdeCounts>();
+  const api = new Map<string, ApiCounts>();
+  const signIns = { succeeded: 0, failed: 0, locked: 0 };
   const credentialUses = new Map<string, number>();
   const eventLoopDelay = newHistogram();
   let timer: NodeJS.Timeout | undefined;
@@ -67,8 +70,24 @@ export const createMeter = (clock: Pick<Clock, 'monotonic'>): Meter => {
       count(counts.results, status, null);
       observe(counts.duration, durationMs);
     },
+    apiRequest: (method, route, status, durationMs) => {
+      let counts = api.get(method);
+      if (counts === undefined) {
+        counts = { method, duration: newHistogram(), results: [] };
+        api.set(method, counts);
+      }
+      observe(counts.duration, durationMs);
+      const known = counts.results.find((one) => one.route === route && one.status === status);
+      if (known === undefined) counts.results.push({ route, status, count: 1 });
+      else known.count += 1;
+    },
+    signIn: (result) => {
+      signIns[result] += 1;
+    },
     xks: () => [...xks.values()].flatMap((own) => [...own.values()]),
     tde: () => [...tde.values()],
+    api: () => [...api.values()],
+    signIns: () => signIns,
     credentialUse: (id) => credentialUses.get(id),
     eventLoopDelay,
     start: () => {

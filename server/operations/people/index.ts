@@ -15,7 +15,10 @@ import { createSignIn } from './sign-in.ts';
 import { createUsers } from './users.ts';
 
 export const createPeople = (
-  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'passwords' | 'identity' | 'log'> & {
+  ports: Pick<
+    Ports,
+    'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'passwords' | 'identity' | 'log' | 'meter'
+  > & {
     readonly passkeys: Passkeys;
     readonly provider: IdentityProvider | undefined;
   },

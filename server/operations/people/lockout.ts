@@ -40,11 +40,18 @@ const lockedWhat: Readonly<Record<LockoutKind, string>> = {
   network: 'from this network',
 };
 
-export const createLockout = ({ store, ring, clock, usage }: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>) => {
+export const createLockout = ({
+  store,
+  ring,
+  clock,
+  usage,
+  meter,
+}: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage' | 'meter'>) => {
   const filled = new Map<string, { tokens: number; at: number }>();
 
   const refuse = (until: number, what: string): never => {
     usage.refused('api', 'locked');
+    meter.signIn('locked');
     throw new ServiceError('rate-limited', `${what}: the next attempt is possible at ${toRfc3339(until)}`, {
       hint: 'an administrator can unlock a user: dke user unlock; a passkey is not locked',
       reason: 'locked',

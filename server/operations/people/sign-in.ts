@@ -17,7 +17,7 @@ import type { Attempt, Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
 import { holderOf, type Sessions, userActor } from './sessions.ts';
 
-export type SignInPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'people'>;
+export type SignInPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'people' | 'meter'>;
 
 /** A person who is not known yet. */
 const unknownPerson = ({ requestId, peer }: SignInOrigin): Actor => ({
@@ -29,7 +29,7 @@ const unknownPerson = ({ requestId, peer }: SignInOrigin): Actor => ({
 });
 
 export const createSignIn = (
-  { store, ring, clock, passwords, people }: SignInPorts,
+  { store, ring, clock, passwords, people, meter }: SignInPorts,
   sessions: Sessions,
   lockout: Lockout,
 ) => {
@@ -40,6 +40,7 @@ export const createSignIn = (
     from: SignInOrigin,
   ): Promise<void> => {
     const { method, reason, user } = refused;
+    meter.signIn('failed');
     await store.write(async (tx) => {
       const subject =
         user === undefined ? ({ kind: 'service', id: 'sign-in' } as const) : ({ kind: 'user', id: user.id } as const);
@@ -91,6 +92,7 @@ export const createSignIn = (
       await follow(tx, started.hash);
       return started;
     });
+    meter.signIn('succeeded');
     return sessions.open(made, from);
   };
 

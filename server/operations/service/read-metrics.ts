@@ -1,6 +1,8 @@
-// Gathers the numbers of domain/metrics.ts at the moment somebody asks. Most come from memory; external key stores and
-// the keys that wait for erasure are read from the store, and health is at most ten seconds old.
+// Gathers the numbers of domain/metrics.ts when they are asked for. Most come from memory; nodes, notifications, snapshots and the like
+// are read from the store, and health is at most ten seconds old. A part that cannot be read leaves its metrics out, and the others stay:
+// a database that is away is when the numbers are needed.
 
+import { auditSeverities } from '../../domain/audit-event.ts';
 import type { ConnectionState } from '../../domain/external-key-store.ts';
 import {
   distributionOf,
@@ -15,8 +17,10 @@ import { largestPageSize } from '../../domain/page.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { LogSinkState } from '../../ports/log-sink.ts';
-import type { ProcessFacts, ServedCertificate } from '../../ports/meter.ts';
+import { type DiskSpace, type ProcessFacts, type ServedCertificate, signInResults } from '../../ports/meter.ts';
+import type { NotificationTargetState } from '../../ports/notification-target.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { TelemetryState } from '../../ports/telemetry.ts';
 import { readRootBackup } from '../root/root-backup.ts';
 import { listSnapshots } from '../snapshots/erase-destroyed.ts';
 import { lastOpenedAt } from '../snapshots/opened.ts';
@@ -24,11 +28,20 @@ import type { Health } from './interface.ts';
 
 export interface MetricsSources {
   readonly health: () => Promise<Health>;
+  readonly quarantined: () => boolean;
   readonly processFacts: () => ProcessFacts;
+  readonly diskSpace: () => Promise<readonly DiskSpace[]>;
   readonly certificates: () => readonly ServedCertificate[];
   readonly auditSinks: () => Promise<readonly LogSinkState[]>;
+  readonly notificationTargets: () => Promise<readonly NotificationTargetState[]>;
   readonly logState: () => LogState;
+  readonly accessLogState: () => LogState;
+  readonly telemetryState: () => TelemetryState;
 }
+type MetricsPorts = Pick<
+  Ports,
+  'store' | 'core' | 'directory' | 'erasure' | 'identity' | 'clock' | 'deadlines' | 'meter' | 'root' | 'fleet' | 'log'
+>;
 
 const seconds = (ms: number): number => ms / 1000;
 /** Once: the clock may be set while the process runs. */
@@ -42,34 +55,14 @@ const connectionStates = [
   'FAILED',
 ] as const satisfies ConnectionState[];
 const erasureStates = ['idle', 'waiting', 'running', 'held', 'failed'] as const;
+const nodeStates = ['active', 'draining', 'stopped', 'silent'] as const;
 
 type Add = <N extends MetricName>(name: N, labels: Labels<N>, value: ValueOf<N>) => void;
+type Part = (add: Add) => void | Promise<void>;
 
-/** Every metric of the table, with the samples there are now. */
-export const readMetrics =
-  (
-    {
-      store,
-      core,
-      directory,
-      erasure,
-      identity,
-      clock,
-      deadlines,
-      meter,
-      root,
-    }: Pick<Ports, 'store' | 'core' | 'directory' | 'erasure' | 'identity' | 'clock' | 'deadlines' | 'meter' | 'root'>,
-    sources: MetricsSources,
-  ): (() => Promise<readonly MetricFamily[]>) =>
-  async () => {
-    const found = new Map<MetricName, MetricSample[]>();
-    const add: Add = (name, labels, value) => {
-      const sample = { labels, value: typeof value === 'number' ? value : distributionOf(value) };
-      const own = found.get(name);
-      if (own === undefined) found.set(name, [sample]);
-      else own.push(sample);
-    };
-
+const readXks =
+  ({ meter, directory }: MetricsPorts): Part =>
+  (add) => {
     const series = meter.xks();
     for (const { endpointId, operation, duration, results } of series) {
       const endpoint = endpointId ?? 'none';
@@ -91,7 +84,14 @@ export const readMetrics =
         if (used > 0) add('dke_xks_credential_last_used_timestamp_seconds', labels, seconds(used));
       }
     }
+    const { queued, dropped } = directory.requestLog();
+    add('dke_request_log_queued', {}, queued);
+    add('dke_request_log_dropped_total', {}, dropped);
+  };
 
+const readExternalKeyStores =
+  ({ store }: MetricsPorts): Part =>
+  async (add) => {
     for (const own of await store.read.externalKeyStores.list(everyTenant, { limit: largestPageSize }))
       for (const state of connectionStates)
         add(
@@ -99,49 +99,127 @@ export const readMetrics =
           { endpoint: own.endpointId, custom_key_store_id: own.customKeyStoreId, key_store: own.name, state },
           flag(own.connection.state === state),
         );
+  };
 
+const readTdeAndApi =
+  ({ meter }: MetricsPorts): Part =>
+  (add) => {
     for (const { operation, duration, results } of meter.tde()) {
       for (const { status, count } of results)
         add('dke_tde_requests_total', { operation, status: String(status) }, count);
       add('dke_tde_request_duration_seconds', { operation }, duration);
     }
+    for (const { method, duration, results } of meter.api()) {
+      for (const { route, status, count } of results)
+        add('dke_api_requests_total', { method, route, status: String(status) }, count);
+      add('dke_api_request_duration_seconds', { method }, duration);
+    }
+  };
 
+const readSignIns =
+  ({ meter, store, clock }: MetricsPorts): Part =>
+  async (add) => {
+    const signIns = meter.signIns();
+    for (const result of signInResults) add('dke_sign_ins_total', { result }, signIns[result]);
+    add('dke_sign_in_locked', {}, await store.read.failures.countLocked(clock.now()));
+  };
+
+const readNotifications =
+  ({ store }: MetricsPorts, { notificationTargets }: MetricsSources): Part =>
+  async (add) => {
+    const open = await store.read.notifications.countOpen();
+    for (const severity of auditSeverities) add('dke_notifications_open', { severity }, open.get(severity) ?? 0);
+    for (const { name: target, waiting, failure } of await notificationTargets()) {
+      add('dke_notification_target_waiting', { target }, waiting);
+      add('dke_notification_target_failing', { target }, flag(failure !== null));
+    }
+  };
+
+const readNodes =
+  ({ fleet }: MetricsPorts): Part =>
+  async (add) => {
+    add('dke_node_in_contact', {}, flag(fleet.inContact()));
+    const nodes = (await fleet.nodes()).filter(({ state }) => state !== 'removed');
+    for (const state of nodeStates) add('dke_nodes', { state }, nodes.filter((node) => node.state === state).length);
+    // Two nodes of one name are told apart by the later heartbeat: a label value is given once.
+    const running = nodes
+      .filter(({ state }) => state !== 'stopped')
+      .sort((one, other) => other.heartbeatAt - one.heartbeatAt);
+    for (const { name: node, heartbeatAt, behind } of new Map(running.map((each) => [each.name, each])).values()) {
+      add('dke_node_heartbeat_timestamp_seconds', { node }, seconds(heartbeatAt));
+      add('dke_node_pending_changes', { node }, behind);
+    }
+  };
+
+const readHealth =
+  ({ root, store, deadlines }: MetricsPorts, { health, quarantined }: MetricsSources): Part =>
+  async (add) => {
+    add('dke_sealed', {}, 0);
+    add('dke_quarantined', {}, flag(quarantined()));
+    add('dke_root_epoch', {}, root.current.epoch);
+    add('dke_store_writes_waiting', {}, store.waiting());
+    const { healthy, checks } = await health();
+    add('dke_healthy', {}, flag(healthy));
+    for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
+    add('dke_clock_doubted', {}, flag((await deadlines.state()).doubt !== null));
+    add('dke_root_backup_epoch', {}, (await readRootBackup(store.read))?.epoch ?? 0);
+  };
+
+const readCertificates =
+  ({ certificates }: MetricsSources): Part =>
+  (add) => {
     const named = new Set<string>();
-    for (const { names, endsAt } of sources.certificates())
+    for (const { names, endsAt } of certificates())
       for (const name of names) {
         // The first certificate that has a name is the one that is served for it.
         if (named.has(name)) continue;
         named.add(name);
         add('dke_certificate_expiry_timestamp_seconds', { name }, seconds(endsAt));
       }
+  };
 
-    const { healthy, checks } = await sources.health();
-    add('dke_healthy', {}, flag(healthy));
-    for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
-
-    add('dke_root_epoch', {}, root.current.epoch);
-    add('dke_root_backup_epoch', {}, (await readRootBackup(store.read))?.epoch ?? 0);
-    add('dke_clock_doubted', {}, flag((await deadlines.state()).doubt !== null));
-    const { queued, dropped } = directory.requestLog();
-    add('dke_request_log_queued', {}, queued);
-    add('dke_request_log_dropped_total', {}, dropped);
-    add('dke_store_writes_waiting', {}, store.waiting());
-
-    const { lost, failure: logFailure } = sources.logState();
-    add('dke_log_lost_lines_total', {}, lost);
-    add('dke_log_failing', {}, flag(logFailure !== null));
-
-    for (const { name, log, lag, lost, failure } of await sources.auditSinks()) {
-      add('dke_audit_sink_lag_records', { sink: name, log }, lag);
-      add('dke_audit_sink_failing', { sink: name, log }, flag(failure !== null));
-      add('dke_audit_sink_lost_records_total', { sink: name, log }, lost);
+const readLogs =
+  ({ logState, accessLogState, telemetryState, diskSpace }: MetricsSources): Part =>
+  async (add) => {
+    const log = logState();
+    add('dke_log_lost_lines_total', {}, log.lost);
+    add('dke_log_failing', {}, flag(log.failure !== null));
+    const access = accessLogState();
+    add('dke_access_log_lost_lines_total', {}, access.lost);
+    add('dke_access_log_failing', {}, flag(access.failure !== null));
+    const telemetry = telemetryState();
+    for (const signal of ['traces', 'metrics'] as const) {
+      for (const cause of ['queue', 'export'] as const)
+        add('dke_telemetry_dropped_total', { signal, cause }, telemetry[signal].dropped[cause]);
+      add('dke_telemetry_failing', { signal }, flag(telemetry[signal].failing));
     }
+    for (const { place, space } of await diskSpace()) {
+      if (space === null) continue;
+      add('dke_disk_free_bytes', { place }, space.free);
+      add('dke_disk_size_bytes', { place }, space.size);
+    }
+  };
 
-    add(
-      'dke_recovery_keys',
-      {},
-      (await store.read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null).length,
-    );
+const readAudit =
+  ({ store }: MetricsPorts, { auditSinks }: MetricsSources): Part =>
+  async (add) => {
+    const size = await store.read.audit.size();
+    const latest = await store.read.audit.latestCheckpoint();
+    add('dke_audit_records', {}, size);
+    add('dke_audit_unsealed_records', {}, Math.max(0, size - (latest?.size ?? 0)));
+    add('dke_audit_sealed_timestamp_seconds', {}, seconds(latest?.at ?? 0));
+    for (const { name: sink, log, lag, lost, failure } of await auditSinks()) {
+      add('dke_audit_sink_lag_records', { sink, log }, lag);
+      add('dke_audit_sink_failing', { sink, log }, flag(failure !== null));
+      add('dke_audit_sink_lost_records_total', { sink, log }, lost);
+    }
+  };
+
+const readSnapshots =
+  ({ store }: MetricsPorts): Part =>
+  async (add) => {
+    const recoveryKeys = (await store.read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
+    add('dke_recovery_keys', {}, recoveryKeys.length);
     const held = Map.groupBy(await listSnapshots(store.read, ['held']), ({ tenantId }) => tenantId);
     const tenants = (await store.read.tenants.list()).filter(
       ({ state }) => state === 'active' || state === 'suspended',
@@ -157,31 +235,75 @@ export const readMetrics =
       if (verified.length > 0)
         add('dke_snapshot_verified_timestamp_seconds', { tenant, depth: 'sealed' }, seconds(Math.max(...verified)));
     }
+  };
 
+const readKeys =
+  ({ core, erasure, store, clock }: MetricsPorts): Part =>
+  async (add) => {
     const memory = core.memoryStatus();
     add('dke_keys_in_memory', {}, memory.keys);
     add('dke_key_memory_used_bytes', {}, memory.used);
     add('dke_key_memory_capacity_bytes', {}, memory.capacity);
     add('dke_key_memory_locked', {}, flag(memory.locked));
-
     const { state } = erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
     add('dke_erasure_pending_keys', {}, (await store.read.keys.erasable(clock.now() + 1)).count);
+  };
 
+const readProcess =
+  ({ meter, identity }: MetricsPorts, { processFacts }: MetricsSources): Part =>
+  (add) => {
     add('dke_event_loop_delay_seconds', {}, meter.eventLoopDelay);
     add('dke_event_loop_active_seconds_total', {}, seconds(performance.eventLoopUtilization().active));
     add('dke_build_info', { version: identity.version, node: process.versions.node }, 1);
-
     const { user, system } = process.cpuUsage();
     const { rss, heapUsed } = process.memoryUsage();
-    const { openFiles, mostFiles } = sources.processFacts();
+    const { openFiles, mostFiles } = processFacts();
     add('process_cpu_seconds_total', {}, (user + system) / 1_000_000);
     add('process_resident_memory_bytes', {}, rss);
     add('process_start_time_seconds', {}, startedAt);
     add('process_open_fds', {}, openFiles);
     add('process_max_fds', {}, mostFiles);
     add('nodejs_heap_used_bytes', {}, heapUsed);
+  };
 
+/** Every metric of the table, with the samples there are now. */
+export const readMetrics = (ports: MetricsPorts, sources: MetricsSources): (() => Promise<readonly MetricFamily[]>) => {
+  const parts: readonly Part[] = [
+    readXks(ports),
+    readExternalKeyStores(ports),
+    readTdeAndApi(ports),
+    readSignIns(ports),
+    readNotifications(ports, sources),
+    readNodes(ports),
+    readHealth(ports, sources),
+    readCertificates(sources),
+    readLogs(sources),
+    readAudit(ports, sources),
+    readSnapshots(ports),
+    readKeys(ports),
+    readProcess(ports, sources),
+  ];
+  let isReported = false;
+  return async () => {
+    const found = new Map<MetricName, MetricSample[]>();
+    const add: Add = (name, labels, value) => {
+      const sample = { labels, value: typeof value === 'number' ? value : distributionOf(value) };
+      const own = found.get(name);
+      if (own === undefined) found.set(name, [sample]);
+      else own.push(sample);
+    };
+    let failure: unknown;
+    for (const part of parts)
+      try {
+        await part(add);
+      } catch (error) {
+        failure ??= error;
+      }
+    add('dke_metrics_incomplete', {}, flag(failure !== undefined));
+    // Once, not at every scrape: what fails is often the database for minutes.
+    if (failure !== undefined && !isReported) ports.log.warn('some metrics could not be read', { error: failure });
+    isReported = failure !== undefined;
     const names = Object.keys(metrics) as MetricName[];
     return names.map((name) => ({
       name,
@@ -190,3 +312,4 @@ export const readMetrics =
       samples: found.get(name) ?? [],
     }));
   };
+};

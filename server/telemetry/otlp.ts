@@ -1,0 +1,251 @@
+// Traces and metrics for an OpenTelemetry receiver, OTLP over HTTP with JSON bodies, by OpenTelemetry's own library. This file is imported only
+// when [telemetry] endpoint is set. No automatic instrumentation: a span is made from what the access log would say, when the answer has left.
+//
+// A request never waits for the receiver. What waits is limited; spans beyond that, and what the receiver did not take, are dropped and counted.
+
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, ValueType } from '@opentelemetry/api';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { AggregationTemporality, DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
+import {
+  ParentBasedSampler,
+  type ReadableSpan,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Distribution, MetricFamily } from '../domain/metrics.ts';
+import type { Log } from '../ports/log.ts';
+import type { RequestObserver, TelemetryState } from '../ports/telemetry.ts';
+
+export interface TelemetryOptions {
+  /** Without the path of a signal. */
+  readonly endpoint: string;
+  /** Read for each export: it may be replaced. */
+  readonly token: (() => string) | undefined;
+  /** PEM; undefined: the public ones. */
+  readonly authorities: string | undefined;
+  readonly tracePercent: number;
+  readonly metrics: boolean;
+  readonly metricsMs: number;
+  readonly version: string;
+  readonly node: string;
+  readonly log: Pick<Log, 'warn' | 'info'>;
+  /** For one export, with what the library repeats of it. */
+  readonly timeoutMs?: number;
+}
+
+export interface Telemetry {
+  readonly observe: RequestObserver;
+  /** Sends these numbers from now on, when metrics are wanted. */
+  startMetrics(read: () => Promise<readonly MetricFamily[]>): void;
+  state(): TelemetryState;
+  /** Sends what waits, for at most that long. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const mostWaiting = 4_096;
+/** Made into JSON at once: more would hold up requests. */
+const mostAtOnce = 100;
+const gatherMs = 1_000;
+
+type Send = (report: (result: { readonly code: number; readonly error?: Error }) => void) => void;
+
+/** Whether exports of a signal arrive, and what became of those that did not. */
+const createDelivery = (signal: 'traces' | 'metrics', log: TelemetryOptions['log']) => {
+  const dropped = { queue: 0, export: 0 };
+  let failing = false;
+  return {
+    dropped,
+    state: () => ({ dropped: { ...dropped }, failing }),
+    /** Resolves in any case; `count` is what is lost when it fails. */
+    send: async (count: number, send: Send): Promise<void> => {
+      const error = await new Promise<Error | undefined>((resolve) => {
+        try {
+          send(({ code, error: reason }) => resolve(code === 0 ? undefined : (reason ?? new Error('not accepted'))));
+        } catch (reason) {
+          resolve(reason instanceof Error ? reason : new Error('failed'));
+        }
+      });
+      if (error !== undefined) dropped.export += count;
+      if (error !== undefined && !failing)
+        log.warn('the OpenTelemetry receiver does not take what is sent; it is dropped until it does', {
+          signal,
+          error,
+        });
+      if (error === undefined && failing) log.info('the OpenTelemetry receiver takes what is sent again', { signal });
+      failing = error !== undefined;
+    },
+  };
+};
+
+const histogramOf = ({ buckets, sum, count }: Distribution) => {
+  const counts = buckets.map((bucket, at) => bucket.count - (buckets[at - 1]?.count ?? 0));
+  return {
+    buckets: {
+      boundaries: buckets.map(({ bound }) => bound),
+      counts: [...counts, count - (buckets.at(-1)?.count ?? 0)],
+    },
+    ...{ sum, count },
+  };
+};
+
+const hrTimeOf = (ms: number): [number, number] => [Math.floor(ms / 1000), Math.round((ms % 1000) * 1_000_000)];
+
+const toMetricData = ({ name, type, help, samples }: MetricFamily, startMs: number, nowMs: number): MetricData => {
+  const base = {
+    descriptor: {
+      name,
+      description: help,
+      unit: name.includes('_seconds') ? 's' : name.includes('_bytes') ? 'By' : '',
+      valueType: ValueType.DOUBLE,
+    },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  };
+  const times = { startTime: hrTimeOf(startMs), endTime: hrTimeOf(nowMs) };
+  const numbers = samples.flatMap(({ labels, value }) =>
+    typeof value === 'number' ? [{ ...times, attributes: { ...labels }, value }] : [],
+  );
+  if (type === 'gauge') return { ...base, dataPointType: DataPointType.GAUGE, dataPoints: numbers };
+  if (type === 'counter') return { ...base, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints: numbers };
+  const dataPoints = samples.flatMap(({ labels, value }) =>
+    typeof value === 'number' ? [] : [{ ...times, attributes: { ...labels }, value: histogramOf(value) }],
+  );
+  return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints };
+};
+
+export const openTelemetry = (options: TelemetryOptions): Telemetry => {
+  const { endpoint, token, authorities, tracePercent, version, node, log, timeoutMs = 10_000 } = options;
+  const exporterOptions = (path: string) => ({
+    url: `${endpoint.replace(/\/+$/, '')}/${path}`,
+    timeoutMillis: timeoutMs,
+    concurrencyLimit: 1,
+    // It must not throw: without its token the receiver refuses the export, and that is reported.
+    headers: async (): Promise<Record<string, string>> => {
+      try {
+        return token === undefined ? {} : { authorization: `Bearer ${token()}` };
+      } catch {
+        return {};
+      }
+    },
+    ...(authorities === undefined ? {} : { httpAgentOptions: { ca: authorities, keepAlive: true } }),
+  });
+  const resource = resourceFromAttributes({
+    'service.name': 'dke',
+    'service.version': version,
+    'service.instance.id': node,
+  });
+  const scope = { name: 'dke', version };
+
+  const spans = createDelivery('traces', log);
+  const spanExporter = new OTLPTraceExporter(exporterOptions('v1/traces'));
+  let waiting: ReadableSpan[] = [];
+  let sending: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const sendWaiting = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, mostAtOnce);
+      waiting = waiting.slice(mostAtOnce);
+      await spans.send(batch.length, (report) => spanExporter.export(batch, report));
+    }
+  };
+  const sendSoon = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    sending ??= sendWaiting().finally(() => {
+      sending = undefined;
+    });
+  };
+  const provider = new TracerProvider({
+    resource,
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(tracePercent / 100) }),
+    spanProcessors: [
+      {
+        onStart: () => undefined,
+        onEnd: (span) => {
+          if (waiting.length >= mostWaiting) spans.dropped.queue += 1;
+          else waiting.push(span);
+        },
+        forceFlush: () => Promise.resolve(),
+        shutdown: () => Promise.resolve(),
+      },
+    ],
+  });
+  const tracer = provider.getTracer(scope.name, scope.version);
+
+  const observe: RequestObserver = (request) => {
+    if (waiting.length >= mostWaiting) {
+      spans.dropped.queue += 1 + request.steps.length;
+      return;
+    }
+    const { at, durationMs, requestId, front, method, route, status, caller, peer, bytes, steps } = request;
+    const span = tracer.startSpan(
+      `${method} ${route}`,
+      {
+        kind: SpanKind.SERVER,
+        startTime: at,
+        attributes: {
+          'http.request.method': method,
+          'http.route': route,
+          'http.response.status_code': status,
+          'http.response.body.size': bytes,
+          'dke.front': front,
+          ...(requestId === null ? {} : { 'dke.request_id': requestId }),
+          ...(caller === null ? {} : { 'enduser.id': caller }),
+          ...(peer === null ? {} : { 'client.address': peer }),
+        },
+      },
+      ROOT_CONTEXT,
+    );
+    if (!span.isRecording()) return;
+    if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+    const parent = trace.setSpan(ROOT_CONTEXT, span);
+    for (const { name, from, to } of steps) tracer.startSpan(name, { startTime: from }, parent).end(to);
+    span.end(at + durationMs);
+    if (waiting.length >= mostAtOnce) sendSoon();
+    else timer ??= setTimeout(sendSoon, gatherMs).unref();
+  };
+
+  const numbers = createDelivery('metrics', log);
+  const metricExporter = new OTLPMetricExporter(exporterOptions('v1/metrics'));
+  const startedAt = Date.now() - process.uptime() * 1000;
+  let interval: NodeJS.Timeout | undefined;
+  let sendingMetrics: Promise<void> | undefined;
+  const sendMetrics = async (read: () => Promise<readonly MetricFamily[]>): Promise<void> => {
+    const families = await read();
+    const metrics = families
+      .filter(({ samples }) => samples.length > 0)
+      .map((family) => toMetricData(family, startedAt, Date.now()));
+    await numbers.send(1, (report) => metricExporter.export({ resource, scopeMetrics: [{ scope, metrics }] }, report));
+  };
+
+  return {
+    observe,
+    startMetrics: (read) => {
+      if (!options.metrics) return;
+      interval = setInterval(() => {
+        // The receiver is slower than that: this time is left out.
+        if (sendingMetrics !== undefined) numbers.dropped.queue += 1;
+        sendingMetrics ??= sendMetrics(read)
+          .catch((error: unknown) => log.warn('metrics could not be read for OpenTelemetry', { error }))
+          .finally(() => {
+            sendingMetrics = undefined;
+          });
+      }, options.metricsMs).unref();
+    },
+    state: () => ({ traces: spans.state(), metrics: numbers.state() }),
+    stop: async (graceMs) => {
+      clearInterval(interval);
+      sendSoon();
+      let late: NodeJS.Timeout | undefined;
+      const grace = new Promise<void>((resolve) => {
+        late = setTimeout(resolve, graceMs);
+      });
+      await Promise.race([Promise.all([sending, sendingMetrics]), grace]);
+      clearTimeout(late);
+      // Not awaited: it waits for exports that are under way.
+      void spanExporter.shutdown().catch(() => undefined);
+      void metricExporter.shutdown().catch(() => undefined);
+    },
+  };
+};
