@@ -9,6 +9,7 @@ import { acrossTenants } from '../../../server/domain/actor.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
 import { authenticateAdmin } from '../../../server/operations/access/manage-tokens.ts';
+import { createMeter } from '../../../server/operations/data-path/meter.ts';
 import { createClaimedRoles } from '../../../server/operations/people/claimed-roles.ts';
 import { createLockout, failuresKey } from '../../../server/operations/people/lockout.ts';
 import { createOpenIdOperations } from '../../../server/operations/people/open-id.ts';
@@ -53,7 +54,8 @@ const openLockoutStore = async (more: object) => {
     onFatal: () => undefined,
   });
   const ring = { hashToken: (purpose: string, text: string) => `${purpose} ${text}` };
-  const ports = { store, ring, clock, usage: { refused: () => undefined }, ...more } as never as Ports;
+  const meter = createMeter(clock);
+  const ports = { store, ring, clock, meter, usage: { refused: () => undefined }, ...more } as never as Ports;
   const remove = async (): Promise<void> => {
     await store.close();
     rmSync(folder, { recursive: true });
