@@ -56,8 +56,6 @@ case $job in
     need pgbackrest 'command -v pgbackrest'
     need gocryptfs 'command -v gocryptfs'
     need fuse3 'command -v fusermount3'
-    # Evaluates the alert rules.
-    need prometheus 'command -v promtool'
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
   stress | faults) ;;
