@@ -140,7 +140,7 @@ interface Case {
 const day = 86_400;
 const grows = (labels: Readonly<Record<string, string>> = {}) => ({ labels, value: 0, perMinute: 10 });
 const xks = { endpoint: 'e', operation: 'encrypt' };
-const shared = { state: 'running' } as const;
+const shared: Case = { state: 'running' };
 
 const cases: Readonly<Record<string, Case>> = {
   DkeDown: { state: 'stopped' },
