@@ -67,9 +67,9 @@ export const createNodes = async (
       },
       lost: () => reactions.enterQuarantine?.({ state: 'lost-changes' }),
       destroyed: () => reactions.erasure?.schedule(),
-      turned: (turn) => reactions.spread?.follow(turn) ?? Promise.resolve(),
+      turned: (turn, own) => reactions.spread?.follow(turn, own) ?? Promise.resolve(),
       mayTendSnapshots: () => reactions.folder?.mayTend() ?? Promise.resolve(true),
-      mayLead: (turn) => reactions.spread?.mayLead(turn) ?? Promise.resolve(true),
+      mayLead: (turn, others) => reactions.spread?.mayLead(turn, others) ?? Promise.resolve(true),
       took: (duty) => {
         if (duty === 'erasure')
           reactions.erasure

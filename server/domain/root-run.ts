@@ -26,26 +26,51 @@ export const askedOf = (
   return rootEpoch === turn.epoch && oldestRootEpoch < rootEpoch ? 'erase' : 'nothing';
 };
 
+/** Whether a node's row says which root keys it has. It may not: what it told was not stored, or was lost in a failover. */
+export const isTold = (row: RootKeys, own: RootKeys, isProved: boolean): boolean =>
+  row.rootEpoch === own.rootEpoch && row.oldestRootEpoch === own.oldestRootEpoch && isProved;
+
 /**
- * Whether a node may lead the turn: one that has the new root key, or made it. `anew`: the one that made it was removed, and no other node has it, so
- * nothing was ever sealed under it.
+ * Whether a node may lead the turn: one that has the newest root key, or is to make it. `anew`: the one that made it was removed, and no other node has
+ * it, so nothing was ever sealed under it.
  */
 export const mayLeadTurn = (
   turn: RootRun | undefined,
   self: { readonly id: string; readonly rootEpoch: number },
   others: readonly { readonly id: string; readonly rootEpoch: number }[],
 ): 'yes' | 'no' | 'anew' => {
+  // A failover may have lost the turn: the node that has the new root key goes on with it.
+  if (others.some(({ rootEpoch }) => rootEpoch > self.rootEpoch)) return 'no';
   if (turn === undefined || turn.epoch <= self.rootEpoch || turn.nodeId === self.id) return 'yes';
-  return others.some(({ id, rootEpoch }) => id === turn.nodeId || rootEpoch >= turn.epoch) ? 'no' : 'anew';
+  return others.some(({ id }) => id === turn.nodeId) ? 'no' : 'anew';
 };
+
+/**
+ * Whether a run has come to its end on this node and not everywhere, and a failover has lost how far it was. It is brought to its end with the root key
+ * that it has made, before another one begins.
+ */
+export const isLeftOver = (
+  turn: RootRun | undefined,
+  { rootEpoch, oldestRootEpoch }: RootKeys,
+  others: readonly Pick<RootKeys, 'oldestRootEpoch'>[],
+): boolean =>
+  oldestRootEpoch === rootEpoch &&
+  ((turn !== undefined && turn.epoch <= rootEpoch) || others.some((other) => other.oldestRootEpoch < rootEpoch));
+
+/** The turn of a run that is under way on this node. The database may show another one, of an earlier run: a failover has brought it back. */
+export const turnOf = (
+  { rootEpoch }: Pick<RootKeys, 'rootEpoch'>,
+  nodeId: string,
+  phase: RootRun['phase'],
+): RootRun => ({
+  epoch: rootEpoch,
+  nodeId,
+  phase,
+});
 
 /** Whether nothing is sealed under the old root key any more, and every copy of the database has that: what is left is to overwrite it. */
 export const isEnding = (turn: RootRun | undefined, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
   turn?.phase === 'erase' && turn.epoch === rootEpoch;
-
-/** Whether a node that has begun a turn of this epoch makes the root key for it: unless it has taken that of another node meanwhile. */
-export const makesRootKey = (epoch: number, { rootEpoch, oldestRootEpoch }: RootKeys): boolean =>
-  rootEpoch === epoch - 1 && oldestRootEpoch === rootEpoch;
 
 /** What another node must show before anything is sealed under the new root key. `isProved`: it has shown this by a record under that key. */
 export const hasNewRoot = (node: RootKeys, turn: RootRun, isProved: boolean): boolean =>

@@ -15,12 +15,14 @@ const explored: readonly (readonly [string, Bounds])[] = [
   ['crashes', { ...threeNodes, takeovers: 1, crashes: 1 }],
   ['removals', { ...threeNodes, takeovers: 1, removals: 1 }],
   ['a failover', { ...threeNodes, takeovers: 1, failovers: 1 }],
+  ['a failover in two runs', { nodes: 2, runs: 2, takeovers: 1, failovers: 1 }],
 ];
 const exploredLonger: readonly (readonly [string, Bounds])[] = [
   ['a failover, and a duty that moves back', { ...threeNodes, takeovers: 2, failovers: 1 }],
   ['a failover, and a removal', { ...threeNodes, takeovers: 1, failovers: 1, removals: 1 }],
-  ['a failover, and a crash', { ...threeNodes, takeovers: 1, failovers: 1, crashes: 1 }],
+  ['a failover, and a crash', { ...threeNodes, takeovers: 1, failovers: 1, crashes: 1, unended: true }],
   ['two failovers', { ...threeNodes, takeovers: 1, failovers: 2 }],
+  ['a failover in two runs of three nodes', { ...threeNodes, runs: 2, takeovers: 1, failovers: 1 }],
   ['removals and crashes in two runs', { ...threeNodes, runs: 2, takeovers: 2, removals: 1, crashes: 1 }],
 ];
 
@@ -33,6 +35,7 @@ test.each(isSlow ? [...explored, ...exploredLonger] : explored)('no rule is brok
 
 const unreadable = (place: 'database' | 'standby') =>
   expect.stringMatching(new RegExp(`^[ABC] does not have a root key under which the ${place} is sealed$`));
+const unended = 'from here the run never comes to its end';
 const defects: readonly (readonly [string, Partial<typeof rules>, Bounds, unknown])[] = [
   [
     'the old root key is overwritten without waiting for a standby',
@@ -56,7 +59,7 @@ const defects: readonly (readonly [string, Partial<typeof rules>, Bounds, unknow
   [
     'a node counts by the number of its root key, without the proof',
     { hasNewRoot: (node, turn) => rules.hasNewRoot(node, turn, true) },
-    { ...threeNodes, takeovers: 1, removals: 1 },
+    { ...threeNodes, nodes: 2, takeovers: 1, failovers: 1, crashes: 1, unended: true },
     unreadable('database'),
   ],
   [
@@ -72,10 +75,28 @@ const defects: readonly (readonly [string, Partial<typeof rules>, Bounds, unknow
     expect.stringMatching(/^the run is over, and [ABC] still has the old root key$/),
   ],
   [
-    'a node that has taken a root key makes another one',
-    { makesRootKey: () => true },
-    { ...threeNodes, takeovers: 1, failovers: 1 },
+    'the turn of an earlier run counts for this one',
+    {},
+    { ...threeNodes, nodes: 2, runs: 2, takeovers: 0, failovers: 1, anyTurn: true },
     unreadable('database'),
+  ],
+  [
+    'a node whose row a failover has changed tells nothing',
+    { isTold: () => true },
+    { ...threeNodes, takeovers: 0, failovers: 1 },
+    unended,
+  ],
+  [
+    'a run that has come to its end on one node is begun anew',
+    { isLeftOver: () => false },
+    { ...threeNodes, takeovers: 0, failovers: 1 },
+    unended,
+  ],
+  [
+    'a node leads although another one has a newer root key',
+    { mayLeadTurn: (turn, self, others) => (turn === undefined ? 'yes' : rules.mayLeadTurn(turn, self, others)) },
+    { ...threeNodes, nodes: 2, takeovers: 1, failovers: 1 },
+    unended,
   ],
 ];
 

@@ -7,8 +7,11 @@
 //
 // Every write of a duty fails once another node has the duty; what a node does in its own root key file does not.
 //
+// That a run comes to its end is checked, too: from every state there is a way there.
+//
 // Left out: copies of the database that it does not show (`replica_lag_seconds` is for those: a standby without a slot that is disconnected); nodes that
-// join during a run; snapshots; records that do not open; who may forge what (the proofs are taken as such).
+// join during a run; a node that crashes with a new root key of which a failover has lost all trace, so that another node makes one, too: the run
+// ends when an operator has removed it (`unended`); snapshots; records that do not open; who may forge what (the proofs are taken as such).
 
 import type * as rules from '../../server/domain/root-run.ts';
 import type { Model } from '../support/explore.ts';
@@ -22,8 +25,12 @@ export interface Bounds {
   readonly crashes?: number;
   readonly removals?: number;
   readonly failovers?: number;
+  /** Not every run comes to its end: see above. */
+  readonly unended?: boolean;
   /** A defect: copies are waited for although the database that shows them may not be the one in which everything was sealed. */
   readonly unproved?: boolean;
+  /** A defect: the turn that the database shows counts as that of the run. */
+  readonly anyTurn?: boolean;
   /** A defect: a run whose turn was lost ends without the other nodes. */
   readonly turnless?: boolean;
 }
@@ -56,9 +63,8 @@ interface Node {
   /** Its root key file. */
   readonly current: number;
   readonly previous: number;
-  readonly untold: boolean;
   readonly next: Next;
-  /** The epoch of the turn that it has begun. */
+  /** The epoch of the run that it leads. */
   readonly begun: number;
   /** An operator has removed it, whatever a failover has made of that. */
   readonly gone: boolean;
@@ -95,7 +101,7 @@ const nextSteps: readonly Next[] = [
 ];
 
 export const createErasureModel = (
-  { makesRootKey, askedOf, mayLeadTurn, isEnding, hasNewRoot, hasErasedOldRoot, awaitedCopies }: Rules,
+  { askedOf, isTold, mayLeadTurn, isEnding, isLeftOver, turnOf, hasNewRoot, hasErasedOldRoot, awaitedCopies }: Rules,
   bounds: Bounds,
 ): Model<State> => {
   const withNode = (state: State, at: number, change: Partial<Node>): State => ({
@@ -119,8 +125,18 @@ export const createErasureModel = (
   });
   const tell = (state: State, at: number): State => {
     const node = state.nodes[at] as Node;
-    return withNode(withRow(state, at, { ...keysOf(state, node), proof: node.current }), at, { untold: false });
+    return withRow(state, at, { ...keysOf(state, node), proof: node.current });
   };
+  const isToldBy = (state: State, at: number): boolean => {
+    const [node, row] = [state.nodes[at] as Node, state.primary.rows[at] as Row];
+    return isTold(row, keysOf(state, node), row.proof === node.current);
+  };
+  const mayLead = (state: State, at: number): 'yes' | 'no' | 'anew' => {
+    const rootEpoch = epochOf(state, (state.nodes[at] as Node).current);
+    return mayLeadTurn(state.primary.turn, { id: nameOf(at), rootEpoch }, othersOf(state, at));
+  };
+  /** A duty is taken over after ten seconds, and runs begin later; a node tells which root keys it has each second. */
+  const haveAllTold = (state: State): boolean => state.nodes.every(({ runs }, at) => !runs || isToldBy(state, at));
   const othersOf = ({ primary }: State, at: number) =>
     primary.rows.flatMap((row, other) =>
       other === at || row.removed ? [] : [{ ...row, id: nameOf(other), at: other }],
@@ -134,32 +150,35 @@ export const createErasureModel = (
   /** Gives the new root key to those that do not have it; undefined: another turn is under way. */
   const offer = (state: State, at: number): State | undefined => {
     const node = state.nodes[at] as Node;
-    const known = state.primary.turn;
-    if (node.previous === none) return withNode(state, at, { next: 'seal' });
-    const turn = {
-      ...(known ?? { epoch: epochOf(state, node.current), phase: 'offered' as const }),
-      nodeId: nameOf(at),
-    };
+    const own = turnOf(keysOf(state, node), nameOf(at), 'offered');
+    const known = bounds.anyTurn === true ? state.primary.turn : undefined;
+    const turn = { ...(known ?? own), nodeId: nameOf(at) };
     const others = othersOf(state, at);
     const parcels = state.primary.parcels.map((parcel, other) => {
       const row = others.find((each) => each.at === other);
-      if (row === undefined || !isProved(state, node, row) || hasNewRoot(row, turn, true)) return parcel;
+      if (row === undefined || node.previous === none || !isProved(state, node, row) || hasNewRoot(row, turn, true))
+        return parcel;
       return { key: node.current, under: node.previous };
     });
     const given = withPrimary(state, { turn, parcels });
     const done = others.every((row) => hasNewRoot(row, turn, isProved(state, node, row)));
-    return done ? withNode(given, at, { next: 'seal' }) : given;
+    return withNode(given, at, { next: done ? 'seal' : 'offer', begun: own.epoch });
   };
   const begin = (state: State, at: number): State | undefined => {
     const node = state.nodes[at] as Node;
     const { turn, due } = state.primary;
-    if (isEnding(turn, keysOf(state, node))) return withNode(state, at, { next: 'erase' });
-    if (node.previous !== none) return withNode(state, at, { next: 'offer' });
+    if (isEnding(turn, keysOf(state, node)))
+      return withNode(state, at, { next: 'erase', begun: epochOf(state, node.current) });
+    if (node.previous !== none || isLeftOver(turn, keysOf(state, node), othersOf(state, at)))
+      return withNode(state, at, { next: 'offer' });
     if (due === 0) return undefined;
-    const wanted = { epoch: epochOf(state, node.current) + 1, nodeId: nameOf(at), phase: 'offered' as const };
+    const wanted = turnOf({ rootEpoch: epochOf(state, node.current) + 1 }, nameOf(at), 'offered');
     const same = turn?.nodeId === wanted.nodeId && turn.epoch === wanted.epoch && turn.phase === wanted.phase;
     if (turn !== undefined && !same) return undefined;
-    return withNode(withPrimary(state, { turn: wanted }), at, { next: 'make', begun: wanted.epoch });
+    if (!haveAllTold(state) || mayLead(state, at) === 'no') return undefined;
+    // What an earlier turn has left for the others is of another root key.
+    const parcels = same ? state.primary.parcels : state.nodes.map(() => undefined);
+    return withNode(withPrimary(state, { turn: wanted, parcels }), at, { next: 'make', begun: wanted.epoch });
   };
   /** What the node with the duty does next; undefined: it waits. */
   const lead = (state: State, at: number): readonly [string, State] | undefined => {
@@ -171,8 +190,6 @@ export const createErasureModel = (
       case 'begin':
         return step('begins the run', begin(state, at));
       case 'make': {
-        if (!makesRootKey(node.begun, keysOf(state, node)))
-          return step('finds that it has a new root key', withNode(state, at, { next: 'begin' }));
         const epochs = [...state.epochs, epochOf(state, node.current) + 1];
         return step(
           'makes a new root key',
@@ -205,20 +222,22 @@ export const createErasureModel = (
           : step('finds that every copy has it', withNode(state, at, { next: 'erase' }));
       }
       case 'erase': {
-        // A failover may have lost that the turn has begun.
-        const begun = { epoch: epochOf(state, node.current), nodeId: nameOf(at), phase: 'erase' as const };
-        const turn = primary.turn ?? (node.previous === none || bounds.turnless === true ? undefined : begun);
-        if (turn === undefined) return step('finds no turn', withNode(state, at, { next: 'overwrite' }));
-        const erasing = { epoch: turn.epoch, nodeId: nameOf(at), phase: 'erase' as const };
+        if (epochOf(state, node.current) !== node.begun)
+          return step('finds that it has a newer root key', withNode(state, at, { next: 'begin' }));
+        if (bounds.turnless === true && primary.turn === undefined)
+          return step('finds no turn', withNode(state, at, { next: 'overwrite' }));
+        const turn = turnOf(keysOf(state, node), nameOf(at), 'erase');
         const done = othersOf(state, at).every((row) => hasErasedOldRoot(row, turn, isProved(state, node, row)));
         return step(
           'has the old root key overwritten, and looks who has done so',
-          withNode(withPrimary(state, { turn: erasing }), at, { next: done ? 'overwrite' : 'erase' }),
+          withNode(withPrimary(state, { turn }), at, { next: done ? 'overwrite' : 'erase' }),
         );
       }
       case 'finish': {
         const over = tell(withPrimary(state, { turn: undefined, due: Math.max(0, primary.due - 1) }), at);
-        const old = state.nodes.findIndex(({ gone, previous }) => !gone && previous !== none);
+        const old = state.nodes.findIndex(
+          ({ gone, previous }) => !gone && previous !== none && epochOf(state, previous) < node.begun,
+        );
         const fault = old < 0 ? undefined : `the run is over, and ${nameOf(old)} still has the old root key`;
         return step('ends the run', withNode({ ...over, fault }, at, { next: 'begin' }));
       }
@@ -233,12 +252,14 @@ export const createErasureModel = (
       const parcel = parcels[at];
       if (parcel === undefined || epochOf(state, parcel.key) !== turn?.epoch || parcel.under !== node.current)
         return undefined;
-      const taken = withNode(state, at, { current: parcel.key, previous: node.current, untold: true });
+      // Its file has room for two.
+      if (node.previous !== none) return undefined;
+      const taken = withNode(state, at, { current: parcel.key, previous: node.current });
       return ['takes the new root key', withPrimary(taken, { parcels: parcels.with(at, undefined) })];
     }
     // It overwrites nothing before it has opened everything with the new one.
     if (asked !== 'erase' || sealed !== 1 << node.current) return undefined;
-    return ['overwrites the old root key', withNode(state, at, { previous: none, untold: true })];
+    return ['overwrites the old root key', withNode(state, at, { previous: none })];
   };
 
   function* stepsOf(state: State, at: number): Iterable<readonly [string, State]> {
@@ -251,6 +272,8 @@ export const createErasureModel = (
         `an operator removes ${name}`,
         spend(withNode(withRow(state, at, { removed: true }), at, { gone: true, runs: false }), 'removals'),
       ];
+    // A failover may have lost that it was removed.
+    if (node.gone && !row.removed) yield [`an operator removes ${name} again`, withRow(state, at, { removed: true })];
     if (!node.runs) {
       if (!row.removed && !node.gone) yield [`${name} starts`, tell(withNode(state, at, { runs: true }), at)];
       return;
@@ -259,35 +282,44 @@ export const createErasureModel = (
       yield [`${name} crashes`, spend(withNode(state, at, { runs: false, next: 'begin' }), 'crashes')];
     if (node.next === 'overwrite') {
       // It follows from the answer of the database at once: nothing else that the node does comes between.
-      yield [
-        `${name} overwrites its own old root key`,
-        withNode(state, at, { previous: none, untold: true, next: 'finish' }),
-      ];
+      yield [`${name} overwrites its own old root key`, withNode(state, at, { previous: none, next: 'finish' })];
       return;
     }
-    if (node.untold) yield [`${name} tells which root keys it has`, tell(state, at)];
+    if (!isTold(row, keysOf(state, node), row.proof === node.current))
+      yield [`${name} tells which root keys it has`, tell(state, at)];
     const followed = follow(state, at);
     if (followed !== undefined) yield [`${name} ${followed[0]}`, followed[1]];
-    if (primary.duty === at || node.next === 'make') {
+    if (primary.duty === at) {
       const led = lead(state, at);
       if (led !== undefined) yield [`${name} ${led[0]}`, led[1]];
     } else if (node.next !== 'begin')
       yield [`${name} finds that another node has the duty`, withNode(state, at, { next: 'begin' })];
-    if (primary.duty !== at && left.takeovers > 0) {
-      const may = mayLeadTurn(primary.turn, { id: name, rootEpoch: epochOf(state, node.current) }, othersOf(state, at));
-      if (may === 'no') return;
-      const turn = may === 'anew' ? undefined : primary.turn;
-      yield [
-        `${name} takes the duty over${may === 'anew' ? ', and the turn begins anew' : ''}`,
-        spend(withPrimary(state, { duty: at, turn }), 'takeovers'),
-      ];
-    }
+    if (primary.duty === at) return;
+    const may = mayLead(state, at);
+    const isFree = state.nodes[primary.duty]?.runs !== true || mayLead(state, primary.duty) === 'no';
+    if (may === 'no' || (left.takeovers === 0 && !isFree)) return;
+    if (!haveAllTold(state)) return;
+    const taken = withPrimary(state, { duty: at, turn: may === 'anew' ? undefined : primary.turn });
+    yield [
+      `${name} takes the duty over${may === 'anew' ? ', and the turn begins anew' : ''}`,
+      isFree ? taken : spend(taken, 'takeovers'),
+    ];
   }
 
-  const node: Node = { runs: true, current: 0, previous: none, untold: false, next: 'begin', begun: 0, gone: false };
+  const node: Node = { runs: true, current: 0, previous: none, next: 'begin', begun: 0, gone: false };
   const row: Row = { removed: false, rootEpoch: 1, oldestRootEpoch: 1, proof: 0 };
   const { nodes, runs, takeovers, crashes = 0, removals = 0, failovers = 0 } = bounds;
   return {
+    goal:
+      bounds.unended === true
+        ? undefined
+        : {
+            rule: 'from here the run never comes to its end',
+            isReached: ({ primary, nodes: all }) =>
+              primary.due === 0 &&
+              primary.turn === undefined &&
+              all.every(({ gone, previous }) => gone || previous === none),
+          },
     initial: {
       fault: undefined,
       epochs: [1],
@@ -304,7 +336,14 @@ export const createErasureModel = (
       const { primary, standby, left } = state;
       if (standby !== undefined) {
         yield ['the standby catches up', { ...state, standby: undefined }];
-        yield ['the standby takes over', spend({ ...state, primary: standby, standby: undefined }, 'failovers')];
+        // Who has not got an answer by now gets none.
+        const interrupted = state.nodes.map((each) =>
+          each.next === 'make' ? { ...each, next: 'begin' as const } : each,
+        );
+        yield [
+          'the standby takes over',
+          spend({ ...state, nodes: interrupted, primary: standby, standby: undefined }, 'failovers'),
+        ];
       } else if (left.failovers > 0) yield ['the standby falls behind', { ...state, standby: primary }];
       for (let at = 0; at < state.nodes.length; at += 1) yield* stepsOf(state, at);
     },
@@ -338,13 +377,13 @@ export const createErasureModel = (
         );
       };
       const columns = state.nodes.map((each, at) => {
-        const flags = (each.runs ? 1 : 0) | (each.untold ? 2 : 0) | (each.gone ? 4 : 0);
+        const flags = (each.runs ? 1 : 0) | (each.gone ? 4 : 0);
         const own =
           flags |
           ((each.current + 1) << 3) |
           ((each.previous + 1) << 6) |
           (nextSteps.indexOf(each.next) << 9) |
-          (each.next === 'make' ? each.begun << 13 : 0);
+          (each.next === 'begin' ? 0 : each.begun << 13);
         return `${String.fromCharCode(own)}${of(primary, at)}/${of(standby, at)}`;
       });
       const turnOf = (database: Database | undefined): number => {

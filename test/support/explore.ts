@@ -7,6 +7,8 @@ export interface Model<S> {
   steps(state: S): Iterable<readonly [name: string, next: S]>;
   /** Which rule the state breaks. */
   broken(state: S): string | undefined;
+  /** Where every state must be able to come, whatever has happened before. */
+  readonly goal?: { readonly rule: string; isReached(state: S): boolean } | undefined;
   key(state: S): string;
 }
 
@@ -29,7 +31,11 @@ export const explore = <S>(
   model: Model<S>,
   { mostStates = Number.POSITIVE_INFINITY, mostSteps = Number.POSITIVE_INFINITY } = {},
 ): Explored => {
-  const seen = new Set<string>([model.key(model.initial)]);
+  const { goal } = model;
+  const seen = new Map<string, number>([[model.key(model.initial), 0]]);
+  /** Of each state, those from which a step leads to it; and the states that are the goal. */
+  const sources: number[][] = [[]];
+  const reached: number[] = goal?.isReached(model.initial) === true ? [0] : [];
   const parents: number[] = [-1];
   const names: string[] = ['start'];
   const wayTo = (at: number): string[] => {
@@ -52,17 +58,28 @@ export const explore = <S>(
       for (const [name, after] of model.steps(state)) {
         steps += 1;
         const key = model.key(after);
-        if (seen.has(key)) continue;
-        seen.add(key);
+        const known = seen.get(key);
+        if (known !== undefined) {
+          if (goal !== undefined) sources[known]?.push(at);
+          continue;
+        }
+        const id = names.length;
+        seen.set(key, id);
         parents.push(at);
         names.push(name);
+        if (goal !== undefined) sources.push([at]);
+        if (goal?.isReached(after) === true) reached.push(id);
         const rule = model.broken(after);
-        if (rule !== undefined) return done(false, { rule, at: names.length - 1 });
+        if (rule !== undefined) return done(false, { rule, at: id });
         if (seen.size >= mostStates) return done(false);
-        next.push({ at: names.length - 1, state: after });
+        next.push({ at: id, state: after });
       }
     if (next.length > 0) depth += 1;
     level = next;
   }
-  return done(true);
+  if (goal === undefined) return done(true);
+  const leads = new Set(reached);
+  for (const at of leads) for (const source of sources[at] ?? []) leads.add(source);
+  const stuck = parents.findIndex((_, at) => !leads.has(at));
+  return stuck < 0 ? done(true) : done(false, { rule: goal.rule, at: stuck });
 };

@@ -1,8 +1,9 @@
 // A random history of a fleet: changes through any node, keys used at every node all the time, and meanwhile nodes that stop or die, connections to
-// the database that are cut, late or lost, and a failover. A model of what was acknowledged says what must not happen: a use after an acknowledgement, a
+// the database that are cut, late or lost, clocks of nodes and of the database that jump, and a failover. A model of what was acknowledged says what must not happen: a use after an acknowledgement, a
 // change that is lost or made twice, two audit logs, a key that no longer opens.
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { Agent } from 'node:https';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
@@ -11,6 +12,7 @@ import { chance } from './fault-workload.ts';
 import { type FleetMember, startFleet, untilActive } from './fleet.ts';
 import { until } from './host.ts';
 import type { PostgresServer } from './postgresql.ts';
+import { shiftedClock } from './shifted-clock.ts';
 import { createXksEndpoint, type XksEndpoint } from './xks-call.ts';
 import { callXks, requestMetadata } from './xks-client.ts';
 
@@ -50,10 +52,15 @@ interface Watched {
   enables: number;
 }
 
+/** Clocks jump by so much, either way: the cloud's signatures allow for five minutes. */
+const [leastJumpMs, mostJumpMs] = [10_000, 200_000];
+
 const toml = '[erasure]\ngather_ms = 20\n[audit]\nsinks = [{ name = "file", type = "file", path = "audit.ndjson" }]\n';
 
 export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOptions): Promise<History> => {
   const random = chance(seed);
+  // Apart from the rest, so that a seed's other events stay as they are.
+  const randomOfClocks = chance(seed + 1_000_003);
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
   const between = (from: number, to: number): number => Math.round(from + random() * (to - from));
   const began = performance.now();
@@ -68,7 +75,16 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
   };
 
   const names = ['one', 'two', 'three'].slice(0, nodes);
-  const fleet = await startFleet(names, { relay: true, toml, store: 'contact_seconds = 5\n' });
+  const clockFolder = mkdtempSync(join(tmpdir(), 'dke-clocks-'));
+  chmodSync(clockFolder, 0o755);
+  const clocks = new Map(['database', ...names].map((name) => [name, shiftedClock(clockFolder, name)]));
+  /** How far ahead each clock is. */
+  const ahead = new Map<string, number>();
+  const fleet = await startFleet(names, {
+    ...{ relay: true, toml, store: 'contact_seconds = 5\n' },
+    databaseEnvironment: clocks.get('database')?.environment ?? {},
+    environmentOf: (name) => clocks.get(name)?.environment ?? {},
+  });
   const members = names.map((name) => fleet.member(name));
   const agent = new Agent({ keepAlive: true });
   const line = await openDatabaseRelay(fleet.postgres.socket);
@@ -119,6 +135,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
   // --- changes --------------------------------------------------------------------------------------------------------
   const change = async (of: Watched, member: FleetMember, action: 'enable' | 'disable'): Promise<void> => {
     const before = of.known;
+    const clockBefore = ahead.get(member.name) ?? 0;
     of.known = undefined;
     if (action === 'enable') {
       of.enables += 1;
@@ -139,7 +156,11 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         of.disabled.push({
           at: Math.round(performance.now() - began),
           pending: pendingNodes,
-          until: pendingUntil === null ? null : Date.parse(pendingUntil),
+          // By the clock of the node that answers, which may have gone back to the true time meanwhile.
+          until:
+            pendingUntil === null
+              ? null
+              : Date.parse(pendingUntil) - Math.min(clockBefore, ahead.get(member.name) ?? 0),
         });
     } else if (answer?.text.includes('nothing was changed') === true) of.known = before;
     else if (answer !== undefined && answer.status !== 503) violate(`${action} was answered with ${answer.status}`);
@@ -236,6 +257,23 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       fleet.relay.swallow(which);
       heal(`${kind} ${which}`, ms, () => fleet.relay.cut(which));
     }
+  };
+  const jump = (): void => {
+    // The standby has a clock of its own.
+    const which = database === fleet.postgres ? [...clocks.keys()] : names;
+    const name = which[Math.floor(randomOfClocks() * which.length)] ?? '';
+    const far = leastJumpMs + randomOfClocks() * (mostJumpMs - leastJumpMs);
+    const ms = Math.round((randomOfClocks() < 0.5 ? -far : far) / 1000) * 1000;
+    const forMs = Math.round(200 + randomOfClocks() * 4_000);
+    if (ahead.has(name)) return;
+    const set = (to: number): void => {
+      clocks.get(name)?.ahead(to);
+      if (to === 0) ahead.delete(name);
+      else ahead.set(name, to);
+    };
+    log(`the clock of ${name} jumps by ${ms} ms for ${forMs} ms`);
+    set(ms);
+    heal(`the clock of ${name}`, forMs, () => set(0));
   };
   const healAll = async (): Promise<void> => {
     while (healing.size > 0) await Promise.all(healing);
@@ -356,6 +394,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     for (let step = 0; step < steps; step += 1) {
       if (step === Math.floor(steps / 2)) await failOver();
       if (random() < 0.5) fault();
+      if (randomOfClocks() < 0.15) jump();
       const kind = random();
       if (kind < 0.75) await anyChange();
       else if (kind < 0.95) await create();
@@ -380,6 +419,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     await fleet.end();
     await standby?.remove();
     await line.close();
+    rmSync(clockFolder, { recursive: true, force: true });
   }
   return { violations, uses, acknowledged, events };
 };

@@ -1,10 +1,10 @@
 // A clock that a test sets ahead for a process that it starts: libfaketime, read anew at each look. Monotonic time goes on as it does.
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface ShiftedClock {
-  /** From now on the process sees the time that will be in so many milliseconds. */
+  /** From now on the process sees the time that will be in so many milliseconds; less than 0: that was. */
   ahead(ms: number): void;
   /** For the process that is to see it. */
   readonly environment: NodeJS.ProcessEnv;
@@ -13,7 +13,12 @@ export interface ShiftedClock {
 /** `folder` has the file that says how far ahead it is, at first not at all; `name` tells several apart. */
 export const shiftedClock = (folder: string, name = 'offset'): ShiftedClock => {
   const offset = join(folder, name);
-  const ahead = (ms: number): void => writeFileSync(offset, `+${Math.round(ms / 1000)}\n`);
+  const ahead = (ms: number): void => {
+    const seconds = Math.round(ms / 1000);
+    // Renamed, so that a process that reads meanwhile finds no empty file.
+    writeFileSync(`${offset}.next`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
+    renameSync(`${offset}.next`, offset);
+  };
   ahead(0);
   return {
     ahead,

@@ -76,10 +76,10 @@ export interface FleetHooks {
   lost(): void;
   /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
   destroyed(): void;
-  /** Once a second, and when a root key is on its way. */
-  turned(turn: RootRun | undefined): Promise<void>;
+  /** Once a second, and when a root key is on its way. `own`: this node's row. */
+  turned(turn: RootRun | undefined, own: SeenNode | undefined): Promise<void>;
   /** Whether this node may have the duty of the erasure run. */
-  mayLead(turn: RootRun | undefined): Promise<boolean>;
+  mayLead(turn: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
   /** Whether this node may have duties that look after snapshots. */
   mayTendSnapshots(): Promise<boolean>;
   /** A duty came here. */
@@ -171,9 +171,11 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       throw unconfirmed(error);
     });
 
+  const othersOf = (nodes: readonly SeenNode[]): readonly SeenNode[] =>
+    nodes.filter(({ id, state }) => id !== self.id && state !== 'removed');
   const tend = async (turn: RootRun | undefined): Promise<void> => {
     const tendsSnapshots = await hooks.mayTendSnapshots();
-    const leads = tendsSnapshots && (await hooks.mayLead(turn));
+    const leads = tendsSnapshots && (await hooks.mayLead(turn, othersOf(seen)));
     const mayHave = (duty: Duty): boolean => (duty === 'erasure' ? leads : duty !== 'schedules' || tendsSnapshots);
     for (const duty of await ownDuties.tend((each) => !draining && !stopped && mayHave(each))) hooks.took(duty);
     if (ownDuties.holds('pruning') && clock.monotonic() - prunedAt > pruneEveryMs) {
@@ -198,7 +200,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     away = false;
     linked = true;
     seen = await heardNodes();
-    await hooks.turned(turn);
+    await hooks.turned(
+      turn,
+      seen.find(({ id }) => id === self.id),
+    );
     await tend(turn);
   };
   const beatNow = (): Promise<void> => {
@@ -312,7 +317,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       const watch = watching.getStore();
       if (watch !== undefined) watch.unheard = true;
     },
-    others: async () => (await heardNodes()).filter(({ id, state }) => id !== self.id && state !== 'removed'),
+    others: async () => othersOf(await heardNodes()),
     over: (directory) => {
       inner = directory;
       changes.show(directory);

@@ -28,7 +28,7 @@ import type { RootSpread } from './spread-root.ts';
 
 type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
   /** Of several nodes, how each gets the new root key and ends the old one. */
-  readonly spread: Pick<RootSpread, 'isEnding' | 'begin' | 'offer' | 'erase' | 'tell' | 'finish'>;
+  readonly spread: Pick<RootSpread, 'isEnding' | 'isLeftOver' | 'begin' | 'offer' | 'erase' | 'tell' | 'finish'>;
   readonly awaitCopies: AwaitCopies;
   /** Whether a destroyed key becomes unrecoverable while the file of a snapshot that may hold it is missing. */
   readonly missingSnapshots: 'wait' | 'name';
@@ -200,18 +200,22 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
   let records = 0;
   let erasing = true;
+  let rootEpoch = root.current.epoch;
   /** Snapshots whose files are missing. */
   let missing: readonly string[] = [];
   if (!(await spread.isEnding())) {
-    if (root.previous === undefined) {
+    const leftOver = await spread.isLeftOver();
+    if (root.previous === undefined && !leftOver) {
       const due = (await isRunDue(store.read)) || asked === 'root';
       if (!due && asked === undefined) return null;
       if (due) {
         await spread.begin();
       }
-    } else root.settle();
+    } else if (root.previous !== undefined) root.settle();
+    erasing = root.previous !== undefined || leftOver;
+    rootEpoch = root.current.epoch;
     // Nothing is sealed under it before every node has it.
-    const without = await spread.offer();
+    const without = erasing ? await spread.offer() : [];
     if (without.length > 0) return holdFor(ports, actor, 'nodes', without);
     if (!(await ring.upToDate(store.read))) {
       await writeKeks(ports, async (tx) => {
@@ -233,7 +237,6 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
     // Not when the run has done it for every tenant, nor when an interrupted rotation had already done it.
     if (tenantId !== undefined && ring.epochs().get(tenantId) === Number(epochBefore))
       await writeKeks(ports, (tx) => ring.addKekEpoch(tx, tenantId));
-    erasing = root.previous !== undefined;
     for (;;) {
       const { done, damaged } = await resealAll(ports, isStopping);
       records += done;
@@ -268,7 +271,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
     await markMissing(ports, unreached);
     if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
   }
-  const holding = await spread.erase();
+  const holding = erasing ? await spread.erase(rootEpoch) : [];
   if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);
   root.erasePrevious();
   await spread.tell();

@@ -14,16 +14,19 @@ import {
   hasErasedOldRoot,
   hasNewRoot,
   isEnding,
-  makesRootKey,
+  isLeftOver,
+  isTold,
   mayLeadTurn,
   type RootKeys,
   type RootRun,
+  turnOf,
 } from '../../domain/root-run.ts';
 import type { RecordContext } from '../../ports/crypto-core.ts';
 import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import type { RootFace, RunningFleet } from '../nodes/fleet.ts';
+import { DutyLost } from '../nodes/node-duties.ts';
 
 /** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
 const patienceMs = 6_000;
@@ -33,19 +36,21 @@ export interface RootSpread {
   /** What this node shows of its root keys. */
   face(): RootFace;
   /** Whether this node may lead the run that is under way, if one is. */
-  mayLead(turn: RootRun | undefined): Promise<boolean>;
-  /** What the run asks of this node. */
-  follow(turn: RootRun | undefined): Promise<void>;
+  mayLead(turn: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
+  /** Does what the run asks of this node. `shown`: its row, which may not say which root keys it has: then it tells them again. */
+  follow(turn: RootRun | undefined, shown: SeenNode | undefined): Promise<void>;
 
   // --- for the node that has the duty ----------------------------------------------------------------------------------
   /** Whether a run has come as far as its end: nothing is sealed under the old root any more. */
   isEnding(): Promise<boolean>;
+  /** Whether an earlier run is to be brought to its end, without a new root key. */
+  isLeftOver(): Promise<boolean>;
   /** Makes a new root key, once the run has begun. */
   begin(): Promise<void>;
   /** Gives it to the others; answers the names of those that do not have it. */
   offer(): Promise<readonly string[]>;
-  /** Has the old one overwritten elsewhere; answers the names of those that have not done so. */
-  erase(): Promise<readonly string[]>;
+  /** Has the one before that of this epoch overwritten elsewhere; answers the names of those that have not done so. */
+  erase(epoch: number): Promise<readonly string[]>;
   /** Shows the others which root keys this node has now. */
   tell(): Promise<void>;
   /** The run is over. */
@@ -53,9 +58,11 @@ export interface RootSpread {
 }
 
 type SpreadPorts = Pick<Ports, 'core' | 'root' | 'ring' | 'store' | 'clock' | 'log'> & {
-  readonly fleet: Pick<RunningFleet, 'id' | 'others' | 'duties'>;
+  readonly fleet: Pick<RunningFleet, 'id' | 'others' | 'holds' | 'duties'>;
 };
 
+const isSameRun = (known: RootRun | undefined, turn: RootRun): boolean =>
+  known?.epoch === turn.epoch && known.nodeId === turn.nodeId && known.phase === turn.phase;
 const proofContext = (
   id: string,
   epoch: number,
@@ -77,6 +84,7 @@ const lone: Omit<RootSpread, 'face' | 'begin'> = {
   mayLead: () => Promise.resolve(true),
   follow: () => Promise.resolve(),
   isEnding: () => Promise.resolve(false),
+  isLeftOver: () => Promise.resolve(false),
   offer: () => Promise.resolve([]),
   erase: () => Promise.resolve([]),
   tell: () => Promise.resolve(),
@@ -131,6 +139,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   if (store.link === undefined) return { face, ...lone, begin: async () => root.addEpoch() };
   const link: NodeLink = store.link;
 
+  const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...face() });
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
   const setTurn = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
     if (!(await link.setTurn(before, after, fleet.duties.current())))
@@ -160,7 +169,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     } finally {
       core.release(key);
     }
-    await link.tellRoot({ id: fleet.id, ...face() });
+    await tell();
     await link.wipeParcel(fleet.id);
     log.info('the new root key is here', { rootEpoch: turn.epoch });
   };
@@ -181,17 +190,17 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
 
   return {
     face,
-    mayLead: async (turn) => {
-      const self = { id: fleet.id, ...keys() };
-      if (mayLeadTurn(turn, self, []) === 'yes') return true;
-      const may = mayLeadTurn(turn, self, await fleet.others());
+    mayLead: async (turn, others) => {
+      const may = mayLeadTurn(turn, { id: fleet.id, ...keys() }, others);
       if (may === 'anew') {
         log.warn('the node that created a new root key was removed before another node had it: the run starts again');
         await link.setTurn(turn, undefined);
       }
       return may !== 'no';
     },
-    follow: async (turn) => {
+    follow: async (turn, shown) => {
+      if (shown !== undefined && !isTold(shown, keys(), shown.publicKey.equals(publicKey) && isProved(shown)))
+        await tell();
       const asked = askedOf(turn, { id: fleet.id, ...keys() });
       if (turn === undefined || asked === 'nothing') return;
       if (asked === 'take') {
@@ -207,45 +216,45 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       );
       root.erasePrevious();
       log.info('the old root key is overwritten', { rootEpoch: turn.epoch });
-      await link.tellRoot({ id: fleet.id, ...face() });
+      await tell();
     },
     isEnding: async () => isEnding(await link.turn(), keys()),
+    isLeftOver: async () => isLeftOver(await link.turn(), keys(), await fleet.others()),
     begin: async () => {
-      const turn = await link.turn();
-      const next: RootRun = { epoch: root.current.epoch + 1, nodeId: fleet.id, phase: 'offered' };
-      const isOwn = turn?.nodeId === next.nodeId && turn.epoch === next.epoch && turn.phase === 'offered';
-      if (!isOwn) await setTurn(undefined, next);
-      if (!makesRootKey(next.epoch, keys())) throw new Error('this node has taken the root key of another one');
+      const next = turnOf({ rootEpoch: root.current.epoch + 1 }, fleet.id, 'offered');
+      const known = await link.turn();
+      if (mayLeadTurn(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
+      if (!isSameRun(known, next)) await setTurn(undefined, next);
+      // It may have stood still since, and another node may have begun a run meanwhile, after a failover that has lost this one.
+      if (!fleet.holds('erasure')) throw new DutyLost('erasure');
       root.addEpoch();
     },
     offer: async () => {
       const { previous } = root;
-      if (previous === undefined) return [];
+      const turn = turnOf(keys(), fleet.id, 'offered');
       const known = await link.turn();
-      const turn = known ?? { epoch: root.current.epoch, nodeId: fleet.id, phase: 'offered' as const };
       // A failover may have lost that the run has begun. The others may have the new root key or not: they are asked as ever.
-      if (known === undefined) await setTurn(undefined, turn);
-      else if (turn.nodeId !== fleet.id) await setTurn(turn, { ...turn, nodeId: fleet.id });
+      if (!isSameRun(known, turn)) await setTurn(known, turn);
       const given = new Map<string, string>();
       return waitFor(async (node) => {
         const proved = isProved(node);
         if (hasNewRoot(node, turn, proved)) return true;
         const to = node.publicKey.toString('hex');
-        if (!proved || given.get(node.id) === to) return false;
+        if (previous === undefined || !proved || given.get(node.id) === to) return false;
         await link.putParcel(parcelFor(node, previous));
         given.set(node.id, to);
         return false;
       });
     },
-    erase: async () => {
+    erase: async (epoch) => {
+      // Everything is sealed under that one. It may have taken the key of a later run, which a failover has lost.
+      if (root.current.epoch !== epoch) throw new Error('this node has taken a newer root key: the run starts again');
+      const turn = turnOf(keys(), fleet.id, 'erase');
       const known = await link.turn();
-      if (known === undefined && root.previous === undefined) return [];
-      const turn: RootRun = { epoch: known?.epoch ?? root.current.epoch, nodeId: fleet.id, phase: 'erase' };
-      // A failover may have lost that the run has begun.
-      if (known?.phase !== 'erase' || known.nodeId !== fleet.id) await setTurn(known, turn);
+      if (!isSameRun(known, turn)) await setTurn(known, turn);
       return waitFor((node) => hasErasedOldRoot(node, turn, isProved(node)));
     },
-    tell: () => link.tellRoot({ id: fleet.id, ...face() }),
+    tell,
     finish: async () => {
       await setTurn(await link.turn(), undefined);
     },

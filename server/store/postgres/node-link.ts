@@ -147,8 +147,12 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     if (before === undefined) {
       if (after === undefined) return true;
       const made = await query(
-        `insert into root_turns (id, epoch, node_id, phase) select 1, $4::integer, $5::text, $6::text where ${owned}
-         on conflict (id) do nothing returning id`,
+        // What an earlier turn has left for other nodes is of another root key.
+        `with made as (
+           insert into root_turns (id, epoch, node_id, phase) select 1, $4::integer, $5::text, $6::text where ${owned}
+           on conflict (id) do nothing returning id),
+         cleared as (delete from root_parcels where exists (select from made))
+         select id from made`,
         [...owner, ...next],
       );
       return made.length === 1;
