@@ -2,15 +2,20 @@
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import { envelopeType, instanceText, packEnvelope } from '../../server/fronts/contract/tde.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { type HalfRequest, openHalfRequest } from '../support/half-request.ts';
 import { until } from '../support/host.ts';
+import { instance } from '../support/open-service.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
+import { requestMetadata, signXksCall } from '../support/xks-client.ts';
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -32,10 +37,11 @@ const siteOf = (member: FleetMember) => ({ api: member.api, server: member.serve
 const plain = randomBytes(32);
 
 /** A change by one node, in force on every node when this resolves. */
-const changeBy = async (member: FleetMember, path: string): Promise<void> => {
-  const { pendingNodes } = await member.api.call<{ pendingNodes?: string[] }>('POST', path);
+const changeBy = async (member: FleetMember, path: string, method: 'POST' | 'DELETE' = 'POST'): Promise<void> => {
+  const { status, headers, text } = await member.api.send(method, path);
+  if (status > 299) throw new Error(text);
   // A busy machine takes longer than a node waits for the others: then it says so.
-  if (pendingNodes !== undefined)
+  if (headers['x-dke-pending-nodes'] !== undefined)
     await until('the others to show it', async () =>
       (await fleet.nodes(member)).every(({ behind }) => behind === 0) ? true : undefined,
     );
@@ -90,6 +96,79 @@ const untilFleet = async (at: XksEndpoint, size: number, members: readonly strin
     return last === wanted ? true : undefined;
   }).catch(() => expect(last).toBe(wanted));
 };
+
+describe.each(['HTTP/1.1', 'HTTP/2'] as const)(
+  'a body over %s that comes after a change that was answered',
+  (version) => {
+    /** Opens requests at one node, makes the change at the other, and sends the bodies. */
+    const statusesAfter = async (
+      open: () => Promise<HalfRequest>,
+      method: 'POST' | 'DELETE',
+      path: string,
+    ): Promise<readonly [before: number, after: number]> => {
+      const [early, late] = [await open(), await open()];
+      try {
+        const before = await early.finish();
+        await changeBy(two, path, method);
+        return [before, await late.finish()];
+      } finally {
+        early.close();
+        late.close();
+      }
+    };
+
+    test.each(['disable', 'credential'] as const)('of a cloud: %s', async (what) => {
+      const { configuration, endpoint } = await createXksEndpoint(siteOf(one), `late ${what} ${version}`);
+      const body = Buffer.from(
+        JSON.stringify({
+          requestMetadata: requestMetadata(),
+          plaintext: plain.toString('base64'),
+          encryptionAlgorithm: 'AES_GCM',
+        }),
+      );
+      const open = async (): Promise<HalfRequest> => {
+        const target = `/keys/${endpoint.keyId}/encrypt`;
+        const signed = await signXksCall({ server: one.server, configuration }, target, body.toString());
+        return openHalfRequest(version, { server: one.server, ...signed, body });
+      };
+      const { credentials } = await one.api.call<Endpoint>('GET', `/api/endpoints/${endpoint.id}`);
+      const statuses =
+        what === 'disable'
+          ? await statusesAfter(open, 'POST', `/api/endpoints/${endpoint.id}/disable`)
+          : await statusesAfter(open, 'DELETE', `/api/endpoints/${endpoint.id}/credentials/${credentials[0]?.id}`);
+      expect(statuses[0]).toBe(200);
+      expect(statuses[1]).toBeGreaterThanOrEqual(400);
+      expect(statuses[1]).toBeLessThan(500);
+    });
+
+    test.each(['disable', 'access GUID'] as const)('of a database: %s', async (what) => {
+      const name = `late-${what === 'disable' ? 'a' : 'b'}-${version.replace(/\W/g, '')}`;
+      const group = await createGroup(one.api, name);
+      const { accessGuid, application, config, record } = await registerApplication(one.api, name, group);
+      const open = (): Promise<HalfRequest> =>
+        openHalfRequest(version, {
+          server: one.server,
+          path: `${new URL(config.server_url).pathname}/info`,
+          headers: {
+            authorization: `Bearer ${accessGuid}`,
+            'content-type': envelopeType,
+            'x-dke-instance': instanceText(instance),
+          },
+          body: Buffer.from(packEnvelope({})),
+        });
+      const path = `/api/tde/applications/${application.id}`;
+      // The last one is not removed.
+      await one.api.call('POST', `${path}/access-guids`);
+      const statuses =
+        what === 'disable'
+          ? await statusesAfter(open, 'POST', `${path}/disable`)
+          : await statusesAfter(open, 'DELETE', `${path}/access-guids/${record.id}`);
+      expect(statuses[0]).toBe(200);
+      expect(statuses[1]).toBeGreaterThanOrEqual(400);
+      expect(statuses[1]).toBeLessThan(500);
+    });
+  },
+);
 
 test('GetHealthStatus tells the fleet by its members, on each node', async () => {
   const here = await createXksEndpoint(siteOf(one), 'fleet');

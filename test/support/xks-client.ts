@@ -39,7 +39,7 @@ export const requestMetadata = (overrides: object = {}): object => ({
   ...overrides,
 });
 
-const sign = async ({ server, configuration }: XksPlace, target: string, body: string) => {
+export const signXksCall = async ({ server, configuration }: XksPlace, target: string, body: string) => {
   const path = `${configuration.XksProxyUriPath}${target}`;
   const { AccessKeyId, RawSecretAccessKey } = configuration.XksProxyAuthenticationCredential;
   const headers = await signXksRequest({
@@ -54,7 +54,7 @@ const sign = async ({ server, configuration }: XksPlace, target: string, body: s
 
 export const callXks = async (place: XksPlace, options: XksCallOptions): Promise<XksAnswer> => {
   const body = JSON.stringify(options.body);
-  const { path, headers } = await sign(place, options.target, body);
+  const { path, headers } = await signXksCall(place, options.target, body);
   const { client, socket, agent } = options;
   return new Promise((resolve, reject) => {
     const sent = request(
@@ -94,7 +94,7 @@ export const callXksOverHttp2 = async (
   options: Pick<XksCallOptions, 'target' | 'body'>,
 ): Promise<XksAnswer> => {
   const body = JSON.stringify(options.body);
-  const { path, headers } = await sign(place, options.target, body);
+  const { path, headers } = await signXksCall(place, options.target, body);
   const { host, ...others } = headers;
   const session = connectHttp2(`https://127.0.0.1:${place.server.port}`, { ca: readFileSync(place.server.caFile) });
   try {
