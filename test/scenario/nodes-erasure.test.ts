@@ -153,6 +153,7 @@ test('a node that is away is waited for, by name', async () => {
 const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
   const { host, port, user, database: name } = fleet.place;
   const hand = new pg.Client({ host, port, user, database: name });
+  hand.on('error', () => undefined);
   await hand.connect();
   await hand.query(`select pg_advisory_lock(${stopLock})`);
   await hand.query(
@@ -173,6 +174,11 @@ const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
         },
         120,
       ),
+    /** The database is another one. */
+    abandon: () => {
+      open = false;
+      hand.end().catch(() => undefined);
+    },
     goOn: async () => {
       if (!open) return;
       open = false;
@@ -223,6 +229,32 @@ test.each([
     120,
   );
   expect(new Set(roots.map(({ rootEpoch }) => rootEpoch)).size).toBe(1);
+});
+
+test('a failover that loses what nodes told of their root keys: the run comes to its end', async () => {
+  await untilActive(fleet, one, ['one', 'two']);
+  const before = (await rootsOf(one))[0]?.rootEpoch ?? 0;
+  await fleet.postgres.keepState();
+  await untilActive(fleet, one, ['one', 'two']);
+  const stop = await stopAt('insert', 'tenant_keks');
+  await one.api.call('POST', '/api/root/rotate', {});
+  await stop.reached();
+  // Both have the new root key, and have told so. The database does not know of it any more, nor of the run.
+  for (const { api } of [one, two])
+    expect(await api.call('GET', '/api/root')).toMatchObject({ epoch: before + 1, previousEpoch: before });
+  await fleet.postgres.failOver();
+  stop.abandon();
+  for (const { api, server } of [one, two]) {
+    await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
+    const code = [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1] ?? '';
+    await api.call('POST', '/api/quarantine/confirm', { code });
+  }
+  await until('the end of the run', async () =>
+    (await rootsOf(one)).every(({ rootEpoch, holdsOldRoot }) => rootEpoch === before + 1 && !holdsOldRoot)
+      ? true
+      : undefined,
+  );
+  await expectAllServe([one, two]);
 });
 
 test('a node that was removed is not waited for, does not start again, and joins anew with the root key of today', async () => {

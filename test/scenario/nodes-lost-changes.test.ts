@@ -41,7 +41,11 @@ test('after a failover that has lost changes every node is in quarantine, until 
   }
   for (const { api, server } of [one, two]) {
     await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
-    expect(await api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'lost-changes' });
+    // A minute after the last time, the node compares its checkpoint, and may find this first.
+    expect(await api.call('GET', '/api/quarantine')).toMatchObject({
+      quarantined: true,
+      finding: expect.stringMatching(/^(lost-changes|older)$/),
+    });
     for (const each of [...before, ...later]) expect((await each.at(server).encrypt(plain)).status).toBe(503);
     expect((await api.send('POST', '/api/vaults', { name: 'now' })).status).toBe(503);
   }
@@ -49,6 +53,13 @@ test('after a failover that has lost changes every node is in quarantine, until 
   for (const member of [one, two]) await member.api.call('POST', '/api/quarantine/confirm', { code: codeOf(member) });
   for (const { api } of [one, two])
     await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+  // The checkpoint that a node keeps is still of this log when the others were confirmed after it.
+  for (const member of [one, two]) {
+    await member.stop('SIGKILL');
+    await member.start();
+    expect(await member.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: false });
+  }
+  await untilActive(fleet, one, ['one', 'two']);
   // What was lost is as it was before, on both; and changes reach both again.
   const [lost] = before;
   if (lost === undefined) throw new Error('there is no endpoint');

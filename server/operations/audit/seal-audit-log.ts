@@ -257,6 +257,13 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     }
     root.anchor.write(latest.note);
   };
+  /** Another node has taken the database as it is, and named the log, since this node kept its last checkpoint. */
+  const isNamedAnew = async (): Promise<boolean> => {
+    const note = root.anchor.read();
+    const kept = note === undefined ? null : parseCheckpoint(note);
+    // Names are made of ids, which have the time.
+    return kept !== null && kept.origin < (await auditOrigin(store.read));
+  };
   const nameLog = async (tx: Repositories): Promise<void> => {
     await tx.settings.set(originSetting, `dke/audit/${newId(clock.now())}`);
   };
@@ -310,7 +317,8 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
         if (size - covered >= everyRecords || (size > covered && now - sealedAt >= everyMs)) await checkpoint();
         return true;
       });
-      if (done === undefined) await follow();
+      // Another node may have signed one although this node makes them: when an operator has confirmed there.
+      if (done === undefined || store.link !== undefined) await follow();
     },
 
     rotateKey: async (actor) => {
@@ -334,12 +342,16 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       });
       store.committed?.accept();
       const note = root.anchor.read();
+      // Every node is confirmed. With another name for each, the checkpoints of those before would not be of this log any more.
+      const isNamed = ['lost-changes', 'older'].includes(finding.state) && (await isNamedAnew());
       await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);
       await store.write(async (tx) => {
         const former = (await tx.settings.get(originSetting)) ?? null;
-        await nameLog(tx);
+        if (!isNamed) {
+          await nameLog(tx);
+          await tx.audit.dropCheckpoints();
+        }
         await tx.settings.set(restoredSetting, null);
-        await tx.audit.dropCheckpoints();
         await tx.audit.append({
           kind: 'audit-log.accepted',
           actor: actor ?? serviceActor(newId(clock.now())),
