@@ -17,6 +17,7 @@ import { erasureRecords, erasureWaitsText, measureErasureWaits } from './erasure
 import { firstPageText, measureFirstPage } from './first-page.ts';
 import { type IdleFigures, type MariadbFigure, measureMariadb, theirName, transactionsToRecover } from './mariadb.ts';
 import { type Goal, type Row, rows } from './measurements.ts';
+import { measureNodes, nodesText } from './nodes.ts';
 import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
 import { type Figures, type Floor, measure, measureFloor, type Sample } from './pkcs11.ts';
@@ -195,6 +196,13 @@ try {
       report[listsTitle] = figure;
       xksTexts.push(listsText(figure));
     }
+  }
+  const nodesTitle = 'changes and uses of keys with one, two and three nodes';
+  if (nodesTitle.includes(values.only)) {
+    say(`measuring ${nodesTitle}`);
+    const figures = await measureNodes();
+    report[nodesTitle] = figures;
+    xksTexts.push(`${nodesTitle}\n${nodesText(figures)}`);
   }
   const derbyTitle = 'Apache Derby, inserts, every page and log record encrypted';
   let derbyLines = '';

@@ -1,8 +1,9 @@
 // A request whose head has arrived, and whose body comes later. `Expect: 100-continue` tells when the server has the head.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { connect } from 'node:http2';
-import { type OutgoingHttpHeaders, request } from 'node:https';
+import { request } from 'node:https';
 
 export type HttpVersion = 'HTTP/1.1' | 'HTTP/2';
 
