@@ -9,6 +9,7 @@ import { newId, serviceTenantId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config.ts';
 import { type Actor, acrossTenants } from '../domain/actor.ts';
+import { rotationSetting } from '../domain/changes.ts';
 import { openCore } from '../native/core.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { createToken } from '../operations/access/manage-tokens.ts';
@@ -21,13 +22,19 @@ import { openFileRoot } from '../roots/file.ts';
 import { openWrappedFile, type RootOptions } from '../roots/open.ts';
 import { type AskPassphrase, createWays, type DeclaredWay, WayClosed } from '../roots/ways.ts';
 import {
+  changePath,
   changeWays,
   createWrapped,
+  dropChange,
   formatOf,
   type NewWay,
   type OpenWrapped,
+  readWrapped,
+  releaseWrapped,
+  requestChange,
   wrappedRoot,
 } from '../roots/wrapped-file.ts';
+import { StoreError } from '../store/errors.ts';
 import { inspectDatabase } from '../store/sqlite/inspect.ts';
 import { type DirectoryLock, lockDirectory } from '../store/sqlite/lock.ts';
 import { countTables } from '../store/sqlite/table-counts.ts';
@@ -262,6 +269,57 @@ export const recoverAdministrator = async (
   }
 };
 
+/** Whether a service has the data directory. */
+const isRunning = ({ dataDirectory }: Config): boolean => {
+  try {
+    lockDirectory(join(dataDirectory, 'lock')).release();
+    return false;
+  } catch (error) {
+    if (error instanceof StoreError && error.message.startsWith('another server')) return true;
+    throw error;
+  }
+};
+
+const takenWithinMs = 60_000;
+const pollMs = 100;
+
+/** Has the service that runs give a provider a new key. Throws StartError and WayClosed. */
+const rewrapRunning = async (config: Config, way: DeclaredWay, ask: AskPassphrase) => {
+  const options = rootOptionsOf(config, ask);
+  const { core } = options;
+  const { path } = config.root;
+  const opened = await openWrappedFile(options);
+  if (!('head' in opened)) {
+    const why = opened.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
+    throw new StartError('root-key', `the root key ${path} is not opened: ${why || 'no provider is declared'}`);
+  }
+  try {
+    if (!opened.head.providers.some(({ name }) => name === way.name))
+      throw new StartError('config', `root provider ${way.name} does not open this root key: nothing was changed`);
+    const made = await createWays(core, options.readDescriptor).make(way, ask);
+    try {
+      requestChange(core, opened, { name: way.name, type: way.type, createdAt: systemClock.now(), ...made });
+    } finally {
+      core.release(made.key);
+    }
+    const until = systemClock.monotonic() + takenWithinMs;
+    while (existsSync(changePath(path))) {
+      if (systemClock.monotonic() > until) {
+        dropChange(core, path);
+        throw new StartError('root-key', 'the service did not take the change within a minute: nothing was changed');
+      }
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+    const { head } = readWrapped(core, path);
+    const entry = head.providers.find(({ name }) => name === way.name);
+    if (JSON.stringify(entry?.parameters) !== JSON.stringify(made.parameters))
+      throw new StartError('root-key', 'the service refused the change: its log names the reason; nothing was changed');
+    return { providers: head.providers.map(({ name, type }) => ({ name, type })) };
+  } finally {
+    releaseWrapped(core, opened);
+  }
+};
+
 export type ProviderChange = 'add' | 'remove' | 'rewrap';
 
 /** Changes what opens the root key, with its audit record. The root key itself stays. Throws StartError. */
@@ -272,6 +330,12 @@ export const changeProvider = async (
   ask: AskPassphrase,
 ): Promise<{ readonly providers: readonly { readonly name: string; readonly type: string }[] }> => {
   const way = change === 'remove' ? undefined : declaredWay(config, name);
+  if (change === 'rewrap' && way !== undefined && isRunning(config))
+    return rewrapRunning(config, way, ask).catch((error: unknown) => {
+      throw error instanceof WayClosed
+        ? new StartError('root-key', error.message, { cause: error })
+        : toStartError(error, config);
+    });
   const opened = await open(config, ask);
   const { core, store, root, wrapped } = opened;
   const made: NewWay[] = [];
@@ -301,6 +365,8 @@ export const changeProvider = async (
         subject: { kind: 'service', id: 'service' },
         details: { name, type: way?.type ?? present?.type ?? null },
       });
+      // Copies of the file from before open with the former key until then.
+      if (change === 'rewrap') await tx.settings.set(rotationSetting, 'root');
       if (wrapped === undefined)
         createWrapped(core, config.root.path, made, [
           root.current,

@@ -14,6 +14,7 @@ import { createSources } from '../operations/notifications/sources.ts';
 import { createNotificationWatch } from '../operations/notifications/watch.ts';
 import { createRequestMinutes } from '../operations/requests/request-minutes.ts';
 import { createXksLatency, type XksLatency } from '../operations/requests/xks-latency.ts';
+import { createProviderChanges } from '../operations/root/change-provider.ts';
 import { createRootBackups } from '../operations/root/root-backup.ts';
 import { checkHealth } from '../operations/service/check-health.ts';
 import { createHousekeeping } from '../operations/service/housekeeping.ts';
@@ -119,6 +120,7 @@ export const createParts = (
     accessLogState,
     telemetryState,
   });
+  const providerChanges = createProviderChanges(ports);
   const rootBackups = createRootBackups(ports);
   const serviceBackups = createServiceBackups(ports, () => readBackupReceipt(config.dataDirectory));
   const retention = createTenantRetention(ports);
@@ -135,6 +137,7 @@ export const createParts = (
       operations.health,
       async () => {
         await sealer.turn();
+        await providerChanges.turn();
         await rootBackups.turn();
         await serviceBackups.turn();
       },

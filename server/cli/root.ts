@@ -28,7 +28,7 @@ const changes: readonly (readonly [ProviderChange, string, string])[] = [
   [
     'rewrap',
     'rewrap <name>',
-    'Gives a provider a new key: a new passphrase, or the secret under a new key of the module.',
+    'Gives a provider a new key: a new passphrase, or the secret under a new key of the module. Then the root key is rotated: back it up again.',
   ],
 ];
 
@@ -134,7 +134,9 @@ export const addRoot = (program: Command): void => {
 
   for (const [change, usage, description] of changes)
     offlineOptions(noun.command(usage))
-      .description(`${description} The service is stopped meanwhile.`)
+      .description(
+        `${description} ${change === 'rewrap' ? 'The service may run.' : 'The service is stopped meanwhile.'}`,
+      )
       .action(async (name: string, options: OfflineOptions, command: Command) => {
         const ask = askFor(options.passphraseFile, options.newPassphraseFile);
         const { changeProvider } = await import('../app/offline.ts');

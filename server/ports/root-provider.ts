@@ -25,6 +25,15 @@ export interface RootBackup {
   readonly at: number;
 }
 
+export interface ProviderChange {
+  readonly name: string;
+  readonly type: RootWay['type'];
+  /** Seals the root key anew: the provider's former key no longer opens it. Once; the request is erased. Throws CoreError. */
+  apply(): void;
+  /** Erases the request. */
+  drop(): void;
+}
+
 export interface RootProvider {
   readonly name: string;
   readonly ways: readonly RootWay[];
@@ -49,6 +58,8 @@ export interface RootProvider {
    * it. `read` answers undefined when none was written yet; `write` is durable before it returns.
    */
   readonly anchor: { read(): string | undefined; write(note: string): void };
+  /** A new key for a provider, which `dke root rewrap` has left while the service runs. */
+  pendingChange(): ProviderChange | undefined;
   /** The newest backup that was made on this host. */
   backup(): RootBackup | undefined;
   /** Looks at the root's home again: throws when it cannot be read any more. Cheap: used by the health check. */

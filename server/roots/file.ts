@@ -65,6 +65,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
       core.release(previous.key);
       previous = undefined;
     },
+    pendingChange: () => undefined,
     anchor: anchorBeside(path),
     backup: () => backupBeside(path),
     check: () => {

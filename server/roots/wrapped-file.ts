@@ -9,7 +9,16 @@ import { dirname } from 'node:path';
 import { type Core, CoreError, type KeyRef, type RecordContext } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';
 import type { RootKey, RootProvider, RootWay } from '../ports/root-provider.ts';
-import { anchorBeside, backupBeside, erase, overwrite, readOwnFile, syncFolderOf, writeDurably } from './files.ts';
+import {
+  anchorBeside,
+  backupBeside,
+  erase,
+  overwrite,
+  readOwnFile,
+  replaceFile,
+  syncFolderOf,
+  writeDurably,
+} from './files.ts';
 
 export type WrappingCore = Pick<
   Core,
@@ -178,6 +187,9 @@ const unlockContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>
 const backContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>, id: string): RecordContext =>
   context(file, id, 'root-provider', 1, unlockEpoch);
 
+const changeContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>): RecordContext =>
+  context(file, file, 'root-change', 1, unlockEpoch);
+
 /** A file whose root keys are open. */
 export interface OpenWrapped extends WrappedFile {
   readonly unlock: KeyRef;
@@ -305,6 +317,35 @@ export const changeWays = (
   }
 };
 
+/** What `dke root rewrap` leaves for a service that runs: the provider's new key, sealed under the unlock key. */
+interface ChangeRequest extends Pick<Entry, 'name' | 'type' | 'createdAt' | 'parameters'> {
+  readonly file: string;
+  readonly unlockEpoch: number;
+  readonly key: string;
+}
+export const changePath = (path: string): string => `${path}.change`;
+
+/** Asks the service that has this file open to give a provider a new key. */
+export const requestChange = (core: WrappingCore, { head, unlock, path }: OpenWrapped, way: NewWay): void => {
+  const { name, type, createdAt, parameters, key } = way;
+  const { file, unlockEpoch } = head;
+  const sealed = core.sealRecord(unlock, changeContext(head), key).toString('base64');
+  const request: ChangeRequest = { file, unlockEpoch, name, type, createdAt, parameters, key: sealed };
+  replaceFile(changePath(path), canonicalJson(request as never));
+};
+
+/** Erases it, taken or not. */
+export const dropChange = (core: Pick<Core, 'random'>, path: string): void => {
+  const request = changePath(path);
+  if (!existsSync(request)) return;
+  try {
+    erase(core, request, 0, statSync(request).size);
+  } finally {
+    unlinkSync(request);
+    syncFolderOf(path);
+  }
+};
+
 export const releaseWrapped = (core: Pick<Core, 'release'>, { unlock, roots }: OpenWrapped): void => {
   core.release(unlock);
   for (const { key } of roots) core.release(key);
@@ -312,22 +353,36 @@ export const releaseWrapped = (core: Pick<Core, 'release'>, { unlock, roots }: O
 
 /** The root of an open file. Keeps its keys: `release` gives them back. */
 export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvider => {
-  const { path, head, unlock } = opened;
+  const { path } = opened;
+  let { head, unlock } = opened;
   const [newest, older] = opened.roots;
   if (newest === undefined) throw damaged(path, 'contains no complete root key');
   let current: RootKey = newest;
   let previous: RootKey | undefined = older;
   const system = core.fileSystem(dirname(path));
-  const ways = head.providers.map(({ name, type, createdAt }) => ({
-    name,
-    type,
-    createdAt,
-    opened: name === opened.by,
-  }));
+  const rewrap = ({ name, type, createdAt, parameters, key: sealed }: ChangeRequest): void => {
+    const key = core.openRecord(unlock, changeContext(head), Buffer.from(sealed, 'base64'));
+    try {
+      const roots = previous === undefined ? [current] : [current, previous];
+      const present = { ...readWrapped(core, path), head, unlock, roots, by: opened.by };
+      changeWays(core, present, { without: [name], add: [{ name, type, createdAt, parameters, key }] });
+      const file = readWrapped(core, path);
+      const entry = file.head.providers.find((each) => each.name === name);
+      if (entry === undefined) throw damaged(path, 'has lost a provider');
+      const fresh = unlockWrapped(core, file, entry, key);
+      for (const each of fresh.roots) core.release(each.key);
+      core.release(unlock);
+      ({ head, unlock } = fresh);
+    } finally {
+      core.release(key);
+    }
+  };
 
   return {
     name: 'wrapped',
-    ways,
+    get ways() {
+      return head.providers.map(({ name, type, createdAt }) => ({ name, type, createdAt, opened: name === opened.by }));
+    },
     get current() {
       return current;
     },
@@ -382,6 +437,28 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
       erase(core, path, older, slotSize);
       core.release(previous.key);
       previous = undefined;
+    },
+    pendingChange: () => {
+      if (!existsSync(changePath(path))) return undefined;
+      let request: ChangeRequest;
+      try {
+        request = JSON.parse(readOwnFile(changePath(path)).toString('utf8')) as ChangeRequest;
+      } catch (error) {
+        dropChange(core, path);
+        throw error;
+      }
+      let isDone = false;
+      return {
+        name: request.name,
+        type: request.type,
+        apply: () => {
+          if (isDone) return;
+          rewrap(request);
+          isDone = true;
+          dropChange(core, path);
+        },
+        drop: () => dropChange(core, path),
+      };
     },
     anchor: anchorBeside(path),
     backup: () => backupBeside(path),

@@ -202,11 +202,63 @@ describe('two providers', () => {
     const now = await start(folder, people('file = "other"') + stick);
     expect((await health(now)).status).toBe(200);
     const kinds = (await openConsoleApi(now, first.adminToken).audit('subjectId=service')).map(({ kind }) => kind);
-    expect(kinds.filter((kind) => kind.startsWith('root.'))).toEqual([
+    expect(kinds.filter((kind) => kind.startsWith('root.provider'))).toEqual([
       'root.provider-rewrapped',
       'root.provider-removed',
     ]);
     expect(readdirSync(now.dataDirectory).filter((name) => /\.(old|new)$/.test(name))).toEqual([]);
+  });
+
+  test('a passphrase is changed while the service runs: the former one opens nothing, not even an older copy of the file', async () => {
+    const folder = newFolder();
+    const server = await start(folder, fromFile);
+    const api = openConsoleApi(server, server.adminToken);
+    const backup = ['backup', '--out', join(folder, 'backup.key'), '--passphrase-file', join(folder, 'passphrase')];
+    const backedUp = await offline(folder, ...backup, '--new-passphrase-file', join(folder, 'wrong'));
+    expect([backedUp.code, backedUp.stderr]).toEqual([0, '']);
+    const path = join(server.dataDirectory, 'root.key');
+    const older = readFileSync(path);
+    const by = (from: string) =>
+      offline(
+        folder,
+        'rewrap',
+        'people',
+        '--passphrase-file',
+        join(folder, from),
+        '--new-passphrase-file',
+        join(folder, 'other'),
+      );
+    const refused = await by('wrong');
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringMatching(/the passphrase is wrong/)]);
+    expect(readFileSync(path).equals(older)).toBe(true);
+    // While others work.
+    let busy = true;
+    const working = (async () => {
+      for (let i = 0; busy; i += 1) await api.call('POST', '/api/vaults', { name: `during ${i}` });
+    })();
+    const changed = await by('passphrase');
+    busy = false;
+    await working;
+    expect([changed.code, changed.stderr]).toEqual([0, '']);
+    expect(changed.stdout).toMatch(/people +passphrase/);
+    const notified = await until('the rotation, and that the backup is out of date', async () => {
+      const { epoch, rotating } = await api.call<{ epoch: number; rotating: boolean }>('GET', '/api/root');
+      const { items } = await api.call<{ items: { kind: string }[] }>('GET', '/api/notifications');
+      return epoch === 2 && !rotating ? items.find(({ kind }) => kind === 'root.backup-old') : undefined;
+    });
+    expect(notified).toBeDefined();
+    expect((await health(server)).status).toBe(200);
+    expect(readdirSync(server.dataDirectory).filter((name) => /^root\.key\.(old|new|change)/.test(name))).toEqual([]);
+    await server.stop();
+    const former = await start(folder, fromFile);
+    expect((await health(former)).text).toBe('{"status":"sealed"}');
+    await former.stop();
+    const now = await start(folder, people('file = "other"'));
+    expect((await health(now)).status).toBe(200);
+    await now.stop();
+    writeFileSync(path, older);
+    const copy = String(await start(folder, fromFile).catch((error: unknown) => error));
+    expect(copy).toMatch(/the database needs root epoch 2/);
   });
 
   test('a root key that lies in clear is wrapped, and rotated under the wrapping', async () => {

@@ -1,0 +1,48 @@
+// A provider of the root key gets a new key while the service runs: `dke root rewrap` leaves the request beside the root key, sealed so that only
+// a process that has the root key open can read it. The root key is rotated too, because older copies of its file still open with the former key.
+
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import { serviceActor } from '../../domain/actor.ts';
+import { rotationSetting } from '../../domain/changes.ts';
+import type { Ports } from '../../ports/ports.ts';
+
+const everyMs = 1_000;
+
+export const createProviderChanges = ({
+  store,
+  root,
+  erasure,
+  clock,
+  log,
+}: Pick<Ports, 'store' | 'root' | 'erasure' | 'clock' | 'log'>) => {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  return {
+    turn: async (): Promise<void> => {
+      if (clock.monotonic() - lookedAt < everyMs) return;
+      lookedAt = clock.monotonic();
+      let change: ReturnType<typeof root.pendingChange>;
+      try {
+        change = root.pendingChange();
+        if (change === undefined) return;
+        const { name, type, apply } = change;
+        // The file is changed last within the transaction: what fails leaves neither the change nor its record.
+        await store.write(async (tx) => {
+          await tx.audit.append({
+            kind: 'root.provider-rewrapped',
+            actor: serviceActor(newId(clock.now())),
+            tenantId: serviceTenantId,
+            subject: { kind: 'service', id: 'service' },
+            details: { name, type },
+          });
+          await tx.settings.set(rotationSetting, 'root');
+          apply();
+        });
+        erasure.schedule();
+        log.info('a root provider has a new key; the root key is rotated', { name });
+      } catch (error) {
+        log.error('a root provider did not get its new key', { error });
+        change?.drop();
+      }
+    },
+  };
+};
