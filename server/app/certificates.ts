@@ -11,9 +11,6 @@ import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
 import { openTlsFiles } from './tls-files.ts';
 
-/** How long a certificate that the service makes is valid. */
-export const selfSignedDays = 825;
-
 type Pairs = TlsMaterial['pairs'];
 
 export interface Certificates {
@@ -48,7 +45,7 @@ export const openCertificates = (
     make: () => {
       if (tls.main !== undefined || existsSync(path)) return;
       const names = [...server.publicNames];
-      writeFileSync(path, core.createSelfSignedCertificate({ keyPath, names, days: selfSignedDays }), { mode: 0o644 });
+      writeFileSync(path, core.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
       log.info('a self-signed certificate was made', { certificatePath: path, names });
     },
     read: files.readPairs,

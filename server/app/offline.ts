@@ -297,8 +297,9 @@ const rewrapRunning = async (config: Config, way: DeclaredWay, ask: AskPassphras
     if (!opened.head.providers.some(({ name }) => name === way.name))
       throw new StartError('config', `root provider ${way.name} does not open this root key: nothing was changed`);
     const made = await createWays(core, options.readDescriptor).make(way, ask);
+    const createdAt = systemClock.now();
     try {
-      requestChange(core, opened, { name: way.name, type: way.type, createdAt: systemClock.now(), ...made });
+      requestChange(core, opened, { name: way.name, type: way.type, createdAt, ...made });
     } finally {
       core.release(made.key);
     }
@@ -312,7 +313,7 @@ const rewrapRunning = async (config: Config, way: DeclaredWay, ask: AskPassphras
     }
     const { head } = readWrapped(core, path);
     const entry = head.providers.find(({ name }) => name === way.name);
-    if (JSON.stringify(entry?.parameters) !== JSON.stringify(made.parameters))
+    if (entry?.createdAt !== createdAt)
       throw new StartError('root-key', 'the service refused the change: its log names the reason; nothing was changed');
     return { providers: head.providers.map(({ name, type }) => ({ name, type })) };
   } finally {

@@ -48,25 +48,6 @@ export const addServer = (program: Command): void => {
       process.exit();
     });
 
-  server
-    .command('renew-certificate')
-    .description(
-      'Makes the next self-signed certificate, and a file with both for the clients that trust it (ca_file). With --activate it takes the ' +
-        "place of the present one. Run it on the service's host as the user of the service, which may run.",
-    )
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--activate', 'serve the next certificate from the next SIGHUP on')
-    .action(async (_: object, command: Command) => {
-      const { config, activate, output } = command.optsWithGlobals<
-        GlobalOptions & { readonly config?: string; readonly activate?: true }
-      >();
-      const { activateCertificate, prepareCertificate } = await import('../app/renew-certificate.ts');
-      const loaded = loadConfig(config, process.cwd());
-      openOutput(output, (text) => {
-        process.stdout.write(text);
-      }).record({ ...(activate === true ? activateCertificate(loaded) : prepareCertificate(loaded)) });
-    });
-
   secretTarget(server.command('new-administrator'))
     .description(
       'Makes an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +

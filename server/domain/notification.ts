@@ -54,7 +54,7 @@ export const notificationKinds = {
   },
   'tls.certificate-ending': {
     text: 'the certificate for {name} ends',
-    cure: 'put a new one in its place: it is taken without a restart (SIGHUP); a self-signed one: dke server renew-certificate',
+    cure: 'put a new one in its place: it is taken without a restart (SIGHUP)',
     action: 'See the settings',
     page: '/settings',
     leadDays: [30, 7, 1],

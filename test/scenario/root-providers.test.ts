@@ -229,7 +229,7 @@ describe('two providers', () => {
         join(folder, 'other'),
       );
     const refused = await by('wrong');
-    expect([refused.code, refused.stderr]).toEqual([8, expect.stringMatching(/the passphrase is wrong/)]);
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringMatching(/the passphrase is wrong/)]);
     expect(readFileSync(path).equals(older)).toBe(true);
     // While others work.
     let busy = true;
