@@ -130,7 +130,10 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
     '/metrics',
     createMetricsApp({ operations, metrics, loopback: config.metrics.loopback, requestId, ...connection }),
   );
-  routes.route('/api', createApiFront({ operations, clock, log, document: () => readApiDocument(version), ...connection }));
+  routes.route(
+    '/api',
+    createApiFront({ operations, clock, log, document: () => readApiDocument(version), ...connection }),
+  );
   routes.route('/', serveConsole(pagesDirectory));
 
   const watch = watchRoutes({ requestId, describe: observation?.describe, apiRequest: meter.apiRequest });

@@ -85,14 +85,17 @@ describe('docs/monitoring/alerts.yaml', () => {
 });
 
 // The package that has promtool also starts a server, so npm test does not install it. test/house/alert-rules evaluates the rules without it.
-test.each(['alerts', 'alerts-days'])('the alert rules do what %s.test.yaml says, where promtool is installed', (name) => {
-  try {
-    execFileSync('promtool', ['test', 'rules', join(root, `docs/monitoring/${name}.test.yaml`)], { stdio: 'pipe' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    console.log('skipped: no promtool on the PATH');
-  }
-});
+test.each(['alerts', 'alerts-days'])(
+  'the alert rules do what %s.test.yaml says, where promtool is installed',
+  (name) => {
+    try {
+      execFileSync('promtool', ['test', 'rules', join(root, `docs/monitoring/${name}.test.yaml`)], { stdio: 'pipe' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      console.log('skipped: no promtool on the PATH');
+    }
+  },
+);
 
 describe('docs/monitoring/dashboard.json', () => {
   test('has panels, each with an id of its own', () => {

@@ -10,15 +10,23 @@ export interface AlertRule {
   readonly name: string;
   readonly severity: string;
   readonly expression: string;
+  /** How long the expression must be true (`for`). */
+  readonly minutes: number;
   /** As it is in the file. */
   readonly text: string;
 }
+
+const minutesOf = (rule: string): number => {
+  const [, count = '0', unit = 'm'] = /^ {8}for: (\d+)([mhd])$/m.exec(rule) ?? [];
+  return Number(count) * { m: 1, h: 60, d: 1440 }[unit as 'm' | 'h' | 'd'];
+};
 
 export const readAlertRules = (): readonly AlertRule[] =>
   readFileSync(file, 'utf8')
     .split(/\n {6}- /)
     .slice(1)
     .map((rule) => ({
+      minutes: minutesOf(rule),
       name: /^alert: (\w+)$/m.exec(rule)?.[1] ?? '',
       severity: /severity: (\w+)/.exec(rule)?.[1] ?? '',
       expression: (/^ {8}expr: (?:\|\n)?((?:.*\n)(?: {10,}.*\n)*)/m.exec(rule)?.[1] ?? '').trim(),
