@@ -136,7 +136,7 @@ export const keysTables = {
     primaryKey: { name: 'key_tags_pk', columns: ['tenant_id', 'tag', 'key_id'] },
     indexes: [{ name: 'key_tags_by_key', columns: ['key_id'] }],
     unauthenticated: 'where the list of keys of a tag looks: made of what stands in other rows',
-    snapshots: { without: 'made of other rows, and anew with them' },
+    snapshots: { without: 'made from other rows, and again with them' },
   }),
   /** Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to. */
   key_bindings: plainTable({

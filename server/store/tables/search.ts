@@ -15,6 +15,6 @@ export const searchTables = {
     primaryKey: { name: 'search_terms_pk', columns: ['scope', 'kind', 'term', 'subject_id'] },
     indexes: [{ name: 'search_terms_by_subject', columns: ['subject_id', 'term'] }],
     unauthenticated: 'where a search looks: made of what stands in other rows',
-    snapshots: { without: 'made of other rows, and anew with them' },
+    snapshots: { without: 'made from other rows, and again with them' },
   }),
 };
