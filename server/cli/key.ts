@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { action, type Paging, paged } from './caller.ts';
+import { exportTo } from './files.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
 import { confirm } from './output.ts';
 
@@ -93,6 +94,26 @@ export const addKey = (program: Command): void => {
             ['TAGS', (row) => row.tags.join(' ')],
           ],
         );
+      }),
+    );
+
+  noun
+    .command('export')
+    .description('Writes the inventory of all keys that you can see, of all tenants for platform roles; newest first.')
+    .option('--format <format>', 'ndjson or csv', 'ndjson')
+    .option('--vault <vault>', 'of this vault only')
+    .option('--kind <kind>', 'general or master')
+    .option('--state <state>', 'active, disabled, soft-deleted or destroyed')
+    .option('--tag <tag>', 'that have this tag')
+    .option('--created-after <time>', 'RFC 3339, inclusive')
+    .option('--created-before <time>', 'RFC 3339, exclusive')
+    .option('--out <file>', 'into this new file')
+    .action(
+      action<
+        Omit<ListOptions, 'usedAfter' | 'usedBefore' | 'neverUsed'> & { readonly format: string; readonly out?: string }
+      >(async ({ stream, resolve }, { vault, out, ...query }) => {
+        const vaultId = vault === undefined ? undefined : await resolve('vault', vault);
+        await exportTo(out, (into) => stream(routes.export, { query: { ...query, vaultId } }, into));
       }),
     );
 

@@ -303,6 +303,7 @@ export const auditKinds = {
   'approval.outdated': { severity: 'medium', activity: 'delete', fields: approvalFields },
   /** The operation's own records bear the same request id. */
   'approval.carried-out': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
+  'key-inventory.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
   'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
   /** The records of one minute (docs/audit.md), by space; `late`: those that came when it had been hashed; `dropped`: requests without a record. */
   'request-log.minute': {

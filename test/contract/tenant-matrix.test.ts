@@ -108,6 +108,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   keys: {
     create: { refers: true, body: ({ vault }) => ({ name: 'made', vaultId: vault }) },
     list: list('key', 'masterKey'),
+    export: list('key', 'masterKey'),
     get: of('key'),
     change: of('key', () => ({ name: 'other', tags: ['env=prod'] })),
     versions: of('key'),

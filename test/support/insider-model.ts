@@ -157,6 +157,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   keys: {
     create: does('key'),
     list: sees('see-resources'),
+    export: sees('see-resources'),
     get: sees('see-resources'),
     change: does('key'),
     versions: sees('see-resources'),

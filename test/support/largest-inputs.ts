@@ -73,6 +73,7 @@ export const rows: Table = {
   keys: {
     create: { body: () => ({ name, vaultId: ids.vault, tags: many(mostTags, (at) => `t${at}=${long(40)}`) }) },
     list: { query: '?limit=1000&tag=env%3Dprod' },
+    export: { query: '?format=csv' },
     get: plain,
     change: { body: () => ({ name, tags: many(mostTags, (at) => `t${at}=${long(40)}`) }) },
     versions: plain,

@@ -1,10 +1,12 @@
-// Logs as files: the request log as NDJSON, or CSV (RFC 4180) for spreadsheets, and the audit log. Texts in the former come
-// from whoever called the proxy, so a cell that a spreadsheet would run as a formula is marked as text. Pages are asked for as
-// the connection takes them: memory stays bounded, however long the log is.
+// Lists as files: the request log and the inventory of keys as NDJSON, or CSV (RFC 4180) for spreadsheets, and the audit log. Some texts
+// come from outside, such as those of callers of the proxy, so a cell that a spreadsheet would run as a formula is marked as text. Pages
+// are asked for as the connection takes them: memory stays bounded, however long the list is.
 
+import type { Key } from '../../domain/key.ts';
 import type { RequestPages } from '../../operations/index.ts';
+import type { Key as ApiKey } from '../contract/api/keys.ts';
 import type { EndpointRequest } from '../contract/api/requests.ts';
-import { representRequest } from './represent.ts';
+import { representKey, representRequest } from './represent.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
 
@@ -21,7 +23,9 @@ export class StreamedFile {
   }
 }
 
-const columns: readonly (readonly [heading: string, read: (row: EndpointRequest) => string | number | null])[] = [
+type Columns<T> = readonly (readonly [heading: string, read: (row: T) => string | number | null])[];
+
+const requestColumns: Columns<EndpointRequest> = [
   ['at', (row) => row.at],
   ['sequence', (row) => row.sequence],
   ['requestId', (row) => row.requestId],
@@ -43,6 +47,29 @@ const columns: readonly (readonly [heading: string, read: (row: EndpointRequest)
   ['peer', (row) => row.peer],
 ];
 
+const keyColumns: Columns<ApiKey> = [
+  ['tenantId', (row) => row.tenantId],
+  ['id', (row) => row.id],
+  ['name', (row) => row.name],
+  ['kind', (row) => row.kind],
+  ['state', (row) => row.state],
+  ['type', (row) => row.type],
+  ['usages', (row) => row.usages.join(' ')],
+  ['currentVersion', (row) => row.currentVersion],
+  ['vaultId', (row) => row.vaultId],
+  ['applicationId', (row) => row.applicationId],
+  ['tags', (row) => row.tags.join(' ')],
+  ['createdAt', (row) => row.createdAt],
+  ['disabledAt', (row) => row.disabledAt],
+  ['deletedAt', (row) => row.deletedAt],
+  ['reimportedAt', (row) => row.reimportedAt],
+  ['destroyedAt', (row) => row.destroyedAt],
+  ['unrecoverableAt', (row) => row.unrecoverableAt],
+  ['firstUsedAt', (row) => row.firstUsedAt],
+  ['lastUsedAt', (row) => row.lastUsedAt],
+  ['integrity', (row) => row.integrity],
+];
+
 /** One cell. What begins like a formula (also after blanks, which spreadsheets skip) gets a ' in front. */
 export const csvCell = (value: string | number | null): string => {
   if (value === null) return '';
@@ -52,19 +79,8 @@ export const csvCell = (value: string | number | null): string => {
 };
 const csvLine = (cells: readonly (string | number | null)[]): string => `${cells.map(csvCell).join(',')}\r\n`;
 
-const formats: Readonly<
-  Record<
-    ExportFormat,
-    { readonly type: string; readonly head: string; readonly line: (row: EndpointRequest) => string }
-  >
-> = {
-  ndjson: { type: 'application/x-ndjson', head: '', line: (row) => `${JSON.stringify(row)}\n` },
-  csv: {
-    type: 'text/csv; charset=utf-8; header=present',
-    head: csvLine(columns.map(([heading]) => heading)),
-    line: (row) => csvLine(columns.map(([, read]) => read(row))),
-  },
-};
+const ndjson = 'application/x-ndjson';
+const csv = 'text/csv; charset=utf-8; header=present';
 
 /** A file of the texts that are read, page by page. */
 const streamed = <T>(
@@ -94,11 +110,30 @@ const streamed = <T>(
   return new StreamedFile(type, name, body);
 };
 
-export const exportRequests = (pages: RequestPages, format: ExportFormat): StreamedFile => {
-  const { type, head, line } = formats[format];
-  return streamed({ type, head, name: `dke-requests.${format}` }, pages, (row) => line(representRequest(row)));
+/** A list as a file of this format. */
+const exportAs = <T, Row>(
+  format: ExportFormat,
+  list: string,
+  pages: AsyncIterable<readonly T[]>,
+  represent: (item: T) => Row,
+  columns: Columns<Row>,
+): StreamedFile => {
+  const name = `dke-${list}.${format}`;
+  if (format === 'ndjson')
+    return streamed({ type: ndjson, head: '', name }, pages, (item) => `${JSON.stringify(represent(item))}\n`);
+  const head = csvLine(columns.map(([heading]) => heading));
+  return streamed({ type: csv, head, name }, pages, (item) => {
+    const row = represent(item);
+    return csvLine(columns.map(([, read]) => read(row)));
+  });
 };
+
+export const exportRequests = (pages: RequestPages, format: ExportFormat): StreamedFile =>
+  exportAs(format, 'requests', pages, representRequest, requestColumns);
+
+export const exportKeys = (pages: AsyncIterable<readonly Key[]>, format: ExportFormat): StreamedFile =>
+  exportAs(format, 'keys', pages, representKey, keyColumns);
 
 /** Lines that are JSON already. */
 export const exportLines = (pages: AsyncIterable<readonly string[]>, name: string): StreamedFile =>
-  streamed({ type: formats.ndjson.type, head: '', name }, pages, (line) => `${line}\n`);
+  streamed({ type: ndjson, head: '', name }, pages, (line) => `${line}\n`);

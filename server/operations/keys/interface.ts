@@ -10,6 +10,8 @@ import type { DryRun } from '../approvals/approvals.ts';
 /** Without `usedAfter` and `usedBefore` newest first, with one of them longest unused first. */
 export type KeyFilter = PageRequest & Omit<KeyListFilter, 'applicationId'>;
 
+export type KeyInventoryFilter = Omit<KeyListFilter, 'applicationId' | 'usedAfter' | 'usedBefore' | 'neverUsed'>;
+
 export interface KeyOperations {
   /** An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need not be unique. */
   create(
@@ -23,6 +25,8 @@ export interface KeyOperations {
     input: { readonly name: string; readonly tags: readonly string[] },
   ): Promise<Key>;
   list(actor: TenantActor, query: KeyFilter): Promise<Page<Key>>;
+  /** All keys that the actor reaches, of every tenant too; newest first. Audited. */
+  export(actor: TenantActor, filter: KeyInventoryFilter, format: string): Promise<AsyncIterable<readonly Key[]>>;
   /** Any state, destroyed ones too: a tombstone outlives its key. */
   get(actor: TenantActor, id: string): Promise<Key>;
   versions(actor: TenantActor, id: string): Promise<readonly KeyVersion[]>;

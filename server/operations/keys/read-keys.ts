@@ -1,10 +1,13 @@
 // Keys: reading. Destroyed ones are shown too.
 
 import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
 import type { Key } from '../../domain/key.ts';
+import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Window } from '../../ports/store.ts';
 import { findKey } from '../shared/find.ts';
-import { byId, pageOf } from '../shared/paging.ts';
+import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
 import type { KeyOperations } from './interface.ts';
 import { findCopies } from './key-copies.ts';
 import { findKeyUse } from './key-use.ts';
@@ -12,15 +15,39 @@ import { findKeyUse } from './key-use.ts';
 /** Of the list in the order of the last uses. */
 const useCursor = ({ lastUsedAt, id }: Key): string => `${lastUsedAt}.${id}`;
 
+async function* pagesOf(list: (window: Window) => Promise<readonly Key[]>): AsyncGenerator<readonly Key[]> {
+  for (let after: string | undefined; ; ) {
+    const page = await list({ after, limit: mostAtOnce });
+    if (page.length > 0) yield page;
+    if (page.length < mostAtOnce) return;
+    after = page.at(-1)?.id;
+  }
+}
+
 export const readKeys = ({
   store,
   usage,
-}: Pick<Ports, 'store' | 'usage'>): Pick<KeyOperations, 'list' | 'get' | 'versions' | 'use'> => ({
+}: Pick<Ports, 'store' | 'usage'>): Pick<KeyOperations, 'list' | 'export' | 'get' | 'versions' | 'use'> => ({
   list: async ({ tenantId }, query) => {
     const isByUse = query.usedAfter !== undefined || query.usedBefore !== undefined;
     if (isByUse && query.after !== undefined && !/^[0-9]{1,15}\.[0-9a-z-]{1,36}$/.test(query.after))
       throw new ServiceError('validation', 'after is not a cursor of this list');
     return pageOf(query, (window) => store.read.keys.list(tenantId, query, window), isByUse ? useCursor : byId);
+  },
+  export: async (actor, filter, format) => {
+    const given = Object.entries(filter).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
+    );
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'key-inventory.exported',
+        actor,
+        tenantId: actor.reach === everyTenant ? serviceTenantId : actor.reach,
+        subject: { kind: 'service', id: 'keys' },
+        details: { format, filter: Object.fromEntries(given) },
+      }),
+    );
+    return pagesOf((window) => store.read.keys.list(actor.reach, filter, window));
   },
   get: ({ tenantId }, id) => findKey(store.read, tenantId, id),
   versions: async ({ tenantId }, id) => {

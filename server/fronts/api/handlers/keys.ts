@@ -1,6 +1,7 @@
 // Handlers of keys.
 
 import type { Operations } from '../../../operations/index.ts';
+import { exportKeys } from '../export.ts';
 import { representKey, representKeyUse, representKeyVersion, representPage } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 
@@ -9,6 +10,8 @@ export const keysHandlers = ({ keys }: Operations): Handlers['keys'] => ({
     const key = await keys.create(actor, body);
     return { id: key.id, answer: representKey(key) };
   },
+  export: async ({ actor, query: { format = 'ndjson', ...filter } }) =>
+    exportKeys(await keys.export(actor, filter, format), format),
   list: async ({ actor, query }) => representPage(await keys.list(actor, query), representKey),
   get: async ({ actor, path }) => representKey(await keys.get(actor, path.id)),
   change: async ({ actor, path, body }) => representKey(await keys.change(actor, path.id, body)),

@@ -104,6 +104,7 @@ const kinds = {
   'approval.expired': 0,
   'approval.outdated': 0,
   'approval.carried-out': 0,
+  'key-inventory.exported': 0,
   'request-log.exported': 0,
   'request-log.minute': 0,
   'request-log.pruned': 0,

@@ -9,6 +9,9 @@ import { keyAlgorithms } from '../tde.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import {
   displayName,
+  exportFormat,
+  exporting,
+  exportTypes,
   filterMoment,
   identifier,
   integrity,
@@ -131,13 +134,16 @@ const keyChange = z.strictObject({ name: z.string().min(1).max(256), tags: tagLi
 
 const filterTime = (description: string) =>
   filterMoment.optional().openapi({ type: 'string', format: 'date-time', description });
-const keyFilters = {
+const inventoryFilters = {
   vaultId: identifier.optional(),
   kind: kind.optional(),
   state: keyState.optional(),
   tag: tag.optional().openapi({ description: 'Keys that have this tag, whole.' }),
   createdAfter: filterTime('Inclusive.'),
   createdBefore: filterTime('Exclusive.'),
+};
+const keyFilters = {
+  ...inventoryFilters,
   usedAfter: filterTime('Last used at this time or later.'),
   usedBefore: filterTime('Last used before this time; keys that never were are not among them.'),
   neverUsed: z
@@ -179,6 +185,17 @@ export const keyRoutes = {
       'one does, and a page reads as many keys as it takes to find those that fit the others.',
     query: pageQuery.extend(keyFilters),
     answer: pageOf(keySchema),
+  },
+  export: {
+    method: 'get',
+    path: '/api/keys/export',
+    needs: 'keys:read',
+    tenancy: 'both',
+    summary: 'Export the inventory of keys',
+    description: `Keys of all kinds and states, of all tenants for those who have the permission for the platform. ${exporting}`,
+    query: z.strictObject({ ...inventoryFilters, ...exportFormat }),
+    answer: null,
+    streams: exportTypes,
   },
   get: { method: 'get', path: '/api/keys/{id}', needs: 'keys:read', summary: 'Get a key', answer: keySchema },
   change: {

@@ -2,7 +2,17 @@
 
 import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../../domain/request-log.ts';
-import { identifier, moment, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
+import {
+  exportFormat,
+  exporting,
+  exportTypes,
+  identifier,
+  moment,
+  pageOf,
+  pageQuery,
+  type RouteGroup,
+  timeSpan,
+} from './row.ts';
 
 export const endpointRequestSchema = z
   .strictObject({
@@ -67,17 +77,8 @@ const anyEndpoint = {
     .optional()
     .openapi({ type: 'string', description: '`none`: requests that met no endpoint.' }),
 };
-const exportFormat = {
-  format: z.enum(['ndjson', 'csv']).optional().openapi({ default: 'ndjson' }),
-};
-const exportTypes = ['application/x-ndjson', 'text/csv'];
-
 const searching =
   'Newest first. Texts are compared to the letter. A page may be short before the end, even empty: go on while `next` is not null.';
-const exporting =
-  'Newest first, one record a line, sent while it is read; audited. In CSV a text that a spreadsheet would take for a formula ' +
-  "has a ' in front.";
-
 export const correlatedRequestsSchema = z
   .strictObject({
     kmsRequestIds: z.array(z.string()).readonly().openapi({ description: 'What was looked for.' }),

@@ -134,6 +134,15 @@ export const timeSpan = {
   to: filterMoment.optional().openapi({ type: 'string', format: 'date-time', description: 'Exclusive.' }),
 };
 
+/** A list as a file, sent while it is read. */
+export const exportFormat = {
+  format: z.enum(['ndjson', 'csv']).optional().openapi({ default: 'ndjson' }),
+};
+export const exportTypes = ['application/x-ndjson', 'text/csv'];
+export const exporting =
+  'Newest first, one record a line, sent while it is read; audited. In CSV a text that a spreadsheet would take for a formula ' +
+  "has a ' in front.";
+
 /** One page of a list; `next` is null on the last one. */
 export const pageOf = <S extends z.ZodType>(item: S) =>
   z.strictObject({ items: z.array(item).readonly(), next: z.string().nullable() });

@@ -101,6 +101,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'approval.expired': 'Request for approval expired',
   'approval.outdated': 'Request for approval outdated',
   'approval.carried-out': 'Approved operation carried out',
+  'key-inventory.exported': 'Inventory of keys exported',
   'request-log.exported': 'Request log exported',
   'request-log.minute': 'Request log: hash of a minute',
   'request-log.pruned': 'Request log: old records dropped',
