@@ -111,7 +111,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
       return asked;
     };
     let asked = await ask(1);
-    await asked.getByText(/it asks for 1 and there are 0 approvers/i).waitFor();
+    await asked.getByText(/it asks for 1 approvers, and there are 0/i).waitFor();
     await asked.getByText(/give others the role key-approver first/i).waitFor();
     expect(await asked.getByRole('button', { name: 'Set the rule' }).isDisabled()).toBe(true);
     expect(await eyes.findBarriers(page)).toEqual([]);
@@ -120,7 +120,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
 
     await site.api.call('POST', '/api/tokens', { name: 'anna', grants: [{ role: 'key-approver', scope: null }] });
     asked = await ask(2);
-    await asked.getByText(/it asks for 2 and there are 1 approvers/i).waitFor();
+    await asked.getByText(/it asks for 2 approvers, and there are 1/i).waitFor();
     await asked.getByLabel('How many others must agree').selectOption('1');
     await asked.getByText(/^Could agree now: .*anna/).waitFor();
     await asked.getByRole('button', { name: 'Set the rule' }).click();

@@ -137,7 +137,7 @@ describe('a database host', () => {
       changedConf((toml) => toml, 0o640),
     );
     expect(first).toMatchObject({ id: 'configuration', layer: 'configuration' });
-    expect(first).toMatchObject({ fix: expect.stringMatching(/^chmod 600 it/), predicts: 'CKR_DEVICE_ERROR' });
+    expect(first).toMatchObject({ fix: expect.stringMatching(/^chmod 600 \//), predicts: 'CKR_DEVICE_ERROR' });
   });
 
   test('without the key', async () => {

@@ -477,7 +477,7 @@ const ways = {
     return made(
       await (await opened(on.config)).call('generate', { label }),
       on,
-      /the label ORACLE\.TDE\.HSM\.MK\.TAKEN is taken by the secret key with handle \d+ of this application.*take another label/,
+      /the label ORACLE\.TDE\.HSM\.MK\.TAKEN is taken by the secret key with handle \d+ of this application.*use another label/,
     );
   },
   'key-disabled': async () => {
@@ -532,7 +532,7 @@ const ways = {
     return made(
       await (await opened(on.config)).call('encrypt', { handle, iv: zeroIv, data }),
       on,
-      /changed from outside/,
+      /changed outside of DKE/,
     );
   },
 } satisfies Record<CauseName, () => Promise<Made>>;

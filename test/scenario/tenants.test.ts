@@ -1,10 +1,12 @@
 // Two tenants on the real server, each with a key store endpoint and a database under load: what is done to one stops it, at once
 // and to the letter, and the other does not miss a single answer. Then the way back, with the session that was open all along,
 // and the end.
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AuditLog } from '../../server/fronts/contract/api/audit.ts';
 import type { Session } from '../../server/fronts/contract/api/session.ts';
 import type { ChangedTenant, Tenant } from '../../server/fronts/contract/api/tenants.ts';
 import type { IssuedToken } from '../../server/fronts/contract/api/tokens.ts';
@@ -185,6 +187,35 @@ test('a purge asks for the name, and is the end: of its keys, not of their tombs
   expect((await site.api.send('POST', `/api/tenants/${acme.id}/restore`)).status).toBe(409);
   await more(own);
   expect(await Promise.all(own.map((each) => each.stop()))).toEqual([['200'], ['CKR_OK']]);
+});
+
+test('the destruction of a purged tenant is proved offline, by its part of the audit log', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-evidence-'));
+  const tokenFile = join(folder, 'admin.token');
+  writeFileSync(tokenFile, site.token, { mode: 0o600 });
+  const environment = { DKE_SERVER: site.server.url, DKE_CA_FILE: site.server.caFile, DKE_TOKEN_FILE: tokenFile };
+  try {
+    const log = await site.api.call<AuditLog>('GET', '/api/audit/log');
+    const evidence = join(folder, 'acme.ndjson');
+    const exported = await runCommand(['audit', 'export', '--tenant', acme.id, '--out', evidence], { environment });
+    expect([exported.code, exported.stderr]).toEqual([0, '']);
+    // No service and no token are needed.
+    const verified = await runCommand(['audit', 'verify', evidence, '--key', log.verifierKey, '-o', 'json'], {});
+    expect(JSON.parse(verified.stdout)).toMatchObject({ sound: true, findings: [] });
+    const records = readFileSync(evidence, 'utf8');
+    for (const kind of ['tenant.purged', 'tenant.unrecoverable']) expect(records).toContain(kind);
+
+    const inventory = await runCommand(['key', 'export', '--format', 'csv'], { environment });
+    const [head = '', ...rows] = inventory.stdout.trimEnd().split('\r\n');
+    const columns = head.split(',');
+    const cellsOf = (row: string) => Object.fromEntries(row.split(',').map((cell, at) => [columns[at], cell]));
+    const own = rows.map(cellsOf).filter(({ tenantId }) => tenantId === acme.id);
+    expect(own.length).toBeGreaterThan(1);
+    for (const { state, unrecoverableAt } of own)
+      expect([state, unrecoverableAt]).toEqual(['destroyed', expect.stringMatching(/Z$/)]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('the whole life of one by the command, and any command in it', async () => {

@@ -34,6 +34,7 @@ export interface ApiDocument {
 }
 
 export const json = 'application/json';
+const problemType = 'application/problem+json';
 
 /** The answer of a status, whether it is described with the operation or shared; undefined when neither. */
 export const answerOf = (document: ApiDocument, operation: DescribedOperation, status: string) => {
@@ -99,7 +100,7 @@ const createCheck = () => {
     const content = answer.content?.[type ?? ''];
     if (content === undefined)
       return text === '' ? undefined : `${name}: the description of ${status} has no ${contentType}`;
-    if (type === undefined || !/json$/.test(type)) return undefined;
+    if (type !== json && type !== problemType) return undefined;
     const fault = validate(content.schema, JSON.parse(text));
     return fault === undefined ? undefined : `${name}: the answer with ${status} is not as described: ${fault}`;
   };

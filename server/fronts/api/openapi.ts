@@ -144,7 +144,6 @@ const failures = (row: RouteRow) => {
   const isPossible = (status: number): boolean => {
     if (status === 412) return row.changes !== undefined;
     if (status === 413 || status === 415) return hasBody;
-    if (status === 404 || status === 409) return row.path.includes('{') || row.method === 'post';
     return true;
   };
   return Object.fromEntries(
