@@ -243,6 +243,14 @@ const ways = {
     const agent = await ownAgent();
     const process_ = await opened(on.config, { socket: agent.socket });
     agent.child.kill('SIGSTOP');
+    // The signal takes effect a little later, thread by thread.
+    const { pid = 0 } = agent.child;
+    const threads = `/proc/${pid}/task`;
+    await until('every thread of the agent to stop', async () =>
+      readdirSync(threads).every((thread) => / T /.test(readFileSync(`${threads}/${thread}/stat`, 'utf8')))
+        ? true
+        : undefined,
+    );
     const answers = [];
     for (let n = 0; n < 3; n += 1) answers.push(await process_.call('random', { length: 8 }));
     agent.child.kill('SIGCONT');
