@@ -548,7 +548,8 @@ void LateRepliesThatTheirUserHasNoRoomForAreNotKept(void**) {
   for (int i = 0; i < 64 - server.handler.unsent; ++i) ExpectReply(fd, 1, std::string(kMaxFrame, 'f'));
   ExpectReply(fd, 2, Body(kEcho, "!"));
   assert_true(server.handler.unsent < 64);
-  assert_int_equal(server.loop->statistics().held_bytes, 0);
+  // The last reply may be here before the thread that sent it has counted it.
+  while (server.loop->statistics().held_bytes != 0) std::this_thread::yield();
   close(fd);
 }
 
