@@ -189,13 +189,14 @@ test('a receiver that no longer answers holds up no request; what is dropped is 
   const session = connect(site.server.url, { ca: readFileSync(site.server.caFile) });
   const status = async (): Promise<number> => {
     const stream = session.request({ ':path': '/api/vaults', authorization: `Bearer ${site.token}` });
-    const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];
-    await stream.toArray();
-    return Number(headers[':status']);
+    // Both from the beginning: a stream may end before its headers are handled here.
+    const [[headers]] = await Promise.all([once(stream, 'response'), stream.toArray()]);
+    return Number((headers as Record<string, unknown>)[':status']);
   };
   try {
     await until('dropped spans', async () => {
-      const all = await Promise.all(Array.from({ length: 100 }, status));
+      // A connection has 128 streams at most, and the server may end those of the last round a little later.
+      const all = await Promise.all(Array.from({ length: 50 }, status));
       expect(all.filter((each) => each !== 200)).toEqual([]);
       return (await dropped()) > 0 ? true : undefined;
     });
