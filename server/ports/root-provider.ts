@@ -28,7 +28,7 @@ export interface RootBackup {
 export interface ProviderChange {
   readonly name: string;
   readonly type: RootWay['type'];
-  /** Seals the root key anew: the provider's former key no longer opens it. Once; the request is erased. Throws CoreError. */
+  /** Seals the root key again: the provider's former key no longer opens it. Once; the request is erased. Throws CoreError. */
   apply(): void;
   /** Erases the request. */
   drop(): void;

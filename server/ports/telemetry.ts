@@ -1,4 +1,4 @@
-// What an observer of requests is told, and what became of what it sent. The access log and OpenTelemetry are such observers; without
+// What an observer learns of a request, and what became of what it sent. The access log and OpenTelemetry are such observers; without
 // one, nothing of this is gathered.
 
 export const requestFronts = ['xks', 'tde', 'api', 'health', 'metrics', 'console'] as const;

@@ -13,7 +13,7 @@ export interface Steps {
   core(core: CryptoCore): CryptoCore;
 }
 
-/** A request that reads thousands of rows one by one says no more by more of them. */
+/** A request that reads thousands of rows one by one says nothing new with more of them. */
 const mostSteps = 64;
 /** Too short and too frequent to be of interest. */
 const unmeasured: ReadonlySet<string> = new Set(['memoryStatus', 'wipe', 'timingSafeEqual', 'release', 'describe']);

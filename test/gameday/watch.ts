@@ -7,7 +7,7 @@ import type { ConsoleApi } from '../support/console-api.ts';
 import { readExposition } from '../support/exposition.ts';
 
 export interface Watch {
-  /** Begins anew, so that nothing of an earlier fault counts. */
+  /** Starts again, so that nothing of an earlier fault counts. */
   begin(): void;
   /** Scrapes once; answers the alerts that fire: true at this scrape and at the one before. */
   look(): Promise<ReadonlySet<string>>;

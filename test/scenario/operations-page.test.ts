@@ -38,7 +38,7 @@ let host: string;
 let port: number;
 const at = (...names: readonly string[]): string => join(host, ...names);
 
-/** What must be so before a section, as somebody meets it. */
+/** The state before a section, as an operator meets it. */
 const disasters: Readonly<Record<string, () => Promise<void>>> = {
   'The root key file is lost': async () => unlinkSync(at('lib/data/root.key')),
   'The machine is lost': async () => {

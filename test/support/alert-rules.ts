@@ -94,7 +94,7 @@ const overRange: Readonly<Record<string, (values: readonly number[], seconds: nu
   max_over_time: (values) => Math.max(...values),
   min_over_time: (values) => Math.min(...values),
 };
-/** A counter that is lower than before has begun anew. */
+/** A counter that is lower than before has started again. */
 const grown = (values: readonly number[]): number =>
   values.reduce((sum, value, index) => {
     const before = values[index - 1];

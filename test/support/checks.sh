@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything of `npm test` before vitest: the native tests, which mostly wait, run beside types and lint. Both are told to their end.
+# Everything of `npm test` before vitest: the native tests, which mostly wait, run beside types and lint. The output of both is printed to its end.
 set -eu
 cd "$(dirname "$0")/../.."
 told=build/native-tests.log

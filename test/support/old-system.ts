@@ -51,7 +51,7 @@ export const makeOldSystem = (folder: string, work: string): string | undefined 
   for (const each of ['dev', 'proc', 'run', 'tmp', 'etc']) mkdirSync(join(folder, each), { recursive: true });
   writeFileSync(join(folder, 'etc/hosts'), '127.0.0.1 localhost\n');
   const { status, stderr } = spawnSync('unshare', enter(folder, ['/bin/sh', '-c', 'true']), { encoding: 'utf8' });
-  return status === 0 ? undefined : `this host lets nobody change the root: ${stderr.trim()}`;
+  return status === 0 ? undefined : `this host does not permit a change of the root directory: ${stderr.trim()}`;
 };
 
 /** For unshare: the mounts are gone when the program ends. */

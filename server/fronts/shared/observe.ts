@@ -1,4 +1,4 @@
-// What observers are told of each request (the access log, OpenTelemetry): the listener's request and answer are watched here, and a front
+// What observers (the access log, OpenTelemetry) learn of each request: the listener's request and answer are watched here, and a front
 // adds what only it knows. A service without observers has no observation: its data paths test one reference and do nothing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';

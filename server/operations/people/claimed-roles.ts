@@ -1,5 +1,5 @@
 // Roles that the claim of the OpenID provider gives. They are given when the sign-in is complete: while it lacks a second factor, they are kept
-// for its session alone, so that a first factor changes nothing. What the claim gives no more is taken at once.
+// for its session only, so that a first factor changes nothing. Roles that the claim no longer gives are removed at once.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';

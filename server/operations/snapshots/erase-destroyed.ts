@@ -53,7 +53,7 @@ export const eraseUnits = async (
   await store.write(async (tx) => {
     const now = await tx.snapshots.get(snapshot.id);
     const added = total - (now?.counts?.erased ?? 0);
-    // Of runs that overlap, and of one that is repeated, each key is told once.
+    // Of runs that overlap, and of one that is repeated, each key is reported once.
     if (now === undefined || added <= 0) return;
     const counts = now.counts === null ? null : { ...now.counts, erased: total };
     if (now.integrity === 'ok') await tx.snapshots.update({ ...now, counts });

@@ -12,7 +12,11 @@ const mostApprovals = 10 satisfies typeof domainMost;
 
 const identities = z.array(identifier).min(1).max(100).readonly();
 const ruleShape = {
-  required: z.int().min(1).max(mostApprovals).openapi({ description: 'How many must agree, beside the one who asks.' }),
+  required: z
+    .int()
+    .min(1)
+    .max(mostApprovals)
+    .openapi({ description: 'How many must approve, in addition to the requester.' }),
   approvers: identities
     .nullable()
     .openapi({ description: 'Ids of the tokens or users that may approve; null: everyone who has the permission.' }),
