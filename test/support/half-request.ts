@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { connect } from 'node:http2';
 import { request } from 'node:https';
+import type { Writable } from 'node:stream';
 
 export type HttpVersion = 'HTTP/1.1' | 'HTTP/2';
 
@@ -20,10 +21,21 @@ interface Place {
   readonly body: Buffer;
 }
 
-const piecesOf = (body: Buffer): readonly Buffer[] => [
-  ...Array.from({ length: 8 }, (_, at) => body.subarray(at, at + 1)),
-  body.subarray(8),
-];
+/** None is empty: a body may be shorter than eight bytes, and what is written after its last byte may never be reported as written. */
+const piecesOf = (body: Buffer): readonly Buffer[] =>
+  [...Array.from({ length: 8 }, (_, at) => body.subarray(at, at + 1)), body.subarray(8)].filter(
+    ({ length }) => length > 0,
+  );
+
+/** Writes the whole body; the last piece is not awaited, because the server may answer and close as soon as it has it. */
+const writePieces = async (to: Writable, body: Buffer): Promise<void> => {
+  const pieces = piecesOf(body);
+  for (const piece of pieces.slice(0, -1))
+    await new Promise<void>((resolve, reject) => {
+      to.write(piece, (error) => (error == null ? resolve() : reject(error)));
+    });
+  to.end(pieces.at(-1));
+};
 
 const overHttp1 = async ({ server, path, headers, body }: Place): Promise<HalfRequest> => {
   const sent = request({
@@ -37,8 +49,7 @@ const overHttp1 = async ({ server, path, headers, body }: Place): Promise<HalfRe
   await once(sent, 'continue');
   return {
     finish: async () => {
-      for (const piece of piecesOf(body)) await new Promise((resolve) => sent.write(piece, resolve));
-      sent.end();
+      await writePieces(sent, body);
       const [answer] = await answered;
       answer.resume();
       return answer.statusCode;
@@ -60,8 +71,7 @@ const overHttp2 = async ({ server, path, headers, body }: Place): Promise<HalfRe
   await once(stream, 'continue');
   return {
     finish: async () => {
-      for (const piece of piecesOf(body)) await new Promise((resolve) => stream.write(piece, resolve));
-      stream.end();
+      await writePieces(stream, body);
       const [answer] = await answered;
       stream.resume();
       return Number(answer[':status']);
