@@ -1,4 +1,4 @@
-// What the addon's errors mean to somebody who used a key: one place.
+// What the addon's errors mean to the caller who used a key: one place.
 
 import { CoreError, type CoreErrorCode } from '../../addon/core.ts';
 import { ServiceError, type ServiceErrorCode } from '../base/errors.ts';

@@ -19,7 +19,7 @@ const chainOf = (pem: string): readonly X509Certificate[] =>
 
 /**
  * What is wrong with a chain that TLS would serve all the same and clients refuse, or worse, believe: that it was changed after it was signed;
- * undefined when nothing is. Only the signatures of issuers in the chain can be looked at, and those of `selfSigned` certificates, which are
+ * undefined when nothing is. Only the signatures of issuers in the chain can be checked, and those of `selfSigned` certificates, which are
  * their own issuers whatever a changed byte says. Throws what X509Certificate does, for what is no certificate at all.
  */
 export const damageOf = (pem: string, selfSigned: boolean): string | undefined => {

@@ -57,7 +57,11 @@ const reasons: readonly (readonly [RegExp, readonly Use[], string])[] = [
     ciphers,
     'A token that reports whether PKCS #1 v1.5 padding is valid decrypts for anyone who asks often enough. Use `CKM_RSA_PKCS_OAEP`. For programs that cannot, the switch `rsa-pkcs1-encryption` permits encryption and decryption ([compatibility](compatibility.md)).',
   ],
-  [/^RSA_X_509$/, useNames, 'RSA without padding signs and decrypts whatever somebody made of other messages.'],
+  [
+    /^RSA_X_509$/,
+    useNames,
+    'RSA without padding signs and decrypts values that an attacker can compute from other messages.',
+  ],
   [
     /^SHA1_RSA|^ECDSA_SHA1$/,
     ['sign'],

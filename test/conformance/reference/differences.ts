@@ -45,7 +45,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
     {
       reason:
-        'The service manages the token and its users: no PIN is kept or looked at, and there is no security officer.',
+        'The service manages the token and its users: no PIN is stored or checked, and there is no security officer.',
       rules: {
         'C_InitToken while a session is open': 'CKR_FUNCTION_NOT_SUPPORTED',
         'C_InitPIN by the user': 'CKR_FUNCTION_NOT_SUPPORTED',
@@ -77,7 +77,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
     {
       reason:
-        'A key in the service’s custody is one object there: whoever disables or destroys it ends every use of it. A key that may be read is copied.',
+        'A key in the service’s custody is one object there: disabling or destroying it ends every use of it. A key that may be read is copied.',
       rules: { 'a sensitive key of the token is copied': 'CKR_ACTION_PROHIBITED' },
     },
     {
@@ -130,7 +130,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
-      reason: 'SoftHSM2 looks at this later, or not at all.',
+      reason: 'SoftHSM2 checks this later, or not at all.',
       rules: {
         'C_CreateObject: an AES key of 15 bytes': 'CKR_OK',
         'C_CreateObject: a class of one byte': 'CKR_TEMPLATE_INCOMPLETE',
@@ -187,7 +187,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
         'CKM_RSA_PKCS with a key of the token, over a DigestInfo': { tooLong: 'CKR_GENERAL_ERROR' },
         'CKM_RSA_PKCS_PSS with a key of the session, over a digest': { wrongLength: 'CKR_GENERAL_ERROR' },
         'CKM_RSA_PKCS_PSS with a key of the token, over a digest': { wrongLength: 'CKR_GENERAL_ERROR' },
-        'C_GenerateKeyPair on a curve that nobody has': 'CKR_GENERAL_ERROR',
+        'C_GenerateKeyPair on an unknown curve': 'CKR_GENERAL_ERROR',
         'C_UnwrapKey of what was changed': 'CKR_GENERAL_ERROR',
         'CKM_ECDH1_DERIVE with a point that is not on the curve': 'CKR_GENERAL_ERROR',
       },

@@ -179,7 +179,7 @@ const wrongRules: readonly Rule[] = [
     look: (on) => rvOf(() => on.ecPair(p256, { EC_PARAMS: undefined })),
   },
   {
-    name: 'C_GenerateKeyPair on a curve that nobody has',
+    name: 'C_GenerateKeyPair on an unknown curve',
     section: '5.14',
     expected: 'CKR_CURVE_NOT_SUPPORTED',
     look: (on) => rvOf(() => on.ecPair(Buffer.from('06032a0304', 'hex'))),

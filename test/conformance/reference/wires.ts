@@ -22,7 +22,7 @@ export const wires = {
     own: {
       'C_Initialize a second time': {
         seen: 'CKR_CANT_LOCK',
-        why: 'p11-kit looks at the arguments first, and wants the locks of the system.',
+        why: 'p11-kit checks the arguments first, and requires the locks of the system.',
       },
       'C_CreateObject: a boolean of two bytes': {
         seen: 'CKR_HOST_MEMORY',
