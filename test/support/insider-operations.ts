@@ -1,5 +1,6 @@
 // One request for each operation of the API, with a subject of its own: what a caller with every right would be given.
 
+import { setTimeout } from 'node:timers/promises';
 import {
   addCredential,
   answerOpening,
@@ -142,6 +143,11 @@ const withRun = (more: Partial<Attempt>): Prepare =>
     const run = await opened.operations.runbooks.start(actor, id, variant);
     return { ...more, path: { runId: run.id, step: run.steps[0]?.id ?? '' } };
   });
+/** Destructions and rotations of earlier attempts start erasure runs in the background, and a rotation is refused until they have finished. */
+const untilErased = async ({ opened }: World): Promise<Partial<Attempt>> => {
+  while ((await opened.operations.status(administrator)).erasure.state !== 'idle') await setTimeout(20);
+  return {};
+};
 /** Without a rule nothing waits. It is asked for when the caller is there: approvers are those who were. */
 const held: Prepare = (given) =>
   at(given.ids.approval ?? none, {
@@ -349,7 +355,8 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'nodes.drain': () => at(none, { answers: [404] }),
   'nodes.resume': () => at(none, { answers: [404] }),
   'nodes.remove': () => at(none, { answers: [404] }),
-  'root.rotate': ({ tenantId }) => ({ body: { tenantId } }),
+  'root.rotate': (given) => ({ body: { tenantId: given.tenantId }, before: () => untilErased(given) }),
+  'audit.rotateKey': (given) => ({ before: () => untilErased(given) }),
   'clock.confirm': () => ({ body: { time: '2026-01-01T00:00:00Z' }, answers: [400, 409] }),
   'quarantine.confirm': () => ({ body: { code: 'none' }, answers: [400, 403, 404, 409] }),
 };
