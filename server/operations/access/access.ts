@@ -1,4 +1,4 @@
-// The role table as fronts ask it: in which tenant somebody acts, whether they may, what they may, and what there is to give.
+// The role table as fronts ask it: in which tenant a caller acts, what they may do, and which roles they may give.
 
 import { ServiceError } from '../../base/errors.ts';
 import { effectivePermissions, type Grant, isAllowed, roleNames, rolesWith, rowOf } from '../../domain/access.ts';

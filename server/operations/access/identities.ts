@@ -1,5 +1,5 @@
-// Who can act for themselves: users, and tokens that are nobody's own (a user's token acts as the user). Whoever an approver or a requester may
-// be is one of them. Beside what they may do it tells since when they are there, because nobody is made an approver for a request that waits
+// Who can act for themselves: users, and tokens without an owner (a user's token acts as the user). Every possible approver or requester
+// be is one of them. Beside what they may do it tells since when they are there, because a new identity is not an approver of a request that already waits
 // already.
 
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';
@@ -13,7 +13,7 @@ import { byId, each } from '../shared/paging.ts';
 export interface ActingIdentity extends Identity {
   readonly kind: Actor['kind'];
   readonly grants: readonly Grant[];
-  /** Since when the same person or program has acted by it: a new password may be that of somebody else. */
+  /** Since when the same person or program has acted by it: after a new password it may be another person. */
   readonly since: number;
 }
 
@@ -30,7 +30,7 @@ const ofUser = (user: StoredUser): readonly ActingIdentity[] => {
   return state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, since }] : [];
 };
 
-/** Undefined when nobody of this id may act now. */
+/** Undefined when no identity with this id may act now. */
 export const findIdentity = async (from: From, id: string, now: number): Promise<ActingIdentity | undefined> => {
   const token = await from.tokens.get(everyTenant, id);
   if (token !== undefined) return ofToken(token, now)[0];
@@ -38,7 +38,7 @@ export const findIdentity = async (from: From, id: string, now: number): Promise
   return user === undefined ? undefined : ofUser(user)[0];
 };
 
-/** Whoever has a permission in a tenant: tokens, then users, by id. */
+/** All who have a permission in a tenant: tokens, then users, by id. */
 export const listIdentities = async (
   from: From,
   permission: Permission,

@@ -77,7 +77,7 @@ export const createToken =
     const fault =
       kind === 'metrics'
         ? undefined
-        : // Somebody's own token does what they may do, so that nothing is given.
+        : // A user's own token does what the user may do, so no role is given.
           faultOfGrants(grants, ownerId === null ? own : 'the service');
     if (fault !== undefined)
       throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
@@ -225,8 +225,8 @@ export interface TokenHolder {
 }
 
 /**
- * Somebody's own token does no more than they may, and what it does is theirs: who asks for something and who approves it are told apart
- * by this. Undefined: it does not hold, because its owner is there no more.
+ * A user's own token may do only what the user may, and its actions count as the user's: requester and approver are distinguished
+ * by this. Undefined: it is not valid, because its owner was deleted.
  */
 export const holderOfToken = async (
   from: Pick<Repositories, 'users'>,

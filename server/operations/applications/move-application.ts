@@ -1,4 +1,4 @@
-// Moves a TDE application to another group, with its keys and other objects. Nothing is copied and no record is sealed anew: what
+// Moves a TDE application to another group, with its keys and other objects. Nothing is copied and no record is sealed again: what
 // an object's group and a key's vault are stands in their rows. The consequences are computed from the same reads, before and
 // in the transaction.
 
@@ -161,7 +161,7 @@ export const moveApplication = (
       return {
         tenantId: application.tenantId,
         subject: { kind: 'application', id, name: application.name },
-        // Where a rule as strict holds for its keys, nobody needs to agree.
+        // Where a rule as strict applies to its keys, no approval is needed.
         vaults: isWeaker(source.dualControl, rule) ? [source] : [],
         impact: {
           from: planned.from.name,

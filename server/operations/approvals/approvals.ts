@@ -14,7 +14,7 @@
 // - `carryOut` gets the requester as actor, with the request id of the last approval: records of the audit log that belong together
 //   have the same one. It throws like any other unit of work, and then the last approval has not happened either.
 //
-// What has to be handed to somebody (an export) cannot be done while an approver waits: such an operation says `by: 'requester'`. The request
+// What has to be delivered to a person (an export) cannot be done while an approver waits: such an operation says `by: 'requester'`. The request
 // becomes 'approved' and stays it until it expires; the requester calls `run` again with the same parameters, and `carryOut` runs in the
 // transaction that ends the approval: once. What such a requester brings along that must not be kept while it waits (a key) is given to `run`
 // and reaches `carryOut` alone.
@@ -99,7 +99,7 @@ export interface Approvals {
     operation: GovernedOperation<P, R, B>,
   ): WithApproval<P, R, B>;
   readonly operations: ApprovalOperations;
-  /** Ends what nobody decided in time. */
+  /** Ends requests that were not decided in time. */
   expire(): Promise<void>;
 }
 
@@ -125,7 +125,7 @@ const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Plan): re
   const action = governedKinds[kind];
   const own = second === null ? [] : [{ vaultId: serviceTenantId, vaultName: second, required: 1, approvers: null }];
   const ofVaults = vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
-    // A rule that was taken out of its row beside the service is still a rule: nothing is done until somebody has looked.
+    // A rule that was taken out of its row beside the service is still a rule: nothing is done until an operator has checked it.
     if (integrity !== 'ok')
       throw new ServiceError('key-tampered', `the stored vault ${name} was changed from outside`, {
         hint: 'compare the database with a backup; the audit log has an alarm that names the record',

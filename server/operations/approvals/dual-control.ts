@@ -112,7 +112,7 @@ export const dualControl = (
     vaultId,
     rule: rule === null ? null : inOrder(rule),
   });
-  /** Whoever asks is told at once, and in a dry run too, what would be found when it is carried out. */
+  /** The requester is told at once, also in a dry run, what would fail when it is carried out. */
   const checkFor = async (actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<void> => {
     if (rule !== null) await check(store.read, actor.id, await findVault(store.read, actor.tenantId, vaultId), rule);
   };

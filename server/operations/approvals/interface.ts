@@ -12,7 +12,7 @@ export interface ApprovalFilter extends PageRequest {
   readonly subjectId?: string | undefined;
 }
 
-/** Requests that dual control holds until others agree. approvals.ts explains how an operation comes under it. */
+/** Requests that wait for approval by others (dual control). approvals.ts explains how an operation comes under it. */
 export interface ApprovalOperations {
   /** Newest first. */
   list(actor: TenantActor, query: ApprovalFilter): Promise<Page<Approval>>;

@@ -11,7 +11,7 @@ import type { KeyMigration, MigrationFilter } from './interface.ts';
 
 /** What begins so long after a key was made still belongs to its entry, until the next key is made. */
 const belongsForMs = 600_000;
-/** Records of keys that one request looks at. */
+/** Records of keys that one request reads. */
 const mostLookedAt = 2_000;
 const step = 200;
 

@@ -57,7 +57,7 @@ export type AuditFinding =
   | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] }
   /** A backup of the whole service was restored: what was changed since is missing, whatever it is. */
   | { readonly state: 'restored'; readonly size: number; readonly at: string }
-  /** Changes that this node has heard of are missing: the database has gone back while the service ran. */
+  /** Changes that this node has already received are missing: the database has gone back while the service ran. */
   | { readonly state: 'lost-changes' };
 
 export type Unsound = Exclude<AuditFinding, { readonly state: 'sound' }>;

@@ -79,7 +79,7 @@ export const createDirectory = (
   const applications = new Map<string, TdeApplication>();
   /** By keyed hash: live access_guids only. */
   const accessGuids = new Map<string, StoredAccessGuid>();
-  /** By keyed hash: those that were removed, by application. Whoever still presents one is told so. */
+  /** By keyed hash: those that were removed, by application. A caller who still presents one is told so. */
   const formerGuids = new Map<string, string>();
   const objects = new Map<number, CachedObject>();
   const requests = createRequestQueue(limits.requests);
@@ -391,7 +391,7 @@ export const createDirectory = (
     }
   };
 
-  /** The object with its key open. Undefined when the key is gone. Whoever awaited this looks whether it is still so. */
+  /** The object with its key open. Undefined when the key is gone. After awaiting this, check whether it is still so. */
   const open = async (handle: number): Promise<OpenObject | undefined> => {
     for (;;) {
       const cached = await load(handle);

@@ -228,7 +228,7 @@ export const createUsageLog = (
             },
           });
       };
-      // Audit events are on the disk before anything else happens; for counters and times nobody waits for it.
+      // Audit events are on the disk before anything else happens; counters and times are not waited for.
       await store.write(record, { durable: all || records > 0 });
     } catch (error) {
       for (const { tracked, uses } of used) tracked.uses += uses;

@@ -11,7 +11,7 @@ import { findEndpoint } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import type { DiagnosticsOperations } from './interface.ts';
 
-/** What `work` tells, as it is told; ends, or throws, as the work does. The work goes on when nobody takes it any more. */
+/** What `work` tells, as it is told; ends, or throws, as the work does. The work goes on after its reader has stopped. */
 const eventsOf = <E>(work: (tell: (event: E) => void) => Promise<void>): AsyncIterable<E> => {
   const told: E[] = [];
   let ended = false;
@@ -23,7 +23,7 @@ const eventsOf = <E>(work: (tell: (event: E) => void) => Promise<void>): AsyncIt
     ended = true;
     wake();
   });
-  // Whoever takes the events meets it; nobody else has to.
+  // The reader of the events handles it; no one else has to.
   done.catch(() => undefined);
   return (async function* take() {
     for (;;) {

@@ -124,7 +124,7 @@ export interface KeyStoreWatch {
 
 const pageSize = 100;
 
-/** Looks at every external key store in turn, `everyMs` from one look to the next. */
+/** Checks every external key store in sequence, `everyMs` from one check to the next. */
 export const createKeyStoreWatch = (
   ports: Needs & { readonly fleet: Pick<Fleet, 'perform'> },
   everyMs: number,

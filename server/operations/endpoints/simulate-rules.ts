@@ -1,4 +1,4 @@
-// What the rules of a key store endpoint say to requests that nobody has made: those that hold, and others that may come to hold. Nothing is
+// What the rules of a key store endpoint say to invented requests: the active rules, and others that may become active. Nothing is
 // changed and nothing is recorded.
 
 import { otherWork } from '../../base/other-work.ts';

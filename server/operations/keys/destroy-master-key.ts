@@ -52,7 +52,7 @@ export const destroyKeyIn =
     const destroyedAt = await destructionTime(tx, clock);
     const key = await tx.keys.get(tenantId, keyId);
     if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
-    // A tampered row is written anew here, with its destruction: nothing it says counts any more.
+    // A tampered row is written again here, with its destruction: its content no longer counts.
     const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
     await tx.keys.update(after);
     for (const version of await tx.keys.versions(keyId)) {
@@ -84,7 +84,7 @@ export const destroyKeyIn =
     };
   };
 
-/** By the database that owns it. A rule that refuses databases is looked at in the same transaction. */
+/** By the database that owns it. A rule that refuses databases is checked in the same transaction. */
 export const destroyKey = (ports: DestroyPorts) => {
   const { store, usage } = ports;
   const destroy = destroyKeyIn(ports);

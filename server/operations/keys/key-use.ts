@@ -6,7 +6,7 @@ import type { Key, KeyUse } from '../../domain/key.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findApplication, findGroup } from '../shared/find.ts';
 
-/** Endpoints of one key that are looked at. */
+/** Endpoints of one key that are read. */
 const mostEndpoints = 1000;
 
 const latest = (times: readonly (number | null)[]): number | null => {

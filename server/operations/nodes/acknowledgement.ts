@@ -5,7 +5,7 @@ import type { Unconfirmed } from '../../ports/fleet.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 
-/** Who has not been heard of for so long is not waited for. */
+/** A node that has been silent for so long is not waited for. */
 export const silentAfterMs = 3_000;
 /** How long a change waits for the others. */
 const acknowledgeMs = 2_000;

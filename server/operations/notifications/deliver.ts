@@ -1,5 +1,5 @@
 // Sends what happens in the inbox on to the targets of the configuration file, from the node that has the duty. Each has a cursor of its own
-// in the store and a loop of its own: one that is away misses nothing, and holds up nobody. At least once; the event's id tells a repeat.
+// in the store and a loop of its own: one that is offline misses nothing, and does not delay the others. At least once; the event's id tells a repeat.
 // What was over before it could be sent is not sent any more.
 
 import { newId } from '../../base/ids.ts';

@@ -23,7 +23,7 @@ export const inbox = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   delivery: NotificationDelivery,
 ): NotificationOperations => {
-  /** `takes`: somebody takes care; otherwise nobody does any more. */
+  /** `takes`: a person takes care of it; otherwise that ends. */
   const change =
     (takes: boolean) =>
     (actor: TenantActor, id: string): Promise<InboxItem> =>

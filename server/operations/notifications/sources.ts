@@ -1,5 +1,5 @@
 // What people are told about, and how it is found out. Hourly the age of keys, for which every key is read; the rest each minute, so that what
-// somebody has mended is seen to be over. Pages are short, so that a store with many rows holds nobody up.
+// an operator has fixed is closed. Pages are short, so that a store with many rows delays no other work.
 
 import { X509Certificate } from 'node:crypto';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -216,7 +216,7 @@ export const createSources = (
     const now = clock.now();
     for await (const token of all((window) => read.tokens.list(everyTenant, window))) {
       const { id, name, createdAt, expiresAt, revokedAt } = token;
-      // A week after its end nobody asks any more.
+      // A week after its end it is no longer of interest.
       if (expiresAt === null || revokedAt !== null || expiresAt < now - 7 * dayMs) continue;
       // One that was made for a day is not announced for a month.
       const life = expiresAt - createdAt;

@@ -2,7 +2,7 @@
 // (and asks for a new acknowledgement), something that is over is resolved. Each change is one event, in the same transaction, for
 // the targets to have (deliver.ts).
 //
-// A source looks at one subject, and alone decides about the kinds that it names: what it does not find any more is over. When it fails,
+// A source checks one subject, and it alone decides about its kinds: what it no longer finds is closed. When it fails,
 // what was open stays open.
 
 import { newId } from '../../base/ids.ts';
@@ -118,7 +118,7 @@ export const createNotificationWatch = (
   };
 
   return {
-    /** Looks at every source whose time has come; with `all` at each. */
+    /** Checks every source that is due; with `all`, every source. */
     turn: async (all = false): Promise<void> => {
       for (const source of sources) {
         const last = lookedAt.get(source);

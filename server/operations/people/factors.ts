@@ -33,7 +33,7 @@ export type FactorPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'peo
 
 const mostFactors = 10;
 const recoveryCodes = 10;
-/** Whoever changes what they sign in with has signed in lately. */
+/** To change what you sign in with, you must have signed in recently. */
 const recentMs = 15 * 60_000;
 
 const placeOf = (factorId: string, userId: string): RecordPlace => ({
@@ -116,7 +116,7 @@ export const createFactors = (
     return session;
   };
 
-  /** 'forbidden' for a session that is older: somebody else may sit before it. */
+  /** 'forbidden' for a session that is older: another person may be using it. */
   const requireRecent = async (caller: SessionCaller): Promise<StoredSession> => {
     const session = await sessionOf(caller);
     if (clock.now() - session.createdAt > recentMs)
@@ -272,7 +272,7 @@ export const createFactors = (
     },
   };
 
-  /** The second step of a sign-in. Takes one of the two, which is wiped by whoever brought it. */
+  /** The second step of a sign-in. Takes one of the two, which the caller wipes. */
   const secondFactor = async (
     caller: SessionCaller,
     given: { readonly code: Uint8Array } | { readonly recoveryCode: Uint8Array },

@@ -8,7 +8,7 @@ import type { SignInMethod, SignInStep } from '../../domain/sign-in.ts';
 import type { UserView } from '../../domain/user.ts';
 import type { NewGrant } from '../access/interface.ts';
 
-/** An invitation: whoever has it chooses the user's password. Shown this once. */
+/** An invitation: its bearer chooses the user's password. Shown only once. */
 export interface Invitation {
   readonly token: string;
   readonly expiresAt: number;
@@ -35,10 +35,10 @@ export interface UserOperations {
   ): Promise<{ readonly user: UserView; readonly invitation: Invitation | null }>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<UserView>>;
   get(actor: TenantActor, id: string): Promise<UserView>;
-  /** A change of roles ends the user's sessions. Nobody changes their own roles. */
+  /** A change of roles ends the user's sessions. Users cannot change their own roles. */
   update(actor: TenantActor, own: readonly Grant[], id: string, change: UserChange): Promise<UserView>;
   enable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
-  /** Ends their sessions; tokens that they made hold no more while they are disabled. */
+  /** Ends their sessions; tokens that they created are not valid while they are disabled. */
   disable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   unlock(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   /** Removes the password and ends sessions; the user chooses a new one with the invitation. `revokeTokens`: their own API tokens, too. */
@@ -48,7 +48,7 @@ export interface UserOperations {
     id: string,
     options?: { readonly revokeTokens?: boolean | undefined },
   ): Promise<{ readonly user: UserView; readonly invitation: Invitation }>;
-  /** For somebody who has lost what they had: every factor goes, recovery codes too, and sessions end. */
+  /** For a user who has lost their factors: all are removed, with the recovery codes, and sessions end. */
   removeFactors(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   delete(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   permissions(
@@ -72,7 +72,7 @@ export interface SessionView {
   readonly agent: string | null;
 }
 
-/** Somebody who acts through a session. */
+/** A user who acts through a session. */
 export interface SessionCaller {
   readonly actor: Actor;
   /** None while a step is missing. */
@@ -114,7 +114,7 @@ export interface PasskeyOperations {
   beginNew(caller: SessionCaller): Promise<object>;
   /** The session is complete then, and has a new value. */
   finishNew(caller: SessionCaller, name: string, answer: object, from: SignInOrigin): Promise<StartedSession>;
-  /** For somebody who has not said who they are. */
+  /** For a caller who has not identified themselves. */
   begin(from: SignInOrigin): Promise<object>;
   finish(answer: object, from: SignInOrigin): Promise<StartedSession>;
   /** As the second factor of a session. */

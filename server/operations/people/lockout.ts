@@ -1,5 +1,5 @@
 // An attempt is counted before its outcome is known: otherwise a thousand guesses at once would count as one. An attempt that succeeds is
-// subtracted again. Users' names and addresses are stored as a keyed hash only: what somebody typed as a name may be a password.
+// subtracted again. Users' names and addresses are stored as a keyed hash only: a text typed as a name may be a password.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';

@@ -1,4 +1,4 @@
-// Passkeys: made by somebody who is signed in; then a sign-in of their own, because the authenticator verifies its user, or the second
+// Passkeys: created by a user who is signed in; then a complete sign-in, because the authenticator verifies its user, or the second
 // factor after a password. A challenge is in the database until it is answered, once.
 
 import { canonicalJson } from '../../base/bytes.ts';
@@ -85,7 +85,7 @@ export const createPasskeyOperations = (
     return options;
   };
 
-  /** The question that an answer is to; it is asked no more. */
+  /** The challenge of a response; it is used up by this. */
   const take = async (kind: StoredAttempt['kind'], userId: string | null, challenge: string): Promise<boolean> => {
     const attempt = await store.write((tx) => tx.attempts.take(hashOf(challenge)), { durable: false });
     return attempt?.kind === kind && attempt.userId === userId && attempt.expiresAt > clock.now();

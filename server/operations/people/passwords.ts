@@ -1,4 +1,4 @@
-// A password that is to become somebody's: the domain's rules as an error of the service.
+// Checks a new password: the domain's rules as an error of the service.
 
 import { ServiceError } from '../../base/errors.ts';
 import { faultOfPassword } from '../../domain/password.ts';

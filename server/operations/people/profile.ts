@@ -20,7 +20,7 @@ import { holderOf, type Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 import { viewUser } from './views.ts';
 
-/** The user behind a session; 'not-found' for a session of a token, which is nobody's. */
+/** The user behind a session; 'not-found' for a session of a token, which has no user. */
 export const findSelf = async (from: Pick<Repositories, 'users'>, { actor }: SessionCaller): Promise<StoredUser> => {
   const user = actor.kind === 'user' ? await from.users.get(everyTenant, actor.id) : undefined;
   if (user === undefined)

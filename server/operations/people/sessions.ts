@@ -21,7 +21,7 @@ import { viewSession } from './views.ts';
 
 /** How long a look-up is believed. */
 const believedMs = 1_000;
-/** A session that is not finished holds for so long. */
+/** A session whose sign-in is not finished is valid for so long. */
 const unfinishedMs = 15 * 60_000;
 /** The last use is written so often. */
 const touchEveryMs = 60_000;

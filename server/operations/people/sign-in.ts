@@ -33,7 +33,7 @@ export const createSignIn = (
   sessions: Sessions,
   lockout: Lockout,
 ) => {
-  /** Records that somebody did not get in. Of a user who is not there the name is not kept: it may be a password. */
+  /** Records a refused sign-in. The name of an unknown user is not stored: it may be a password. */
   const refuse = async (
     refused: { readonly method: string; readonly reason: string; readonly user: StoredUser | undefined },
     attempt: Attempt | undefined,
@@ -62,7 +62,7 @@ export const createSignIn = (
     });
   };
 
-  /** The session of somebody who has proved who they are. */
+  /** The session of a user who has proved their identity. */
   const admit = async (
     user: StoredUser,
     how: { readonly method: SignInMethod; readonly proved: 1 | 2 },
@@ -75,7 +75,7 @@ export const createSignIn = (
   ): Promise<StartedSession> => {
     const made = await store.write(async (tx) => {
       const current = await tx.users.get(everyTenant, user.id);
-      // Meanwhile somebody may have disabled them or taken the password.
+      // Meanwhile an administrator may have disabled the user or removed the password.
       if (
         current === undefined ||
         current.state !== 'active' ||

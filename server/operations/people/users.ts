@@ -1,5 +1,5 @@
-// Users, as administrators manage them. One manages those alone whose roles one could give: otherwise whoever resets passwords would
-// be whoever they like.
+// Users, as administrators manage them. They manage only users whose roles they could give: otherwise a person who resets passwords could
+// act as any user.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -73,7 +73,7 @@ const requireLasting = (own: readonly Grant[], grants: readonly Grant[]): void =
 };
 
 /**
- * Whoever resets the password of an approver could approve as that person. Without the name in the rule that is of no use, and to add the name
+ * A person who resets the password of an approver could approve as that approver. Without the name in the rule that is useless, and to add the name
  * again needs the agreement that the rule asks for.
  */
 const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<void> => {

@@ -26,7 +26,7 @@ import type { Repositories } from '../../ports/store.ts';
 const graceMs = 60_000;
 /** Records of one step: little enough that a request that comes in meanwhile does not notice. */
 const stepRecords = 100;
-/** Sequences of one step, of which hardly any is looked at closely. */
+/** Sequences of one step, of which few are examined closely. */
 const stepSequences = 2_000;
 /** Minutes of one commit, when there is much to make up for. */
 const mostInCommit = 50;
@@ -155,7 +155,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
     return store.write(
       async (tx) => {
         if ((await tx.settings.get(stateSetting)) !== text) return undefined;
-        // Of minutes in which there was nothing when they were looked at, whatever is there now came late.
+        // In minutes that were empty when they were checked, every record came late.
         const before = quiet !== undefined && quiet.text === text ? Math.min(quiet.through, closed) : state.closed;
         const from = Math.max(state.closed, before);
         // Writers take turns: whatever is written after this has a higher sequence.
@@ -264,7 +264,7 @@ export const compareStored = async (read: Repositories, hashed: HashedMinutes): 
   const span = {
     from: hashed.minutes === undefined ? 0 : hashed.minutes.first * minuteMs,
     to: hashed.minutes === undefined ? Number.MAX_SAFE_INTEGER : (hashed.minutes.last + 1) * minuteMs,
-    // What comes from here on is not looked at.
+    // What comes after this is not checked.
     through: await read.requests.newest(),
   };
   for (let after: { readonly at: number; readonly sequence: number } | undefined; ; ) {

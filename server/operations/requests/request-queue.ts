@@ -1,5 +1,5 @@
 // Request records that wait to be written, in the order in which they came. Unsigned requests have places of their own, so that they, which
-// anybody can send, take none from signed ones. What finds no place is counted by the minute.
+// anyone can send, take none from signed ones. What finds no place is counted by the minute.
 
 import { createQueue } from '../../base/queue.ts';
 import { type DroppedRequests, minuteOf, spaceOf, unsignedSpace } from '../../base/request-minutes.ts';

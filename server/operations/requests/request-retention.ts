@@ -1,5 +1,5 @@
 // Retention of the request log. Records that are too old go. Where there are too many, the space that has the most gives up its oldest: a busy
-// endpoint does not remove the records of a quiet one, and unsigned requests, which anybody can send, remove only each other.
+// endpoint does not remove the records of a quiet one, and unsigned requests, which anyone can send, remove only each other.
 
 import { serviceTenantId } from '../../base/ids.ts';
 import { unsignedSpace } from '../../base/request-minutes.ts';
@@ -18,7 +18,7 @@ export interface RequestLogLimits {
 export const endpointMinimum = 1000;
 /** Unsigned requests have a space of this part of `requestLogRows`, beside it. */
 const unsignedPart = 0.1;
-/** Records that are looked at, and removed, in one unit of work. */
+/** Records that are read and removed in one unit of work. */
 const step = 500;
 /** Records that are counted at once. */
 const countStep = 2000;

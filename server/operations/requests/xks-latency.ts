@@ -99,7 +99,7 @@ export const createXksLatency = ({
         if (minutes.length === 0) waiting.delete(endpointId);
       }
       flushes += 1;
-      // A power failure may take a minute's figures along: nobody waits for the disk.
+      // A power failure may lose the figures of a minute: they do not wait for the disk.
       const written = store.write(
         async (tx) => {
           if (over.length > 0) await tx.latency.add(node, over);

@@ -1,6 +1,6 @@
 // What an erasure run waits for before it overwrites the old root key. A copy of the database that lags behind, and takes over, has the records as they
 // were sealed under the old root key: without that key nothing of it could be opened again. So every copy that the database knows must have stored the
-// records that are sealed anew. For those that it does not know (of the storage, by files), an operator states how far they may lag.
+// records that are sealed again. For those that it does not know (of the storage, by files), an operator states how far they may lag.
 
 import { awaitedCopies } from '../../domain/root-run.ts';
 import type { LogPosition } from '../../ports/node-link.ts';
@@ -38,7 +38,7 @@ export const createAwaitCopies = (
     if (sealed?.rootEpoch !== root.current.epoch) {
       awaited = new Set();
       const found = await link.logPosition();
-      // Asked after the position: another server may have taken over since the last unit of work, without what was sealed anew.
+      // Asked after the position: another server may have taken over since the last unit of work, without what was sealed again.
       if ((await store.read.keks.list()).some(({ rootEpoch }) => rootEpoch !== root.current.epoch))
         throw new Error('the database is sealed under another root key: the run starts again');
       sealed = { rootEpoch: root.current.epoch, position: found, at: clock.monotonic() };

@@ -21,7 +21,7 @@ export interface RootView {
 export interface RootOperations {
   get(actor: Actor): Promise<RootView>;
   /**
-   * Asks for a new root key and new keys of every tenant, or for a new key of one tenant; live records are sealed anew behind it,
+   * Asks for a new root key and new keys of every tenant, or for a new key of one tenant; live records are sealed again after it,
    * while everything is served. Acknowledged is that it will be done, also after a restart.
    */
   rotate(actor: Actor, tenantId?: string): Promise<RootView>;

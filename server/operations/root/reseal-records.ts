@@ -30,7 +30,7 @@ const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<bool
   return key?.integrity === 'ok' && key.state === 'destroyed';
 };
 
-/** Seals both copies of a key's version anew from the one that opens. False when there is none. */
+/** Seals both copies of a key's version again from the one that opens. False when there is none. */
 const repair = async ({ ring, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
   const from = otherCopy[damaged.class];
   const key = from === undefined ? undefined : await tx.keys.get(damaged.tenantId, damaged.objectId);
@@ -59,7 +59,7 @@ export interface ResealStep {
   /** Records that are under the current KEK now, or wiped. */
   readonly done: number;
   readonly damaged: readonly DamagedRecord[];
-  /** Where the next step goes on; null when no more records of the tenant follow. */
+  /** Where the next step goes on; null after the tenant's last record. */
   readonly next: RecordPosition | null;
 }
 

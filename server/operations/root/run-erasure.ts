@@ -116,7 +116,7 @@ const coveredSetting = 'erasure-covered';
 const coveredUntil = async (from: Pick<Repositories, 'settings'>): Promise<number> =>
   Number((await from.settings.get(coveredSetting)) ?? 0);
 
-/** Whether something was destroyed that old copies of the store could still give back. */
+/** Whether something was destroyed that old copies of the store could still reveal. */
 const isRunDue = async (from: Repositories): Promise<boolean> => {
   const covered = await coveredUntil(from);
   if ((await from.keys.erasable(ever, covered)).count > 0) return true;

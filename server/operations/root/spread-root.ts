@@ -1,9 +1,9 @@
 // A new root key on its way to every node, and the old one's end on every node (decision 22).
 //
 // The node that has the duty makes the new key and seals it to each other node's own X25519 key. Which key that is, a node tells in its
-// row, with a proof: a record under the root key that binds the node, that key and the root keys it still holds. Whoever can write to
+// row, with a proof: a record under the root key that binds the node, that key and the root keys it still has. An attacker who can write to
 // the database but has no root key therefore gets nothing; and what a node is given is bound to the old root key in the same way, so
-// that nobody can slip a root key in. A node takes the key into its own file, reads it back, and proves that it has it by a record
+// that an attacker cannot insert a root key. A node takes the key into its own file, reads it back, and proves that it has it by a record
 // under the new one. Nothing is sealed under the new key before every node has it. At the end every node overwrites the old one, and
 // says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited for, or removed by an operator.
 
@@ -79,7 +79,7 @@ const info = Buffer.from('dke root key for another node', 'utf8');
 const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}`, 'utf8');
 const headLength = 2;
 
-/** A fleet of one: nobody is told. */
+/** A fleet of one: there is no other node. */
 const lone: Omit<RootSpread, 'face' | 'begin'> = {
   mayLead: () => Promise.resolve(true),
   follow: () => Promise.resolve(),
@@ -174,7 +174,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     log.info('the new root key is here', { rootEpoch: turn.epoch });
   };
 
-  /** Looks again and again, as long as somebody who is there has not done it. */
+  /** Checks repeatedly, until every node that is online has done it. */
   const waitFor = async (isDone: (node: SeenNode) => Promise<boolean> | boolean): Promise<readonly string[]> => {
     const until = clock.monotonic() + patienceMs;
     for (;;) {

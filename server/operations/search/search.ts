@@ -1,4 +1,4 @@
-// Search: names, ids, labels, people, request ids. Somebody finds what their lists show them, in the tenant they act in or, where they
+// Search: names, ids, labels, people, request ids. A caller finds what their lists show them, in the tenant they act in or, where they
 // have the right for the whole platform and name no tenant, what the platform's lists show. Kinds that they may not see are not looked for.
 
 import { ServiceError } from '../../base/errors.ts';
@@ -52,7 +52,7 @@ type Some = Promise<{ readonly items: readonly Found[]; readonly more: boolean }
 const nothing = { items: [], more: false } as const;
 const one = (found: Found | undefined) => ({ items: found === undefined ? [] : [found], more: false });
 
-/** An id of a request, and no word of somebody who is still typing: no blank in it, and a digit, or longer than words are. */
+/** An id of a request, not a word that is still being typed: no blank in it, and a digit, or longer than words are. */
 const looksLikeId = (text: string): boolean =>
   /^[\x21-\x7e]{3,128}$/.test(text) && (/\d/.test(text) || text.length >= 12);
 
@@ -236,7 +236,7 @@ export const createSearchOperation = ({ store }: Pick<Ports, 'store'>): SearchOp
     },
   };
 
-  /** Where somebody may look for a kind; null: nowhere. */
+  /** Where the caller may search for a kind; null: nowhere. */
   const sightOf = (
     kind: SearchKind,
     actor: TenantActor,

@@ -1,7 +1,7 @@
 // Deep health: the store writes and reads, the root key is there, the service's own test key round-trips. A good answer is
 // kept for ten seconds, a bad one for two, so that probes cost nothing and recovery shows soon.
 //
-// A store that takes no writes (a full disk) stops changes, not the use of keys: whoever watches must not cut off databases
+// A store that takes no writes (a full disk) stops changes, not the use of keys: a monitor must not cut off databases
 // and clouds that are served well.
 
 import { ServiceError } from '../../base/errors.ts';

@@ -1,5 +1,5 @@
 // What happens by the clock: queued request records are written five times a second, uses every second, old request
-// records are removed, the audit log gets its checkpoints, and health is looked at, so that the XKS front's answer is fresh though nobody else asks.
+// records are removed, the audit log gets its checkpoints, and health is checked, so that the XKS front's answer is fresh without other callers.
 
 import { otherWork } from '../../base/other-work.ts';
 import type { Fleet } from '../../ports/fleet.ts';

@@ -1,4 +1,4 @@
-// What is looked at once a minute, one after another. A job that fails is told and tried again with the next minute.
+// Checks that run once a minute, one after another. A job that fails is reported and tried again with the next minute.
 
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -1,5 +1,5 @@
-// How far the set-up of a service is. Everything is read from what is there, so that it can be left and taken up by anybody; only what nobody
-// can see from here (a copy that lies elsewhere) is kept as somebody's word.
+// How far the set-up of a service is. Everything is read from what is there, so that it can be left and continued by any administrator; only what the service
+// cannot check (a copy stored elsewhere) is recorded as a person's statement.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
@@ -91,7 +91,7 @@ export const setUpSteps = (
         toStep(
           'root-key',
           isBackedUp,
-          // Of a file that holds the root key itself nobody knows since when it opens it.
+          // For a file with the unwrapped root key, the time since when it has opened is unknown.
           `${
             root.ways.every(({ createdAt }) => createdAt === null)
               ? 'unencrypted in its file: anyone who can read the file has the key'

@@ -35,7 +35,7 @@ interface Claim {
   state: 'open' | 'written' | 'over';
 }
 
-/** Somebody else carries it out, or has. */
+/** Another request carries it out, or has. */
 class Taken extends Error {
   override readonly name = 'Taken';
 }
@@ -142,7 +142,7 @@ export const createIdempotency = (
   };
 
   const once: IdempotencyOperations['once'] = async (asked, work) => {
-    // Under a key of the service's: whoever reads the database does not find out by guessing what a body was.
+    // Under a key of the service: a reader of the database cannot verify guesses of a body.
     const request: RepeatableRequest = {
       ...asked,
       id: ring.authenticateRow(`idempotency id ${asked.id}`),

@@ -1,5 +1,5 @@
-// A change on a condition (If-Match): the condition is looked at in the unit of work that makes the change, the first one of the request.
-// Units of work take turns, on all nodes, so nobody changes anything between the look and the change.
+// A change on a condition (If-Match): the condition is checked in the unit of work that makes the change, the first one of the request.
+// Units of work run one at a time, over all nodes, so nothing changes between the check and the change.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../../base/errors.ts';
@@ -21,7 +21,7 @@ interface Condition {
 
 /**
  * `store` is what the operations are to read and write through, for a request. What the service writes by itself meanwhile (uses, alarms) is
- * to go past it: it would pass for the change, which then nobody checks.
+ * to go past it: it would pass for the change, which is then not checked.
  */
 export const createPreconditions = (
   inner: Store,

@@ -62,7 +62,7 @@ export const createOpenings = ({
   archive,
   clock,
 }: Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock'>): Openings => {
-  /** What is kept of it, once; nobody else's attempt ends it. */
+  /** Returns the stored part, once; an attempt by another caller does not end it. */
   const takeStored = (actor: Actor, snapshotId: string, id: string): Promise<StoredRecord | undefined> =>
     store.write(async (tx) => {
       const opening = await tx.openings.get(id);

@@ -1,4 +1,4 @@
-// Restores a snapshot: one unit of work, so that nobody sees half of it. A dry run does all of it and takes it back: what it says is what
+// Restores a snapshot: one unit of work, so that half of it is never visible. A dry run does all of it and rolls it back: what it says is what
 // would happen.
 
 import { toRfc3339 } from '../../base/clock.ts';
@@ -34,7 +34,7 @@ export interface RestoreRequest {
   readonly dryRun: boolean;
 }
 
-/** What was restored; of a dry run also whose dual control has a say (nobody's: it would be done at once). */
+/** What was restored; for a dry run also whose dual control applies (none: it would be done at once). */
 export type RuledRestore = RestoreOutcome & { readonly rules: readonly ApprovalRule[] };
 
 /** Where others find the request: the snapshot's tenant; where it is not here, the one that it goes into, or the oldest. */
@@ -69,7 +69,7 @@ const chooseTarget = async (
   const { tenantId: fromTenantId } = snapshot;
   if (newTenant !== null) {
     const now = clock.now();
-    // Its own id, where nobody has it: what names the tenant elsewhere goes on being right.
+    // Its own id, where it is free: references to the tenant elsewhere stay valid.
     const id = (await tx.tenants.get(fromTenantId)) === undefined ? fromTenantId : newId(now);
     await createTenantIn({ ring }, tx, actor, { ...makeTenant(checkTenantName(newTenant), now), id });
     return { tenantId: id, newTenant: true, fromTenantId };
@@ -219,7 +219,7 @@ export const restoreSnapshot = (
   };
 };
 
-/** Shows the service's memory the tenant anew: nothing in it is of before the restore. */
+/** Loads the tenant into the service's memory again: nothing from before the restore stays. */
 const renewTenant = async (
   { store, directory }: Pick<Ports, 'store' | 'directory'>,
   tenantId: string,

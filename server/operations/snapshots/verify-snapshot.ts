@@ -1,4 +1,4 @@
-// Looks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in. What was found stays with it.
+// Checks whether a snapshot is what was signed; with its key, whether every key in it is unchanged. The result is stored with it.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';

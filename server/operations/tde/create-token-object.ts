@@ -41,7 +41,7 @@ export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
     throw new ServiceError('validation', `attributes is Base64 of at most ${mostAttributeBytes} bytes`);
 };
 
-/** The caller's group, as the request began: what is made in one that the application has left meanwhile would be nobody's. */
+/** The caller's group, as the request began: an object created in one that the application has left meanwhile would have no owner. */
 const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promise<TdeGroup> => {
   // Read here, not in the directory: what is made must not come after the record that stopped its tenant.
   const tenant = await findTenant(tx, application.tenantId);

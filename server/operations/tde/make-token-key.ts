@@ -186,7 +186,7 @@ export const deriveTokenKey =
       if (base === undefined) throw new ServiceError('internal', 'no key was opened');
       if (salt !== undefined && salt.loaded.object.class !== 'secret-key')
         throw new ServiceError('key-usage', 'the salt is not a secret key');
-      // What somebody chooses encrypted as a key that may be read: the base would encrypt for who may only derive.
+      // A chosen value encrypted as a key that may be read: the base key would encrypt for callers who may only derive.
       if (mechanism.way === 'encryption' && base.loaded.object.sensitive)
         throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');
       return {

@@ -10,7 +10,7 @@ import { admittedUses, requireStillExportable, type UsePorts, withTokenKey } fro
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 
 const mostFound = 1000;
-/** Found objects whose uses are looked at: a database looks for one key to use it, and others list. */
+/** Found objects whose uses are checked: a database looks for one key to use it, and others list. */
 const mostAdmitted = 4;
 
 type ReadPorts = UsePorts & Pick<Ports, 'identity'>;

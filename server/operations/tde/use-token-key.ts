@@ -85,7 +85,7 @@ const stateMessages = {
   'key-destroyed': 'the key is destroyed',
 } as const;
 
-/** Why a key is not used so, now; null when it is. Whatever can change is looked at here, again in the step of the use. */
+/** Why a key is not used so, now; null when it is. Everything that can change is checked here, again in the step of the use. */
 const refusalOf = ({ object, key, vault }: LoadedObject, use: TokenKeyUse): Refusal | null => {
   if (key === undefined) return refuse('key-usage', 'the object has no key that the service keeps');
   if (use === 'export') {

@@ -1,4 +1,4 @@
-// Makes a tenant with its KEK. `createTenantIn` is the step within a transaction that somebody else has open: first start, restore.
+// Creates a tenant with its KEK. `createTenantIn` is the step within a transaction that the caller has opened: first start, restore.
 
 import { ServiceError } from '../../base/errors.ts';
 import { isId, newId } from '../../base/ids.ts';

@@ -31,7 +31,7 @@ const mostNamed = 20;
 /** Above every epoch that a KEK can have. */
 const beyondEpochs = 0x7fffffff;
 
-/** A key's tombstone: what it was, and when it was destroyed. What a tampered row says counts no more. */
+/** A key's tombstone: what it was, and when it was destroyed. The content of a tampered row does not count. */
 const destroyKeyOfPurged = async (tx: Repositories, actor: Actor, key: Key, now: number): Promise<void> => {
   const destroyed: Key = { ...key, state: 'destroyed', destroyedAt: now, reimportedAt: null, integrity: 'ok' };
   await tx.keys.update(destroyed);

@@ -1,4 +1,4 @@
-// Enables, disables or deletes a vault. What is already so stays so, without a record. A deleted vault stays deleted, and nobody finds its
+// Enables, disables or deletes a vault. What is already so stays so, without a record. A deleted vault stays deleted, and lists do not show its
 // keys again: under dual control others must agree to that.
 
 import { ServiceError } from '../../base/errors.ts';
