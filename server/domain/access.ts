@@ -273,7 +273,7 @@ export interface Right {
   readonly tenantId: string | null;
 }
 
-/** Every right that somebody has, once each: those of the whole platform first, then those of tenants, then those of single resources. */
+/** Every right that a caller has, once each: those of the whole platform first, then those of tenants, then those of single resources. */
 export const effectivePermissions = (grants: readonly Grant[]): readonly Right[] => {
   const places = new Map<string, Pick<Right, 'scope' | 'tenantId'>>();
   const breadth = ({ scope, tenantId }: Pick<Right, 'scope' | 'tenantId'>): number =>
@@ -292,7 +292,7 @@ export const effectivePermissions = (grants: readonly Grant[]): readonly Right[]
   return told;
 };
 
-/** Of the first grants those that the second ones have too: what somebody passed on, as long as they have it. */
+/** Of the first grants those that the second ones have too: what a user passed on, as long as they have it. */
 export const effectiveGrants = (passedOn: readonly Grant[], own: readonly Grant[]): readonly Grant[] =>
   passedOn.filter((grant) =>
     own.some(
@@ -308,10 +308,10 @@ export const lastingGrants = (own: readonly Grant[]): readonly Grant[] =>
 export const givesRoles = (role: Role): boolean =>
   rowOf(role).permissions.some((permission) => permission === 'tokens:manage' || permission === 'users:manage');
 
-/** What somebody must be allowed within a tenant (or everywhere) to give roles there. */
+/** The permission that is required within a tenant (or everywhere) to give roles there. */
 export type GivingPermission = Extract<Permission, `${string}:manage`>;
 
-/** Why these cannot be given together, or by somebody who has `own`; undefined: they can. */
+/** Why these cannot be given together, or not by a caller who has `own`; undefined: they can. */
 export const faultOfGrants = (
   grants: readonly Grant[],
   own: readonly Grant[] | 'the service',

@@ -13,7 +13,7 @@ export interface Actor {
   readonly peer: string | null;
 }
 
-/** Somebody who acts in a tenant through the API. */
+/** A caller who acts in a tenant through the API. */
 export interface TenantActor extends Actor {
   /** The tenant acted in: what is made belongs to it, and nothing of another one is found. */
   readonly tenantId: string;

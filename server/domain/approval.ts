@@ -24,7 +24,7 @@ export type GovernedKind = keyof typeof governedKinds;
 
 /**
  * `approved`: what the requester carries out (an export goes to somebody), once, before the request expires. `outdated`: what it was
- * about has changed, so that nobody has agreed to what would be done now.
+ * about has changed, so that the approvals do not cover what would be done now.
  */
 export const approvalStates = [
   'pending',

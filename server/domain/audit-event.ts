@@ -101,7 +101,7 @@ export const auditKinds = {
     activity: 'delete',
     fields: ['name', 'destroyedAt', 'unrecoverableAt', 'erasure', 'except'],
   },
-  /** A copy of the key's record did not open, and was made anew from the other one. */
+  /** A copy of the key's record did not open, and was restored from the other one. */
   'key.repaired': { severity: 'high', activity: 'update', fields: ['name', 'version', 'copy', 'from'] },
   'key.wrapped': {
     severity: 'low',
@@ -133,12 +133,12 @@ export const auditKinds = {
     fields: ['name', 'label', 'applicationId', 'appId', 'host', 'process', 'operation', 'reason', 'count'],
   },
   'row.tampered': { severity: 'critical', activity: 'other', fields: ['table'] },
-  /** Somebody asked for new keys under which everything is sealed; the run that makes them follows. */
+  /** A person asked for new keys under which everything is sealed; the run that creates them follows. */
   'root.rotation-requested': { severity: 'medium', activity: 'other', fields: ['rootEpoch'] },
   'root.rotated': { severity: 'medium', activity: 'update', fields: ['rootEpoch', 'records'] },
   'tenant.key-rotation-requested': { severity: 'low', activity: 'other', fields: ['epoch'] },
   'tenant.key-rotated': { severity: 'low', activity: 'update', fields: ['epoch', 'records'] },
-  /** What opens the root key was changed, by somebody on the service's host. */
+  /** What opens the root key was changed, by an operator on the service's host. */
   'service.backed-up': { severity: 'info', activity: 'create', fields: ['backupId', 'at', 'size'] },
   'root.backed-up': { severity: 'medium', activity: 'create', fields: ['rootEpoch', 'at'] },
   'root.provider-added': { severity: 'high', activity: 'create', fields: ['name', 'type'] },
@@ -286,7 +286,7 @@ export const auditKinds = {
     activity: 'update',
     fields: ['notification', 'name', 'severity'],
   },
-  /** Somebody's word about a step of the first set-up. */
+  /** A person's statement about a step of the first set-up. */
   'setup.settled': { severity: 'info', activity: 'update', fields: ['step', 'settled'] },
   'notification.tested': { severity: 'info', activity: 'other', fields: ['targets', 'failed'] },
   'dual-control.changed': { severity: 'high', activity: 'update', fields: ['name', 'before', 'after'] },
@@ -347,7 +347,7 @@ export const auditKinds = {
   'session.ended': { severity: 'info', activity: 'stop', fields: ['name', 'sessionId', 'by'] },
   'sign-in.refused': { severity: 'low', activity: 'refuse', fields: ['method', 'reason', 'name'] },
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },
-  /** Somebody may do everything for a while. */
+  /** A person may do everything for a limited time. */
   'break-glass.given': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
   /** On the service's host, by an operator who can open its root key. */
   'administrator.recovered': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
@@ -406,7 +406,7 @@ export interface AuditEvent {
   readonly details: { readonly [name: string]: AuditValue };
 }
 
-/** The one text of a record: what the log's tree is made of, what is exported, and what anybody can check. */
+/** The one text of a record: what the log's tree contains, what is exported, and what anyone can verify. */
 export const auditEntry = ({ at, ...record }: AuditEvent): string => canonicalJson({ at: toRfc3339(at), ...record });
 
 export const isAuditKind = (text: string): text is AuditKind => Object.hasOwn(auditKinds, text);

@@ -1,7 +1,7 @@
 // Secondary authorization of a key store endpoint: rules over what a signed request says of its own origin (requestMetadata of
 // the external key store proxy protocol). Rules are tried in order, the first that fits decides, and what none fits is allowed.
 
-/** What a rule can look at. */
+/** What a rule can check. */
 export const ruleSubjects = [
   /** awsPrincipalArn. */
   'principal',
@@ -33,7 +33,7 @@ export interface AuthorizationRule {
   readonly when: { readonly [S in RuleSubject]?: readonly string[] | undefined };
 }
 
-/** The members of requestMetadata that rules look at. */
+/** The members of requestMetadata that rules check. */
 export interface RequestOrigin {
   readonly kmsOperation: string;
   readonly awsPrincipalArn: string | undefined;

@@ -1,5 +1,5 @@
 // Dual control of a vault: what is done with its keys for good, or takes them out of the service, is done only when m of n others have
-// agreed. The rule is kept in the vault's own row, under its authentication code, so that nobody takes it away beside the service.
+// agreed. The rule is kept in the vault's own row, under its authentication code, so that it cannot be removed without the service.
 
 /** `destroy`: of keys, and whatever ends their use for good. `export`, `restore`: of snapshots that hold the vault's keys. */
 export const governedActions = ['destroy', 'export', 'restore'] as const;
@@ -8,7 +8,7 @@ export type GovernedAction = (typeof governedActions)[number];
 export interface DualControlRule {
   /** m: how many must agree, beside the one who asks. */
   readonly required: number;
-  /** n: ids of the tokens or users that may agree. Null: whoever has the permission. */
+  /** n: ids of the tokens or users that may approve. Null: all who have the permission. */
   readonly approvers: readonly string[] | null;
   readonly actions: readonly GovernedAction[];
   /** What a database meets that destroys a master key by itself (C_DestroyObject): it does so, or it is refused. */

@@ -16,7 +16,7 @@ export interface FleetNode {
   readonly id: string;
   readonly name: string;
   readonly version: string;
-  /** `silent`: it should run, and has not been heard of for some seconds. */
+  /** `silent`: it should run, and has sent no heartbeat for some seconds. */
   readonly state: NodeState | 'silent';
   readonly startedAt: number;
   readonly heartbeatAt: number;

@@ -55,7 +55,7 @@ const lengthOf = (password: Uint8Array): number => {
 
 const lower = (byte: number): number => (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte);
 
-/** Compares without regard to the case of ASCII letters; both are the user's own, so time tells nobody anything. */
+/** Compares without regard to the case of ASCII letters; both are the user's own, so the time reveals nothing. */
 const isText = (password: Uint8Array, text: string): boolean => {
   const other = new TextEncoder().encode(text);
   return password.length === other.length && password.every((byte, at) => lower(byte) === lower(other[at] ?? 0));

@@ -83,7 +83,7 @@ export const hasErasedOldRoot = (node: RootKeys, turn: RootRun, isProved: boolea
 /** A copy of the database, as the database knows it. */
 export interface DatabaseCopy {
   readonly name: string;
-  /** It has not stored everything that was sealed anew. */
+  /** It has not stored everything that was sealed again. */
   readonly isBehind: boolean;
 }
 

@@ -1,9 +1,9 @@
-// The first steps of a service. What it can see by itself is done when it is so; of the rest somebody says that it is settled.
+// The first steps of a service. What the service can check is done when it is so; for the rest, a person confirms it.
 
 export const setupSteps = ['root-key', 'administrator', 'audit-sinks', 'recovery-key', 'snapshot'] as const;
 export type SetupStepName = (typeof setupSteps)[number];
 
-/** Those of which somebody may say that they are settled: a copy lies elsewhere, tokens are enough, the log stays here. */
+/** Those that a person may confirm or skip: a copy is stored elsewhere, tokens are enough, the log stays here. */
 export const settledSteps = ['root-key', 'administrator', 'audit-sinks'] as const satisfies readonly SetupStepName[];
 export type SettledStep = (typeof settledSteps)[number];
 

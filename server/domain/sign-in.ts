@@ -1,4 +1,4 @@
-// What a sign-in still needs, and how long somebody who fails has to wait. Pure: counters and clocks are given.
+// What a sign-in still needs, and how long a user must wait after a failure. Pure: counters and clocks are given.
 
 import { type Grant, rowOf } from './access.ts';
 import { type Factor, hasSecondFactor, type User } from './user.ts';
@@ -14,7 +14,7 @@ export type SignInStep = (typeof signInSteps)[number];
 export const signInMethods = ['password', 'invitation', 'passkey', 'openid', 'token'] as const;
 export type SignInMethod = (typeof signInMethods)[number];
 
-/** Whether somebody with these roles can change anything, rather than read and export. */
+/** Whether a user with these roles can change anything, rather than read and export. */
 export const changesAnything = (grants: readonly Grant[]): boolean =>
   grants.some(({ role }) => rowOf(role).permissions.some((permission) => !/:(read|export)$/.test(permission)));
 
@@ -60,7 +60,7 @@ export const lockouts = {
 } as const satisfies Record<string, LockoutRow>;
 export type LockoutKind = keyof typeof lockouts;
 
-/** After so many in a row nothing goes on for a day: NIST SP 800-63B section 3.2.2 allows no more. */
+/** After so many failures in a row no attempt is accepted for a day: the limit of NIST SP 800-63B, section 3.2.2. */
 const mostInARow = 100;
 
 /** One failure more. The delay doubles with each that is not free. */

@@ -54,7 +54,7 @@ export interface Snapshot {
   readonly integrity: Integrity;
 }
 
-/** A copy that left the service: whoever has it and a recovery key has every key that it holds. */
+/** A copy that left the service: anyone who has it and a recovery key has every key in it. */
 export interface SnapshotExport {
   readonly id: string;
   readonly snapshotId: string;

@@ -96,7 +96,7 @@ export interface TokenObject {
   readonly extractable: boolean;
   /** Whether the key was sensitive from the moment that it was made, and what it was derived from too. Never changes. */
   readonly alwaysSensitive: boolean;
-  /** Whether the key, and what it was derived from, could never be taken out: nobody has its value elsewhere. Never changes. */
+  /** Whether the key, and what it was derived from, could never be extracted: its value exists nowhere else. Never changes. */
   readonly neverExtractable: boolean;
   readonly modifiable: boolean;
   readonly destroyable: boolean;
@@ -151,9 +151,9 @@ export interface ApplicationMove {
   readonly objects: number;
   /** Labels of its keys that a key in the new group has: with any, it is not moved. At most 100. */
   readonly takenLabels: readonly string[];
-  /** Keys of others in the group that it leaves: it can use them no more. */
+  /** Keys of others in the group that it leaves: it can no longer use them. */
   readonly keysLost: number;
-  /** Applications that it leaves: they can use its keys no more, and it theirs. */
+  /** Applications that it leaves: they can no longer use its keys, nor it theirs. */
   readonly leaves: readonly {
     readonly id: string;
     readonly name: string;

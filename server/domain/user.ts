@@ -1,4 +1,4 @@
-// People who sign in: who they are and what they may do. How they prove it lies in sign-in.ts and in their factors.
+// People who sign in: who they are and what they may do. How they prove it is in sign-in.ts and in their factors.
 
 import type { Grant } from './access.ts';
 import { isDeceptive } from './name.ts';

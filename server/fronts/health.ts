@@ -1,5 +1,5 @@
 // GET /health: the deep check for load balancers and probes. 200 when the root key and a round trip on the test key hold:
-// `healthy`, or `degraded` when the store takes no changes. 503 `unhealthy` otherwise. Nobody is asked who he is, so the body
+// `healthy`, or `degraded` when the store takes no changes. 503 `unhealthy` otherwise. Callers are not authenticated, so the body
 // says no more than that.
 
 import { Hono } from 'hono';

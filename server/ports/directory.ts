@@ -49,7 +49,7 @@ export interface Directory extends XksDirectory {
   application(
     accessGuidHash: string,
   ): { readonly application: TdeApplication; readonly accessGuidId: string } | undefined;
-  /** Of a hash that is an access_guid's no more. */
+  /** For the hash of a removed access_guid. */
   formerApplication(accessGuidHash: string): TdeApplication | undefined;
   applicationById(id: string): TdeApplication | undefined;
   /** A live key of this label in another group of the tenant (ports/store.ts). */

@@ -11,7 +11,7 @@ export interface CloudSide {
 }
 
 export interface DiagnosisRequest {
-  /** The clock of whoever asks, in milliseconds since 1970. */
+  /** The clock of the caller, in milliseconds since 1970. */
   readonly callerTime: number | null;
   readonly cloud: CloudSide;
 }

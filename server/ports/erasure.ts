@@ -4,7 +4,7 @@ import type { RecordClass } from './key-ring.ts';
 
 /**
  * Why the run does not end: records that do not open, while the old root key is the only hope that they ever do; nodes that have not taken the
- * new root key or not given up the old one; copies of the database that have not stored what is sealed anew; or missing files of snapshots that may
+ * new root key or not given up the old one; copies of the database that have not stored what is sealed again; or missing files of snapshots that may
  * contain destroyed keys.
  */
 export interface ErasureHold {

@@ -21,7 +21,7 @@ export interface Fleet {
   holds(duty: Duty): boolean;
   /** Does a part of that work when this server has the duty. What it writes fails when another server has it by then. Undefined: it has not. */
   perform<T>(duty: Duty, work: () => Promise<T>): Promise<T | undefined>;
-  /** Servers that run and are heard of; at least 1. */
+  /** Servers that run and send heartbeats; at least 1. */
   size(): number;
   nodes(): Promise<readonly FleetNode[]>;
   /** This run of this server, as the others know it (domain/node.ts); does not ask the store. */

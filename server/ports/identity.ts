@@ -1,4 +1,4 @@
-// What proves who somebody is outside of this service: authenticators by WebAuthn, and an OpenID provider.
+// What proves a person's identity outside of this service: authenticators by WebAuthn, and an OpenID provider.
 
 import type { Role } from '../domain/access.ts';
 

@@ -41,7 +41,7 @@ export interface Meter {
   /** When a credential last signed a request here. */
   credentialUse(credentialId: string): number | undefined;
   readonly eventLoopDelay: Histogram;
-  /** Begins to look at the event loop. */
+  /** Starts measuring the event loop. */
   start(): void;
   stop(): void;
 }

@@ -78,7 +78,7 @@ export interface PeopleRepositories {
   readonly sessions: {
     get(tenant: TenantScope, id: string): Promise<StoredSession | undefined>;
     findByHash(hash: string): Promise<StoredSession | undefined>;
-    /** Newest first, without those that end by themselves: at `now`, or that nobody has used since `idleSince`. */
+    /** Newest first, without those that have expired: at `now`, or unused since `idleSince`. */
     list(
       tenant: TenantScope,
       filter: { readonly userId?: string | undefined; readonly now: number; readonly idleSince: number },
@@ -95,11 +95,11 @@ export interface PeopleRepositories {
   readonly attempts: {
     insert(attempt: StoredAttempt): Promise<void>;
     get(hash: string): Promise<StoredAttempt | undefined>;
-    /** Removes it, so that nobody uses it again. */
+    /** Removes it, so that it cannot be used again. */
     take(hash: string): Promise<StoredAttempt | undefined>;
     prune(now: number): Promise<number>;
   };
-  /** By a keyed hash of a user's name or of an address: names that nobody has are counted too, and none is kept. */
+  /** By a keyed hash of a user's name or of an address: unknown names are counted, too, and no name is stored. */
   readonly failures: {
     get(key: string): Promise<Failures | undefined>;
     put(key: string, failures: Failures): Promise<void>;
@@ -114,7 +114,7 @@ export interface PeopleRepositories {
 export interface PasswordHashes {
   /** PHC string. The caller wipes the password. 'rate-limited' when too many wait. `peer`: each address has a fair share. */
   hash(password: Uint8Array, peer: string | null): Promise<string>;
-  /** `stored` null: works as long, and says no. `outdated`: it holds, and should be hashed anew with today's parameters. */
+  /** `stored` null: takes as long, and answers false. `outdated`: it is right, and should be hashed again with today's parameters. */
   verify(password: Uint8Array, stored: string | null, peer: string | null): Promise<'holds' | 'outdated' | 'wrong'>;
 }
 

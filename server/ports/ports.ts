@@ -40,7 +40,7 @@ export interface Ports {
   readonly passwords: PasswordHashes;
   readonly people: PeoplePolicy;
   readonly passkeys: Passkeys;
-  /** Undefined where nobody signs in by OpenID. */
+  /** Undefined where sign-in by OpenID is not configured. */
   readonly provider: IdentityProvider | undefined;
   readonly diagnosis: EndpointDiagnosis;
   readonly keyStoreProbe: KeyStoreConnection;

@@ -62,7 +62,7 @@ export interface RootProvider {
   pendingChange(): ProviderChange | undefined;
   /** The newest backup that was made on this host. */
   backup(): RootBackup | undefined;
-  /** Looks at the root's home again: throws when it cannot be read any more. Cheap: used by the health check. */
+  /** Checks the root's file again: throws when it can no longer be read. Cheap: used by the health check. */
   check(): void;
   /** Gives its keys back. */
   release(): void;

@@ -1,5 +1,5 @@
 // Finding things by their terms (domain/search.ts). The terms are kept by the store itself, in the transaction that writes what they
-// are of, and are made anew when the store is opened by a version that makes them differently.
+// are of, and are made again when the store is opened by a version that makes them differently.
 
 import type { Found, TermKind } from '../domain/search.ts';
 import type { TenantScope } from '../domain/tenant.ts';

@@ -8,7 +8,7 @@ export type SnapshotValue = string | number | null | Uint8Array;
 /** A row of a table, without its authentication code. */
 export type SnapshotRow = { readonly [column: string]: SnapshotValue };
 
-/** What a snapshot says of itself in clear, from its first bytes on. */
+/** What a snapshot says about itself, unencrypted, from its first bytes on. */
 export interface SnapshotPreface {
   readonly snapshotId: string;
   readonly tenantId: string;

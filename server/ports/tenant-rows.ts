@@ -38,7 +38,7 @@ export interface TenantRows {
   page(table: TenantTable, tenantId: string, after: string | undefined, limit: number): Promise<readonly TenantRow[]>;
   /** By id; of `keyTables`, by the key's id. */
   find(table: TenantTable, ids: readonly string[]): Promise<readonly TenantRow[]>;
-  /** Keys and other token objects that were destroyed after this time, whoever's they are. */
+  /** Keys and other token objects that were destroyed after this time, of every owner. */
   destroyedSince(at: number): Promise<readonly string[]>;
   count(table: TenantTable, tenantId: string): Promise<number>;
   /** Inserts, or replaces what is policy, with fresh authentication codes; a row that is tampered gets none that holds. */

@@ -61,12 +61,12 @@ export interface XksRequestRecord {
   readonly errorName: string | null;
   readonly durationMs: number;
   readonly phases: { readonly readMs: number; readonly authMs: number; readonly cryptoMs: number };
-  /** For whoever reads the log: why a signature was refused, which rule said no. The answer does not tell. */
+  /** For readers of the log: why a signature was refused, which rule refused. The answer does not say it. */
   readonly reason: string | null;
   readonly peer: string | null;
 }
 
-/** `gone`: not heard of. */
+/** `gone`: unknown. */
 export interface FleetMember {
   readonly name: string;
   readonly version: string;

@@ -165,7 +165,7 @@ const refuseRunning = async ({ db, dialect, place }: Copyable): Promise<void> =>
 };
 
 /**
- * Both are brought up to the same schema, and nobody else writes to either. `check` sees the copy before it counts. Throws `StoreError`
+ * Both are upgraded to the same schema, and no other process writes to either. `check` sees the copy before it counts. Throws `StoreError`
  * when the target has anything in it, or what arrived is not what was sent.
  */
 export const copyStore = async (

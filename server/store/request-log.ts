@@ -199,12 +199,12 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .orderBy('sequence')
         .limit(limit),
     cameLate: (after: number, through: number, before: number) =>
-      // Not by time: whatever is older than this would be looked at.
+      // Not by time: everything older than this would be read.
       all().where('sequence', '>', after).where('sequence', '<=', through).where(sql`at + 0`, '<', before),
   };
 };
 
-/** What a search has to look at: sequences from `first` to `below`, the upper one not included. */
+/** What a search has to read: sequences from `first` to `below`, the upper one not included. */
 interface Bounds {
   readonly first: number;
   readonly below: number;
@@ -340,7 +340,7 @@ export const createRequestLog = (
       const sequences = own.map(({ sequence }) => sequence);
       if (sequences.length > 0) await statements.remove(sequences).execute();
       const through = sequences.at(-1) ?? 0;
-      // What follows the last one that was to go is looked at the next time.
+      // Records after the last removed one are read the next time.
       const seen = own.length === most ? through : rows.length < limit ? null : (rows.at(-1)?.sequence ?? null);
       return { removed: own.length, through, seen, gone: own.map(toGone) };
     },

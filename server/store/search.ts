@@ -1,6 +1,6 @@
 // The terms by which things are found (domain/search.ts): one row a term, in the order of its bytes whatever the database's own order
 // of texts is, within the tenant and the kind. They are derived from the rows of the things and authenticate nothing: what is found is read from its own
-// row before it is shown, and a term that somebody has planted leads nowhere.
+// row before it is shown, and a term that an attacker has planted leads nowhere.
 
 import { type Kysely, sql } from 'kysely';
 import {
@@ -18,7 +18,7 @@ import type { SearchRepository, TermSearch } from '../ports/search.ts';
 import type { Schema } from './schema.ts';
 import { parseTags } from './tables/values.ts';
 
-/** With how the terms are made; another number makes them anew. */
+/** The version of the way in which terms are made; a new number makes them again. */
 const version = '2';
 const versionSetting = 'search-terms';
 
@@ -190,7 +190,7 @@ export const createTerms = (db: Kysely<Schema>) => {
 };
 export type Terms = ReturnType<typeof createTerms>;
 
-/** Makes all terms anew where another version made them, or none did. Runs in a transaction of its own, before anything else writes. */
+/** Makes all terms again where another version made them, or none did. Runs in a transaction of its own, before anything else writes. */
 export const makeTerms = async (db: Kysely<Schema>): Promise<void> => {
   const found = await db.selectFrom('settings').select('value').where('name', '=', versionSetting).executeTakeFirst();
   if (found?.value === version) return;
@@ -219,7 +219,7 @@ export const makeTerms = async (db: Kysely<Schema>): Promise<void> => {
   });
 };
 
-/** Terms that one step reads; steps of one search; and, for words that stand apart, terms of the rarest one that are looked at. */
+/** Terms that one step reads; steps of one search; and, for words that stand apart, terms of the rarest one that are read. */
 const leastOfStep = 32;
 const mostSteps = 8;
 const mostNear = 2000;

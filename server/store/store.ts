@@ -30,7 +30,7 @@ interface Surroundings {
   readonly onFatal: (error: StoreError) => void;
   /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
-  /** A commit has ended well whose units had been told that nobody knows: what is kept in memory of these things is not true any more. */
+  /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
 }
 
@@ -110,7 +110,7 @@ const openOver = async (
   /** What readers throw: the same, but no reason to stop. */
   const translateRead = (error: unknown): unknown => {
     if (error instanceof ServiceError) return error;
-    // Somebody reads one thing after another while the service stops.
+    // A caller reads one thing after another while the service stops.
     if (closing) return new ServiceError('unavailable', 'the service is stopping', { cause: error });
     const kind = engine.kindOf(error);
     if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', away(error));
@@ -348,7 +348,7 @@ export const openPostgresStore = async ({
 }: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> =>
   openOver(await openPostgres(postgres), surroundings);
 
-/** Copies all of one store to another one that is empty (copy.ts). Nobody else uses either. Throws `StoreError`. */
+/** Copies all of one store to another one that is empty (copy.ts). No other process uses either. Throws `StoreError`. */
 export const copyWhole = (from: Store, to: Store, options: Parameters<typeof copyStore>[2]): Promise<CopyReport> => {
   const [source, target] = [copyables.get(from), copyables.get(to)];
   if (source === undefined || target === undefined) throw new Error('not a store that was opened here');

@@ -6,7 +6,7 @@
 // Background units are for long work that is cut into short units, an erasure run for example. Each is committed alone, when no other unit
 // waits. Under a constant load of callers one follows every few batches, so that the long work ends all the same.
 //
-// A disk, or a database, that does not answer for some seconds keeps nobody waiting: units that are not being committed are refused,
+// A disk, or a database, that does not answer for some seconds delays no caller: units that are not being committed are refused,
 // and will not be; those that are get an answer that says so, and `onLate` hears when their commit ends well after all. Until
 // something moves again, new units are refused at once.
 
@@ -31,7 +31,7 @@ interface Unit {
   readonly durable: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Its caller was told that nothing will come of it, or that nobody knows. */
+  /** Its caller was told that it failed, or that the outcome is unknown. */
   answered: 'no' | 'undone' | 'unknown';
 }
 

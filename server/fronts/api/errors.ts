@@ -59,7 +59,7 @@ export class HttpRefusal extends ServiceError {
   }
 }
 
-/** The answer to an error of any kind. What is no ServiceError is told to `report` and to nobody else. */
+/** The answer to an error of any kind. An error that is not a ServiceError is told only to `report`. */
 export const answerError = (error: unknown, requestId: string, report: (error: unknown) => void): Response => {
   if (!(error instanceof ServiceError)) {
     report(error);

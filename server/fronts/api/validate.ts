@@ -48,7 +48,7 @@ export const readQuery = (schema: z.ZodObject | undefined, url: string): Record<
   if (repeated.size > 0) {
     throw new ValidationError([...repeated].map((path) => ({ path, message: 'is given more than once' })));
   }
-  // What every route takes is looked at elsewhere: see authenticate.
+  // Parameters of every route are checked elsewhere: see authenticate.
   const names = all.filter((name) => name !== tenantParameter);
   if (schema !== undefined)
     return check(schema, Object.fromEntries(names.map((name) => [name, inFormNfc(parameters.get(name) ?? '')])));

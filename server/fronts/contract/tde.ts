@@ -89,7 +89,7 @@ export interface TokenObject {
   readonly state: 'active' | 'disabled' | 'soft-deleted';
   /** False for an object of another application of the same group: it may be used, not changed or destroyed. */
   readonly owned: boolean;
-  /** What `checkUse` would admit now: in answers to a search by label that found few. Whoever finds a key mostly goes on to use it. */
+  /** What `checkUse` would admit now: in answers to a search by label that found few. A caller who finds a key usually uses it next. */
   readonly admits?: readonly KeyUsage[];
 }
 

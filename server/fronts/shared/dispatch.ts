@@ -1,6 +1,6 @@
 // Who answers a request: Hono routes them all. The data paths (the XKS proxy, the TDE API) answer on Node's own request and response,
 // because Web objects between the socket and a handler cost more than the work itself and lose the raw header list. So their router is
-// called with Node's request, without the adapter that would make Web objects of it, and finds them by the target as it came, before anybody
+// called with Node's request, without the adapter that would make Web objects of it, and finds them by the target as it came, before any code
 // reads it as a URL (docs/decisions/0013). What is not theirs goes through the adapter to the other routes.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';

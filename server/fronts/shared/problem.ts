@@ -1,4 +1,4 @@
-// Problem documents, RFC 9457: how every JSON front says that a request failed. Holds no wording of its own: a front gives
+// Problem documents, RFC 9457: how every JSON front says that a request failed. Contains no wording of its own: a front gives
 // status and title for each error code.
 
 import type { ServiceErrorCode } from '../../base/errors.ts';

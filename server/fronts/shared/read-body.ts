@@ -1,5 +1,5 @@
 // Reads a request's body up to a limit, in bytes, counted as it comes: no Content-Length is believed, but a longer one is refused before the
-// first byte. From Node's request, not from a Web stream over it: such a stream that is left in the middle throws where nobody can
+// first byte. From Node's request, not from a Web stream over it: such a stream that is left in the middle throws where no caller can
 // catch it when what is buffered still comes (Node 24), and that ends the process.
 
 import type { IncomingMessage } from 'node:http';
@@ -66,7 +66,7 @@ export const piecesOf = (incoming: IncomingMessage): AsyncIterable<Uint8Array> =
   [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }),
 });
 
-/** Before an answer to a body that was not read to its end: what still comes is dropped, and the connection is of no more use. */
+/** Before an answer to a body that was not read to its end: what still comes is dropped, and the connection is closed. */
 export const leaveUnread = (incoming: IncomingMessage, headers: Headers): void => {
   // Streams of HTTP/2 end by themselves.
   if (incoming.complete || incoming.httpVersionMajor !== 1) return;

@@ -234,7 +234,7 @@ const parseHandle = (text: string | undefined): number => {
   return handle;
 };
 
-/** Routes whose raw answer is meant for anybody's eyes. */
+/** Routes whose raw answer is not secret. */
 const open: ReadonlySet<keyof TdeRoutes> = new Set(['encrypt', 'sign', 'wrap']);
 
 /** Routes that change what other nodes have in memory. */

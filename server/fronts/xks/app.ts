@@ -39,7 +39,7 @@ export interface XksFrontOptions {
   readonly isOwnProbe?: (path: string, mark: string) => boolean;
   /** Told of each request when its answer is handed to the connection. Absent: it is not observed. */
   readonly describe?: ((incoming: IncomingMessage, entry: XksRequestRecord) => void) | undefined;
-  /** Told of faults that are ours; the answer says InternalException and no more. */
+  /** Told of faults that are ours; the answer says only InternalException. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
 

@@ -17,14 +17,14 @@ export const xksErrors = {
 
 export type XksErrorName = keyof typeof xksErrors;
 
-/** A refusal on its way to the answer. The message is short printable ASCII and holds no key, plaintext or path of ours. */
+/** A refusal on its way to the answer. The message is short printable ASCII and contains no key, plaintext or path of ours. */
 export class XksRefusal extends Error {
   override readonly name = 'XksRefusal';
   readonly errorName: XksErrorName;
   readonly status: number;
   /** For the log alone. */
   readonly reason: string | null;
-  /** The connection is of no more use: its certificate does not change. */
+  /** The connection is closed: its certificate does not change. */
   readonly closes: boolean;
 
   constructor(

@@ -33,7 +33,7 @@ export const parseXksPath = (target: string): XksPath | null => {
   if (known !== undefined) return known;
   const path = parse(target);
   if (path === null) return null;
-  // Who invents targets makes all others be read again, and no more.
+  // Invented targets only make all others be parsed again.
   if (kept.size >= mostKept) kept.clear();
   kept.set(target, path);
   return path;

@@ -15,7 +15,7 @@ export interface Rates {
 
 /** `now`: milliseconds of a clock that never goes back. */
 export const createRates = (now: () => number): Rates => {
-  // One entry an endpoint that has a rate; an endpoint that is gone is asked for no more.
+  // One entry an endpoint that has a rate; an endpoint that is deleted is no longer requested.
   const buckets = new Map<string, Bucket>();
   return {
     admit: ({ id, settings: { rate } }) => {

@@ -113,7 +113,7 @@ const types = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** Opens the connections and looks whether the database keeps what it confirms. Throws `StoreError`. */
+/** Opens the connections and checks whether the database keeps what it confirms. Throws `StoreError`. */
 export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
   const { host, port, user, database, password, ca, readers, answerMs = answerTimeoutMs } = options;
   const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;

@@ -19,7 +19,7 @@ const startLock = 0x444b_4504;
 const answerMs = 5_000;
 /** How long a lost connection of this process may take to give its locks back, once it is ended. */
 const endedMs = 2_000;
-/** How often a start looks whether the one before it has ended. */
+/** How often a start checks whether the one before it has ended. */
 const startTurnMs = 100;
 const mostChanges = 1_000;
 /** The clock of a node counts while its last heartbeat is not older. */
@@ -182,7 +182,7 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
       const { held: taken } = await one(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
       if (taken !== true) return { state: 'taken' };
       ownId = id;
-      // Whoever runs under this id may have lost its connection, and with it the lock, and go on using keys.
+      // A process that runs under this id may have lost its connection, and with it the lock, and go on using keys.
       const { ms } = await one(
         `select case when contact_ms = 0 then 'infinity'::float8 else (contact_ms - (${nowSql} - heartbeat_at))::float8 end as ms
            from nodes where id = $1 and state in ('active', 'draining') and directory not in ('', $2)`,

@@ -33,7 +33,7 @@ export class OrderlyClient extends pg.Client {
     super(config);
     this.#lineage = config?.lineage;
     this.#era = this.#lineage?.era() ?? 0;
-    // A loss is told to what was asked. A pool listens to the connections that it has not given out; for the others an event that nobody hears would be
+    // A loss is told to what was asked. A pool listens to the connections that it has not given out; for the others an event without a listener would be
     // the end of the process.
     this.on('error', () => undefined);
     this.query = ((...given) => {

@@ -1,8 +1,8 @@
 // A thread that keeps the write-ahead log short, when it is told to, over connections of its own: it copies what is committed from the
-// log into the database file, and then begins the log anew. Both end with the disk's word, and the thread that answers requests would
+// log into the database file, and then restarts the log. Both wait for the disk, and the thread that answers requests would
 // wait for it: the first commit behind a log that was copied to its end writes a new header and syncs it (sqlite.org/wal.html). So the
-// end is kept out of reach of those commits, by a reader that stands before it, until nobody writes.
-// Passive checkpoints only, which wait for nobody and hold up nobody. The thread has the priority of the others: writers wait for the end of its
+// end is kept out of reach of those commits, by a reader that stands before it, until there is no writer.
+// Passive checkpoints only, which neither wait for others nor delay them. The thread has the priority of the others: writers wait for the end of its
 // work, and on a busy machine a thread of low priority would let them wait for seconds.
 
 import { statSync } from 'node:fs';
@@ -25,9 +25,9 @@ const database = new DatabaseSync(path);
 database.exec('pragma synchronous = normal');
 /** Two, so that one stands in the log before the other one leaves it. */
 const readers = [new DatabaseSync(path, { readOnly: true }), new DatabaseSync(path, { readOnly: true })] as const;
-/** What may be left to copy while nobody writes: a few milliseconds of work. */
+/** What may be left to copy while writers wait: a few milliseconds of work. */
 const shortRest = 256;
-/** Whoever writes faster than this copies is not waited for any longer. */
+/** A writer that is faster than this copy is not waited for any longer. */
 const mostPasses = 8;
 
 const checkpoint = (mode: 'noop' | 'passive') => {
@@ -57,7 +57,7 @@ const copy = (): boolean => {
   return true;
 };
 
-/** Nobody writes meanwhile. */
+/** Writers wait meanwhile. */
 const renew = (): void => {
   leave();
   const { pages, copied } = checkpoint('passive');
@@ -68,7 +68,7 @@ const renew = (): void => {
 };
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
-/** While nobody writes. Waits for readers, for a while: SQLite's own wait would sleep up to 100 ms at a time. */
+/** Writers wait. Waits for readers, for a while: SQLite's own wait would sleep up to 100 ms at a time. */
 const empty = (): boolean => {
   leave();
   const until = performance.now() + lockWaitMs;

@@ -1,6 +1,6 @@
 // Keeps the write-ahead log short without making those wait for the disk who read or use keys: a thread copies its pages into the
-// database file, and begins the log anew (checkpoint-worker.ts). Writers wait for the end of that, which is short; for the pages, which
-// are many, nobody waits.
+// database file, and restarts the log (checkpoint-worker.ts). Writers wait for the end of that, which is short; the many
+// pages are copied while they write.
 
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -9,8 +9,8 @@ import type { FileIdentity } from './own-file.ts';
 import { type SqliteFailure, sqliteError, startWorker, ThreadEnded } from './worker.ts';
 
 /**
- * What the thread is told. `copy`, while others write, copies until little is left, and is answered with whether there was much to copy; then `renew` is to follow, while nobody writes.
- * `empty`, while nobody writes, is answered with whether no log is left.
+ * What the thread is told. `copy`, while others write, copies until little is left, and is answered with whether there was much to copy; then `renew` is to follow, while writers wait.
+ * `empty`, while writers wait, is answered with whether no log is left.
  */
 export type Task = 'copy' | 'renew' | 'empty' | 'close';
 
@@ -24,7 +24,7 @@ export interface Checkpointer {
   /** To be called after every commit: something may be there to copy. */
   committed(): void;
   /**
-   * Copies all of the log and leaves none, while no writer runs. False: another process, or somebody who reads for long, stands in it.
+   * Copies all of the log and leaves none, while no writer runs. False: another process, or a long read, prevents it.
    * Throws the error of node:sqlite. Undefined: the thread has failed.
    */
   empty(): Promise<boolean | undefined>;

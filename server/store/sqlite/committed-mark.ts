@@ -12,7 +12,7 @@ export interface CommittedMark {
   readonly found: number | undefined;
   /** After a durable commit. A smaller number than before is not written: that must be accepted. */
   write(records: number): void;
-  /** The database counts as it is: the next commit begins anew. */
+  /** The database is accepted as it is: the next commit starts a new mark. */
   accept(): void;
   close(): void;
 }

@@ -127,7 +127,7 @@ export interface SqliteConnections {
   syncNoMore(): void;
   /** From now on a statement that meets another process's lock fails at once: to wait in SQLite is to stand still. */
   waitNoMore(): void;
-  /** Nobody else copies the write-ahead log any more. */
+  /** SQLite itself no longer copies the write-ahead log. */
   copyByItself(): void;
 }
 

@@ -18,7 +18,7 @@ const sync = promisify(fdatasync);
 /** How long a lock that is held by others is left alone before it is tried again. */
 const askAgainMs = 5;
 
-/** Another process's lock (a backup, somebody's shell) is waited for between other work. */
+/** Another process's lock (a backup, an operator's shell) is waited for between other work. */
 const beginSoon = async (run: (statement: string) => Promise<void>): Promise<void> => {
   const until = performance.now() + lockWaitMs;
   for (;;) {

@@ -1,6 +1,6 @@
-// SQLite answers within the call: a walk over many rows, however many awaits it has, would never return to the event loop, and whoever asks
+// SQLite answers within the call: a walk over many rows, however many awaits it has, would never return to the event loop, and every caller who asks
 // for something meanwhile would wait until its end. So a statement that comes when statements have filled a turn of the loop waits for one of
-// the next. Those that wait take turns, in the order in which they came: a walk that fills each of its turns keeps nobody out.
+// the next. Waiting walks run in the order in which they came: a walk that uses all of its slice does not shut the others out.
 
 import { type Driver, SqliteAdapter, SqliteDialect } from 'kysely';
 
@@ -23,7 +23,7 @@ const nextTurn = (): void => {
   first();
 };
 
-/** Resolves in this turn of the event loop as long as there is room in it, and nobody waits. */
+/** Resolves in this iteration of the event loop as long as it has time left and no other walk waits. */
 const roomInTurn = async (): Promise<void> => {
   if (turnBegan === undefined) beginTurn();
   else if (waiting.length > 0 || performance.now() - turnBegan > turnMs)

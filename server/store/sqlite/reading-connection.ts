@@ -1,4 +1,4 @@
-// A connection to the embedded database that only reads, and keeps nobody waiting but who asks it: a thread of its own carries out its
+// A connection to the embedded database that only reads, and delays only its own caller: a thread of its own carries out its
 // statements (reading-worker.ts). A statement costs some 0.1 ms more here than in the thread that answers requests, where the disk may
 // cost all requests a second. Under Kysely.
 

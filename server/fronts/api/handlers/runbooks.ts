@@ -20,7 +20,7 @@ const representRun = ({ tenantId: _, ticks, startedAt, finishedAt, ...run }: Run
   })),
 });
 
-/** A note that holds nothing is none. */
+/** An empty note is no note. */
 const noteOf = (text: string | undefined): string | null => (text === undefined || text === '' ? null : text);
 
 export const runbooksHandlers = ({ runbooks }: Operations): Handlers['runbooks'] => ({

@@ -11,7 +11,7 @@ import { BoundAnswer, type Handlers, SessionChange } from './handler.ts';
 /** What a library made for a browser, as the JSON that it becomes. */
 export const jsonOf = (value: object): PasskeyOptions => JSON.parse(JSON.stringify(value)) as PasskeyOptions;
 
-/** The answer to whoever has just signed in. */
+/** The answer to a user who has just signed in. */
 export const startedSession =
   (access: Operations['access']) =>
   (started: StartedSession): SessionChange<Session> =>
@@ -55,7 +55,7 @@ export const sessionHandlers = ({ signIn, sessions, passkeys, openId, access }: 
         return new SessionChange(undefined, (await openId.finish(search, binding, from)).value, '/');
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        // The code alone: words in an address could be anybody's.
+        // Only the code: any text could be in the address.
         return new SessionChange(undefined, null, `/?refused=${error.code}`);
       }
     },

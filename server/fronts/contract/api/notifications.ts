@@ -1,4 +1,4 @@
-// Notifications: what needs somebody before it does harm, sorted by the time that is left.
+// Notifications: what needs attention before it does harm, sorted by the time that is left.
 
 import { z } from '@hono/zod-openapi';
 import type { AuditSeverity } from '../../../domain/audit-event.ts';

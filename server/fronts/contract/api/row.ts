@@ -128,7 +128,7 @@ export const pageQuery = z.strictObject({
 /** A moment with any offset. */
 export const filterMoment = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-/** Query parameters of lists that people look at by time. */
+/** Query parameters of lists that people read by time. */
 export const timeSpan = {
   from: filterMoment.optional().openapi({ type: 'string', format: 'date-time', description: 'Inclusive.' }),
   to: filterMoment.optional().openapi({ type: 'string', format: 'date-time', description: 'Exclusive.' }),

@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { SettledStep, SetupStep, SetupStepName } from '../../../domain/setup.ts';
 import { moment, type RouteGroup } from './row.ts';
 
-/** Those of which somebody may say that they are settled. */
+/** Those that a person may confirm or skip. */
 export const settledStepSchema = z.enum(['root-key', 'administrator', 'audit-sinks'] satisfies SettledStep[]);
 
 export const setupSchema = z

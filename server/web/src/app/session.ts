@@ -6,10 +6,10 @@ import type { Session } from '../api/types.ts';
 
 /** Whether this page has had a session that its person has not ended here. */
 let lasting = false;
-/** Asked while nobody is signed in: the session has ended by itself, or by somebody else. */
+/** A request without a session: it has expired, or another person has ended it. */
 export const wasEnded = (): boolean => lasting;
 
-/** The session, or null when nobody is signed in. */
+/** The session, or null without one. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async ({ signal }): Promise<Session | null> => {

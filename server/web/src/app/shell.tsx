@@ -199,7 +199,7 @@ const TenantSwitcher = () => {
   );
 };
 
-/** How many things need somebody today, on top of every page. */
+/** How many things need attention today, on top of every page. */
 const Bell = () => {
   const items = useQuery(waitingQuery).data?.items;
   const count = items?.filter((item) => needsToday(item, Date.now())).length ?? 0;

@@ -18,7 +18,7 @@ const Frame = ({ title, text, children }: { title: string; text: string; childre
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · DKE console`;
-    // Where no field takes the focus, whoever goes on by keyboard or screen reader begins at what is asked for now.
+    // Where no field takes the focus, users of a keyboard or screen reader continue at what is requested now.
     if (document.activeElement === null || document.activeElement === document.body) heading.current?.focus();
   }, [title]);
   return (
@@ -175,7 +175,7 @@ export const Invitation = ({ other, onDone }: { other: string | undefined; onDon
   });
   useEffect(() => {
     if (!redeem.isSuccess) return;
-    // What somebody else has seen here before is not theirs.
+    // What another user has seen here before is not theirs.
     void client.resetQueries();
     onDone();
   }, [redeem.isSuccess, client, onDone]);

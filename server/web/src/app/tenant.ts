@@ -23,7 +23,7 @@ export const chooseTenant = (id: string | null): void => {
     if (id === null) sessionStorage.removeItem(storageKey);
     else sessionStorage.setItem(storageKey, id);
   } catch {
-    // The choice then holds until the page is left.
+    // The choice then applies until the page is left.
   }
   for (const listener of listeners) listener();
 };

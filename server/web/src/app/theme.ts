@@ -20,7 +20,7 @@ export const chooseTheme = (theme: Theme): void => {
     if (theme === 'system') localStorage.removeItem(storageKey);
     else localStorage.setItem(storageKey, theme);
   } catch {
-    // The choice then holds until the page is left.
+    // The choice then applies until the page is left.
   }
   for (const listener of listeners) listener();
 };

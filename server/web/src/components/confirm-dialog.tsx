@@ -1,4 +1,4 @@
-// Confirmation by typing the name, for what cannot be taken back or stops somebody else's work. The consequence stands above the
+// Confirmation by typing the name, for what cannot be undone or stops the work of others. The consequence stands above the
 // field, and the button stays shut until the text matches exactly (identifiers are case-sensitive).
 
 import { type ReactNode, useState } from 'react';
@@ -20,7 +20,7 @@ export const ConfirmDialog = <Result,>({
   expected: string;
   /** What that text is: "key name". */
   expectedKind: string;
-  /** False while the impact is still being read: nobody confirms what is not shown yet. */
+  /** False while the impact is still being read: only what is shown can be confirmed. */
   ready?: boolean;
   wide?: boolean;
   onCancel: () => void;

@@ -1,4 +1,4 @@
-// Deletion of one thing by typing its name: the thing is read anew first and named by its entity tag, so that nobody deletes
+// Deletion of one thing by typing its name: the thing is read again first and named by its entity tag, so that you never delete
 // something other than what they saw.
 
 import { useQueryClient } from '@tanstack/react-query';

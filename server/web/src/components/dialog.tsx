@@ -26,7 +26,7 @@ export const Dialog = ({ title, onClose, children, wide = false, locked = false 
     return () => {
       dialog.close();
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
-      // What was done has taken its own button away: whoever goes on by keyboard begins at the page, not outside of it.
+      // The action has removed its own button: keyboard users continue in the page, not outside of it.
       else document.querySelector<HTMLElement>('#main h1')?.focus();
     };
   }, []);

@@ -1,4 +1,4 @@
-// Dual control of a vault: how many others must agree, who they may be, to what. A rule that nobody could ever meet is refused by the
+// Dual control of a vault: how many others must approve, who they may be, and what. A rule that cannot be satisfied is refused by the
 // service, with a dry run before anything is changed.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';

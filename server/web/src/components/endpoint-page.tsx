@@ -1,4 +1,4 @@
-// The frame of the pages about connecting an endpoint: it is read again while somebody works at the cloud's side.
+// The frame of the pages about connecting an endpoint: it is read again while you work on the cloud's side.
 
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';

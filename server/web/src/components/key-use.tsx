@@ -13,7 +13,7 @@ import { Facts, Panel } from './page.tsx';
 import { StateBadge } from './state-badge.tsx';
 import { Time } from './time.tsx';
 
-/** Used within these days: somebody may need it tomorrow. */
+/** Used within these days: it may be needed tomorrow. */
 const recentDays = 7;
 
 export const useKeyUse = (id: string): UseQueryResult<KeyUse> =>
@@ -41,7 +41,7 @@ const User = ({ use }: { use: KeyUse }) => {
   );
 };
 
-/** When it was last used and by whom, read anew; with a warning when that is not long ago. */
+/** When it was last used and by whom, read again; with a warning when that is not long ago. */
 export const LastUse = ({
   query,
   goesOn = false,

@@ -1,6 +1,6 @@
 // A list from the API in pages by cursor: loading, refused, empty and filtered-empty states, and "show more" at the end; where
 // nothing stands below the list, scrolling to its end shows more by itself. The server filters and pages, so that a list
-// of a hundred thousand rows costs what is looked at.
+// of a hundred thousand rows costs only what is visible.
 
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
@@ -17,7 +17,7 @@ export interface ListPage<Row> {
 }
 
 const firstPage = 50;
-/** Whoever goes on wants to get far. */
+/** A reader who continues usually wants many more. */
 const laterPages = 500;
 
 /**

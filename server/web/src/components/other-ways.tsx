@@ -29,7 +29,7 @@ const useWays = (): Ways => {
   return { openId: ways.data?.openId ?? null, passkeys: ways.data?.passkeys === true && knowsPasskeys() };
 };
 
-/** What the browser or the authenticator refuses it says in words of its own, which help nobody. */
+/** The browser's or the authenticator's own error texts do not help the user. */
 const ask = async (credential: Promise<Credential | null>): Promise<object> => {
   try {
     return answerOf(await credential);

@@ -1,5 +1,5 @@
 // The request log, of one endpoint or of all: filtered by the server, followed live, exported, and asked for the request of a CloudTrail
-// event. Filters are in the address, so that a view can be sent to whoever must see it.
+// event. Filters are in the address, so that a view can be sent to another person.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -263,7 +263,7 @@ export const RequestLog = ({
   const names = useEndpointNames(endpointId === undefined);
   const shown = endpointId === undefined ? { ...table, columns: [endpointColumn(names), ...columns] } : table;
   const query = { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) };
-  // A log grows by itself: whoever comes back to a view of it sees what is there now.
+  // A log grows by itself: a view that is opened again shows the current records.
   const list = useList<EndpointRequest>(path, query, path, 0);
   const filtered = Object.values(filters).some((value) => value !== undefined);
   const set = (change: RequestFilters) => onFilters({ ...filters, ...change });

@@ -1,4 +1,4 @@
-// What of the inbox needs somebody today: what does harm now or soon, and what is grave enough to be planned for. The bell counts it, the
+// The part of the inbox that needs attention today: what does harm now or soon, and what is severe enough to be planned for. The bell counts it, the
 // overview shows it.
 
 import { queryOptions } from '@tanstack/react-query';
@@ -6,14 +6,14 @@ import { send } from '../api/client.ts';
 import type { Notification } from '../api/types.ts';
 
 export const notificationsPath = '/api/notifications';
-/** The server says no more of them at once. */
+/** The server's limit for one answer. */
 const most = 1000;
 const soonMs = 14 * 86_400_000;
 
 export const needsToday = ({ severity, harmAt }: Pick<Notification, 'severity' | 'harmAt'>, now: number): boolean =>
   (severity !== 'info' && severity !== 'low') || Date.parse(harmAt) - now < soonMs;
 
-/** Those that nobody takes care of; the soonest harm first. */
+/** Those that are not acknowledged; the soonest harm first. */
 export const waitingQuery = queryOptions({
   queryKey: [notificationsPath, 'waiting'],
   queryFn: ({ signal }) =>

@@ -1,4 +1,4 @@
-// The rules of an endpoint, tried before they hold: a request that somebody thinks up, and those that the request log has, against the rules as
+// The rules of an endpoint, tested before they apply: an invented request, and those that the request log has, against the rules as
 // they are or as they are being edited.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// The inbox: what needs somebody before it does harm, by the time that is left. Somebody takes it, or gives it back; it ends by itself when
+// The inbox: what needs attention before it does harm, by the time that is left. A person acknowledges it, or releases it; it ends by itself when
 // its cause is gone.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// Overview: what needs somebody today, how the key stores do, which databases were seen, and what changed that matters.
+// Overview: what needs attention today, how the key stores do, which databases were seen, and what changed that matters.
 
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

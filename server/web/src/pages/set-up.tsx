@@ -48,7 +48,7 @@ const useWatched = <T,>(path: string, query?: { readonly limit: number }) =>
     refetchInterval: lookEvery,
   });
 
-/** Somebody's word about what the service cannot see. */
+/** A person's statement about what the service cannot check. */
 const Settle = ({ step, text, settled }: { step: Settled; text: string; settled: boolean }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
@@ -554,7 +554,7 @@ const Content = ({ step, steps }: { step: Step; steps: readonly Step[] }): React
   }
 };
 
-/** A step that is not at hand: what the service sees of it, and the rest when somebody wants it. */
+/** A step that is not current: what the service knows about it, and the rest on request. */
 const Folded = ({ finding, children }: { finding: string; children: ReactNode }) => (
   <details className="group">
     <summary className="flex min-h-9 list-none items-center gap-2 rounded-md text-muted wrap-anywhere [&::-webkit-details-marker]:hidden">

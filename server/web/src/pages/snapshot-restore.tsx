@@ -1,5 +1,5 @@
 // A restore: the snapshot, where it goes, the recovery key that opens it; a dry run that does all of it and takes it back; and then, when it has
-// been looked at and confirmed, the restore itself. The recovery key's file and passphrase stay in this browser.
+// been checked and confirmed, the restore itself. The recovery key's file and passphrase stay in this browser.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -151,7 +151,7 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
         .flatMap(({ items }) => items)
         .find(({ operation, subject }) => operation === 'snapshot.restore' && subject.id === snapshotId);
     },
-    // Whoever may not see approvals is told by the answer to the restore.
+    // A user who may not see approvals learns it from the answer to the restore.
     enabled: found.rules.length > 0,
     retry: false,
   });

@@ -209,7 +209,7 @@ const useBlastRadius = (applicationId: string, keyId: string) =>
     queryKey: [applicationsPath, applicationId, 'blast-radius', keyId],
     queryFn: ({ signal }) =>
       send<BlastRadius>({ method: 'GET', path: `${masterKeyPath(applicationId, keyId)}/blast-radius` }, { signal }),
-    // Somebody may have started using the key a moment ago: always read anew.
+    // The key's use may have started a moment ago: always read again.
     staleTime: 0,
     gcTime: 0,
   });

@@ -62,7 +62,7 @@ const texts: Readonly<Record<Stop, { readonly title: string; readonly text: stri
   },
 };
 
-/** What it would stop is read with a dry run first; nobody confirms what is not shown yet. */
+/** What it would stop is read with a dry run first; only what is shown can be confirmed. */
 const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onClose: () => void }) => {
   const client = useQueryClient();
   const announce = useAnnounce();

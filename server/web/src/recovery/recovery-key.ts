@@ -1,6 +1,6 @@
-// The file of a recovery key (addon/FORMAT.md, section 6), opened in the browser: its private half lies in a key record (section 1) under a key
+// The file of a recovery key (addon/FORMAT.md, section 6), opened in the browser: its private half is in a key record (section 1) under a key
 // that a passphrase gives (scrypt). It becomes a key of the browser's own cryptography, which does not give it out again. Everything secret is
-// bytes, wiped when it has been used; what a browser copies by itself meanwhile nobody can wipe.
+// bytes, wiped when it has been used; copies that a browser makes by itself cannot be wiped.
 
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
@@ -36,7 +36,7 @@ export const u32 = (value: number): Bytes => {
 };
 const numberAt = (bytes: Bytes, at: number): number => new DataView(bytes.buffer, bytes.byteOffset).getUint32(at);
 
-/** What the file says in clear. Throws RecoveryFault. */
+/** The unencrypted part of the file. Throws RecoveryFault. */
 export const describeFile = (bytes: Bytes): RecoveryFile => {
   if (bytes.length <= headLength + recordHead || !startsWith(bytes, text.encode('DKE-RECV')))
     throw new RecoveryFault('This file is no recovery key: dke recovery-key create makes one.');

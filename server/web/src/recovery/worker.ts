@@ -4,7 +4,7 @@ import { answerOpening, type Opening } from './recovery-key.ts';
 
 export interface Asked {
   readonly file: Blob;
-  /** Handed over: the page has it no more. */
+  /** Transferred: the page no longer has it. */
   readonly passphrase: Uint8Array<ArrayBuffer>;
   readonly opening: Opening;
 }
