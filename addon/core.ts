@@ -67,7 +67,7 @@ export interface Core {
   /** Reserves the locked key arena once per process; later calls answer the status. Throws `memory-lock` with the limit to raise. */
   initialize(options?: {
     readonly arenaBytes?: number;
-    /** An arena of at least this size will do, where no more can be locked. */
+    /** An arena of at least this size is accepted, if more cannot be locked. */
     readonly leastArenaBytes?: number;
     readonly allowUnlocked?: boolean;
   }): MemoryStatus;
@@ -175,7 +175,7 @@ export interface Core {
   // --- multi-part ---------------------------------------------------------------------------------------------------
   cipherBegin(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
   /**
-   * The same, but decryption in GCM and CCM gives plaintext out before its tag was checked: the caller may show it to nobody before
+   * The same, but decryption in GCM and CCM gives plaintext out before its tag was checked: the caller may not show it before
    * `cipherFinal` has succeeded.
    */
   cipherBeginUnchecked(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;

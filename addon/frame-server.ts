@@ -17,7 +17,7 @@ export interface FrameServerOptions {
    * disconnected. Default 30 000; 0 = never.
    */
   readonly stallMilliseconds?: number;
-  /** A peer that is answered this version byte is offered a lane: memory shared with it, for the time while calls flow. Absent: nobody. */
+  /** A peer that is answered this version byte is offered a lane: memory shared with it, for the time while calls flow. Absent: none is. */
   readonly laneVersion?: number;
   /**
    * A peer must be admitted (`admit`) within this time after it connects, or it is disconnected; until then its frames have at most
@@ -57,7 +57,7 @@ export interface FrameHandlers {
   refuse?(connection: number, request: Buffer, length: number, reply: Buffer): number;
   /** A connection was closed at once because its user has too many. Told once in ten seconds for each user. */
   tooMany?(peer: Peer): void;
-  /** Once for each connection that `connect` accepted, after it has gone, whoever closed it. */
+  /** Once for each connection that `connect` accepted, after it has gone, on whichever side it was closed. */
   close(connection: number): void;
 }
 export interface IvUser {
@@ -131,7 +131,7 @@ export interface FrameServer {
   /** The replays of a slot wait until `resume`, or until one of it is learned. */
   suspend(connection: number, session: number, kind: number): void;
   resume(connection: number, session: number, kind: number): void;
-  /** Something has changed that an Init looks at. */
+  /** Something has changed that an Init reads. */
   forget(connection: number): void;
   closeConnection(connection: number): void;
   /** Changes `spinMicroseconds`. From the server's own thread. */

@@ -12,7 +12,7 @@
 namespace dke {
 
 // State of one Node environment (the main thread and each worker have their own). When it ends, everything that its thread
-// has made and not given back goes with it.
+// has created and not released goes with it.
 class Jobs;
 struct Environment {
   Environment();
@@ -26,7 +26,7 @@ struct Environment {
 // Drops the parsed request bodies of this thread.
 void ReleaseBodies();
 
-// Throws the CoreError that core.ts registered, with one of its codes. The message holds no data.
+// Throws the CoreError that core.ts registered, with one of its codes. The message contains no data.
 [[noreturn]] void Fail(Napi::Env env, const char* code, const std::string& message);
 
 void RegisterErrors(Napi::Env env, Napi::Object exports);

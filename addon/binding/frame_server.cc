@@ -291,7 +291,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return number;
   }
 
-  // Calls a handler. False when it threw, or when this thread may run no more JavaScript.
+  // Calls a handler. False when it threw, or when this thread may no longer run JavaScript.
   bool Call(napi_value function, const napi_value* arguments, size_t count, napi_value* result) const {
     return napi_call_function(env_, turn_handlers_, function, count, arguments, result) == napi_ok;
   }

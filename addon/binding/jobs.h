@@ -28,7 +28,7 @@ namespace dke {
 class Job {
  public:
   virtual ~Job() = default;
-  // On the job's own thread. `ending`: nobody waits for the outcome any more.
+  // On the job's own thread. `ending`: the outcome is no longer awaited.
   virtual void Run(const std::atomic<bool>& ending) = 0;
   // On the thread that asked, in its environment: the value, or throws.
   virtual napi_value Finish(napi_env env) = 0;

@@ -76,7 +76,7 @@ std::vector<CpuTime> ParseCpuTimes(std::string_view text) {
 std::vector<CpuTime> ReadCpuTimes() {
   const int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
-  // The CPUs come first, some 80 bytes each; the rest is long and of no use here.
+  // The CPUs come first, some 80 bytes each; the rest is long and not needed here.
   std::string text(64 * 1024, '\0');
   size_t length = 0;
   ssize_t got;

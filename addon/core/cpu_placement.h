@@ -16,11 +16,11 @@
 
 namespace dke {
 
-// When to look at the other CPUs, and when to go: by looks at where the caller is. Nanoseconds.
+// When to check the other CPUs, and when to move: by samples of the caller's CPU. Nanoseconds.
 class CpuPlacement {
  public:
   enum class Step { kStay, kBegin, kEnd };
-  // Looks in a row that find both on one CPU before the others are looked at, and looks that find them apart after which all is forgotten.
+  // Samples in a row that find both on one CPU before the others are checked, and samples that find them apart after which the count restarts.
   static constexpr int kChecks = 8;
   // How long the others are watched.
   static constexpr int64_t kWatch = 100'000'000;

@@ -43,7 +43,7 @@ Result<File> OpenSecretFile(const std::string& path, const char* wanted_mode) {
     return FileFailure("open", path);
   }
   struct stat status;
-  if (fstat(file.fd(), &status) != 0) return FileFailure("look at", path);
+  if (fstat(file.fd(), &status) != 0) return FileFailure("read the status of", path);
   if (!S_ISREG(status.st_mode)) return Status(Code::kPermission, path + " is not a regular file");
   if (status.st_uid != geteuid() && status.st_uid != 0) {
     return Status(Code::kPermission, path + " belongs to another user: it must belong to the user that runs the service");
@@ -52,7 +52,7 @@ Result<File> OpenSecretFile(const std::string& path, const char* wanted_mode) {
     return Status(Code::kPermission, path + " can be reached by others: set its mode to " + wanted_mode);
   }
   const std::string directory = DirectoryOf(path);
-  if (stat(directory.c_str(), &status) != 0) return FileFailure("look at", directory);
+  if (stat(directory.c_str(), &status) != 0) return FileFailure("read the status of", directory);
   const bool sticky = (status.st_mode & S_ISVTX) != 0;
   if ((status.st_mode & 022) != 0 && !sticky) {
     return Status(Code::kPermission, directory + " can be written by others: set its mode to 0700");

@@ -137,7 +137,7 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     const uint32_t options = GetU32(data + at + 4);
     const uint32_t body = GetU32(data + at + 8);
     if (call_code == 0 && options == 0 && body == 0 && connection->lane != nullptr) {
-      at += kHeader;  // a ring: the lane is looked at after this
+      at += kHeader;  // a ring: the lane is polled after this
       continue;
     }
     // Call code 0 means "no frame" to p11-kit's clients, so no reply could carry it.

@@ -1,4 +1,4 @@
-// The lanes of a frame server: which are looked at, how long the loop waits for them, and where it runs. One lane: lane.h.
+// The lanes of a frame server: which are polled, how long the loop waits for them, and where it runs. One lane: lane.h.
 #include <poll.h>
 #include <sched.h>
 
@@ -9,13 +9,13 @@
 namespace dke {
 namespace {
 
-// More lanes than this are not looked at: the other peers have their sockets.
+// More lanes than this are not polled: the other peers use their sockets.
 constexpr size_t kMostLanes = 1024;
 // A lane that had nothing so often in a row gives its place to others.
 constexpr uint32_t kIdleLooks = 1000;
 // With more lanes than this the loop does not yield: it would wait behind all of them.
 constexpr size_t kMostYieldedTo = 16;
-// Where a lone caller runs is looked at every so many messages.
+// The CPU of a lone caller is sampled every so many messages.
 constexpr uint64_t kMessagesAPlace = 64;
 // Callers are counted over so long, in nanoseconds: longer than a round among many hundreds takes.
 constexpr int64_t kCensus = 8'000'000;
@@ -27,9 +27,9 @@ constexpr int64_t kStragglers = 64;
 constexpr int64_t kNapPerCaller = 4'000;
 constexpr int64_t kShortestNap = 50'000;
 constexpr int64_t kLongestNap = 2'000'000;
-// After so many naps in which nobody asked the loop sleeps.
+// After so many naps without a request the loop sleeps.
 constexpr int kMostNaps = 4;
-// When the sockets had nothing this often in a row, they are asked only every so many looks at the lanes.
+// When the sockets had nothing this often in a row, they are polled only once in so many polls of the lanes.
 constexpr uint64_t kQuietRounds = 16;
 
 }  // namespace
@@ -52,7 +52,7 @@ void FrameLoop::Count(Connection* connection) {
   ++callers_;
 }
 
-// Among many callers the lanes stay open, and nobody has to wake the loop: it naps until nearly all of them have asked, then serves each
+// Among many callers the lanes stay open, and no caller has to wake the loop: it naps until nearly all of them have asked, then serves each
 // once, in turn. What comes through sockets, or from the host, ends a nap. Answers as Spin does.
 int FrameLoop::Gather(epoll_event* events, int capacity) {
   const auto callers = static_cast<int64_t>(std::max(callers_, callers_before_));
@@ -158,7 +158,7 @@ void FrameLoop::CheckPlacement(const Connection* connection) {
   if (idle >= 0) MoveTo(idle);
 }
 
-// Looks at every lane once. False when nothing waited in any.
+// Polls every lane once. False when all were empty.
 bool FrameLoop::ServeLanes() {
   bool served = false;
   for (size_t i = 0; i < lanes_.size() && !failed_; ++i) {
@@ -183,7 +183,7 @@ bool FrameLoop::LeaveLane(Connection* connection) {
   return ServeLane(connection);
 }
 
-// Before the loop sleeps: nobody may go on writing into a lane that nobody looks at. True when something had come meanwhile.
+// Before the loop sleeps: no peer may continue to write into a lane that is not polled. True when a message had come meanwhile.
 bool FrameLoop::LeaveLanes() {
   bool served = false;
   std::vector<Connection*> left;

@@ -64,7 +64,7 @@ bool FrameLoop::MakeSocket(std::string* message) {
       *message = path + " exists and is no socket: move it away or name another path";
       return false;
     }
-    // A socket that nobody listens on any more is what an owner that died leaves behind.
+    // A socket without a listener was left behind by an owner that died.
     const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int failure = probe < 0 ? errno : connect(probe, name, sizeof address) == 0 ? 0 : errno;
     if (probe >= 0) close(probe);

@@ -17,7 +17,7 @@ struct FrameUser {
 
 class FrameUsers {
  public:
-  // The user, who is remembered as long as somebody holds what is returned.
+  // The user, which is remembered as long as the returned reference exists.
   std::shared_ptr<FrameUser> Find(uint32_t uid);
   size_t held() const;
 

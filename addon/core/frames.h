@@ -59,7 +59,7 @@ struct FrameOptions {
   uint32_t user_connections = 0;
   // Bytes that the loop holds: frames that are not complete, and answers that the peer has not read.
   uint64_t user_bytes = 0;
-  // A peer that is answered this version byte is offered a lane. 0 = nobody is.
+  // A peer that is answered this version byte is offered a lane. 0 = none is.
   uint32_t lane_version = 0;
 };
 
@@ -100,7 +100,7 @@ class FrameHandler {
   virtual int64_t Close(uint64_t connection) = 0;
 };
 
-// The two buffers that every frame goes through. They outlive the loop for as long as somebody holds them, so a language
+// The two buffers that every frame goes through. They outlive the loop for as long as they are referenced, so a language
 // that keeps a view on them never sees freed memory.
 class FrameBuffers {
  public:
@@ -296,10 +296,10 @@ class FrameLoop {
   std::vector<uint64_t> serving_;
   Connection* lone_ = nullptr;  // the only one that had anything to read in the last round
   uint64_t lone_rounds_ = 0;    // for how many rounds that has been so
-  uint64_t lone_unasked_ = 0;   // how often it was read since the others were looked at
-  std::vector<Connection*> lanes_;  // those that are looked at; null: gone since the last look
+  uint64_t lone_unasked_ = 0;   // how often it was read since the others were polled
+  std::vector<Connection*> lanes_;  // those that are polled; null: gone since the last poll
   uint64_t lane_rounds_ = 0;
-  uint64_t quiet_rounds_ = 0;   // how often in a row the sockets had nothing while lanes were looked at
+  uint64_t quiet_rounds_ = 0;   // how often in a row the sockets had nothing while lanes were polled
 
   uint32_t census_ = 1;         // of callers: who has sent something
   int64_t census_began_ = 0;

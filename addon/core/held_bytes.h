@@ -10,7 +10,7 @@
 
 namespace dke {
 
-// Memory of the crypto heap: wiped when it is given back.
+// Memory of the crypto heap: wiped when it is released.
 struct CryptoFree {
   void operator()(uint8_t* memory) const { OPENSSL_free(memory); }
 };

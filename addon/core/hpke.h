@@ -1,7 +1,7 @@
 // HPKE (RFC 9180), base mode, one message: how a key gets to another process that has shown its public key. One suite:
 // DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM. Leaves out the other modes, a second message and secret export.
 //
-// The sender is not authenticated here: whoever opens must know from elsewhere (TLS) who answered, and binds what was asked for
+// The sender is not authenticated here: the recipient must know from elsewhere (TLS) who answered, and binds what was asked for
 // in `info` and `aad`.
 #pragma once
 
@@ -27,7 +27,7 @@ Result<KeyRef> DeriveHpkeKey(KeyRef secret);
 Result<std::vector<uint8_t>> HpkePublicKey(KeyRef own);
 // A secret key's value or a private key's PKCS#8, sealed to `recipient`: encapsulated key, ciphertext, tag (FORMAT.md, 4).
 Result<std::vector<uint8_t>> HpkeSealKey(const uint8_t* recipient, size_t recipient_length, const HpkeContext& context, KeyRef key);
-// kAuthenticationFailed whatever is wrong with `sealed`, and when it holds no key of the kind asked for.
+// kAuthenticationFailed whatever is wrong with `sealed`, and when it does not contain a key of the requested kind.
 Result<LooseKey> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length, UnwrappedKind kind);
 // Its second step: what was opened as a key.
 Result<LooseKey> HpkeOpened(SecureBuffer value, UnwrappedKind kind);

@@ -52,7 +52,7 @@ struct KeyDescription {
   const CurveRow* curve;  // null unless the key is on one
 };
 
-// A key. Whoever uses what is in it holds `mutex` and has seen `alive`.
+// A key. A user of its content has locked `mutex` and has seen `alive`.
 struct Key {
   KeyDescription description;
   SecureBuffer secret;

@@ -1,8 +1,8 @@
 // The lane: memory that a frame server shares with one peer, through which messages pass while calls are flowing and both sides
-// are looking at it. Layout, and the rules by which nobody waits in vain, in provider/PROTOCOL.md ("Lane").
+// poll it. Layout, and the rules that prevent a lost wake-up, in provider/PROTOCOL.md ("Lane").
 //
 // A message is what would have gone through the socket in one piece: whole frames. One waits in each direction at most. The peer
-// is not trusted: what it writes is copied before it is looked at, and nothing that this side needs to know is read back from there.
+// is not trusted: what it writes is copied before it is parsed, and nothing that this side needs to know is read back from there.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class FrameLane {
 
   // Whether the peer has the memory and uses it.
   bool joined() const;
-  // Whether the peer spins for its answers. Who sleeps takes longer to its next call than anybody should spin.
+  // Whether the peer spins for its answers. A peer that sleeps takes longer to its next call than spinning is worth.
   bool spinning() const;
   // The CPU from which the peer asked last; -1 when it does not tell.
   int cpu() const;

@@ -141,7 +141,7 @@ size_t ReplayCache::Finish(Known* known, const uint8_t* message, size_t length, 
   if (!known->part.empty()) return 0;
   const size_t answered = Carry(replay, replay.operation, replay.operation_answer, message, length, reply, capacity);
   if (answered == 0) return 0;
-  // Nobody can have used it since the Init: what the handler does, it does behind what was started here.
+  // It cannot have been used since the Init: what the handler does comes after what was started here.
   if (!replay.identities.empty() && !ClaimIv(replay.iv_owner, IdentitiesOf(replay), replay.cipher.iv, replay.cipher.iv_length)) {
     explicit_bzero(reply, answered);
     return 0;

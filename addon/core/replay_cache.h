@@ -33,7 +33,7 @@ struct OperationSlot {
 
 struct Replay {
   OperationSlot slot;
-  // The Init, and where its IV lies in it, which may be another each time; a length of 0 when it has none.
+  // The Init, and the offset of its IV, which may differ each time; a length of 0 when it has none.
   std::vector<uint8_t> init;
   size_t iv_at = 0;
   size_t iv_length = 0;
@@ -81,7 +81,7 @@ class ReplayCache {
   int64_t Learn(Replay replay);
   // Those of a slot wait, because the handler has an operation running there, until it has none or teaches one of the slot again.
   void Suspend(const OperationSlot& slot, bool suspended);
-  // Something has changed that an Init looks at.
+  // Something has changed that an Init reads.
   void Forget();
   size_t size() const { return known_.size(); }
 

@@ -33,7 +33,7 @@ constexpr size_t kSlot = kSlotBody + 32;    // and their SHA-256, which tells a 
 
 struct OpenSlots {
   File file;
-  // By slot number: the epoch, or 0 when the slot holds no key.
+  // By slot number: the epoch, or 0 when the slot is empty.
   uint32_t epochs[2] = {0, 0};
   KeyRef keys[2] = {0, 0};
 };
@@ -95,7 +95,7 @@ Result<OpenSlots> Open(const std::string& path) {
     }
   }
   if (slots.epochs[0] == 0 && slots.epochs[1] == 0) {
-    return Status(Code::kFormat, path + " holds no whole root key: restore it from its copy");
+    return Status(Code::kFormat, path + " does not contain a complete root key: restore it from its copy");
   }
   if (slots.epochs[0] == slots.epochs[1]) {
     ReleaseSlots(slots);
@@ -275,7 +275,7 @@ std::string MountOptions(const std::string& path) {
 
 Result<FileSystem> FileSystemOf(const std::string& path) {
   struct statfs status;
-  if (statfs(path.c_str(), &status) != 0) return FileFailure("look at the file system of", path);
+  if (statfs(path.c_str(), &status) != 0) return FileFailure("check the file system of", path);
   for (const FileSystemRow& row : kFileSystems) {
     if (row.magic != static_cast<long>(status.f_type)) continue;
     bool in_place = row.overwrites_in_place;

@@ -1,4 +1,4 @@
-// Memory for secrets: locked, left out of core dumps, empty in a forked child, wiped when it is given back.
+// Memory for secrets: locked, left out of core dumps, empty in a forked child, wiped when it is released.
 //
 // Two heaps. The key arena has a fixed size, is locked as a whole or not made at all, and holds key values. The crypto heap
 // is where libcrypto allocates (key schedules, private key numbers, contexts): it grows, stays out of core dumps and is

@@ -2,7 +2,7 @@
 //
 // Waking it costs a caller on another CPU some 30 to 50 microseconds, more than most calls take. A database that calls at short intervals
 // but thinks a little longer than the usual window now and then pays for a wake-up each time. So the loop looks longer, while that
-// catches calls: the time from one call to the next tells. It is the machine's CPU that is spent, so where somebody else wants it
+// catches calls: the time from one call to the next tells. It is the machine's CPU that is spent, so where another process wants it
 // the loop soon looks no longer than usual.
 //
 // What this leaves out: the clock and the waiting itself (frames.cc).

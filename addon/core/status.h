@@ -1,5 +1,5 @@
 // How the core says that something went wrong: a code from one list (addon/core.ts names them for JavaScript) and a short
-// message that holds no data. No exceptions cross the core.
+// message without data. No exceptions cross the core.
 #pragma once
 
 #include <optional>

@@ -24,7 +24,7 @@ Result<unsigned long> LoginToken(const std::string& module, unsigned long sessio
   const auto list_of = reinterpret_cast<unsigned long (*)(FunctionList**)>(dlsym(library, "C_GetFunctionList"));
   FunctionList* list = nullptr;
   const bool found = list_of != nullptr && list_of(&list) == 0 && list != nullptr;
-  // Whoever loaded it keeps it.
+  // The process that loaded it keeps it.
   dlclose(library);
   if (!found) return Status(Code::kIo, module + " is no PKCS#11 library");
   const auto login = reinterpret_cast<Login>(list->functions[kLogin]);

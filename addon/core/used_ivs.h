@@ -1,9 +1,9 @@
 // Which initial values each key has encrypted with, so that none is used twice: under GCM a repeat tells the difference of two messages,
-// and lets whoever saw both forge a third (SP 800-38D, section 8). Who the key is, and when an IV counts as used, is the caller's business
+// and lets an attacker who saw both forge a third (SP 800-38D, section 8). Who the key is, and when an IV counts as used, is the caller's business
 // (provider/client/used-ivs.ts).
 //
 // At least the last million IVs of the process are remembered. Of each, eight bytes are kept: SipHash-2-4 (Aumasson and Bernstein, 2012)
-// under a random key, so that nobody can look for collisions; whoever meets one is refused an IV, nothing more. Usable from every thread.
+// under a random key, so that collisions cannot be searched for; a collision only means that an unused IV is refused. Usable from every thread.
 #pragma once
 
 #include <cstddef>

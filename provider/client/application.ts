@@ -48,7 +48,7 @@ const maxRemembered = 4096;
 /** Most objects have less than 1 KiB of attributes. */
 const maxRememberedBytes = 4 << 20;
 
-/** Recipients in a row that are no more when the key arrives: so many at once are no honest service. */
+/** Recipients in a row that have expired when the key arrives: an honest service does not replace so many at once. */
 const mostRecipients = 3;
 const keyInfo = Buffer.from(keyForServiceInfo);
 
@@ -251,7 +251,7 @@ export class Application {
     return this.#closeSessions([...this.sessions.values()]);
   }
 
-  /** Nobody finds the sessions and their objects from now on. What they hold is given back in slices. */
+  /** From now on the sessions and their objects are not found. Their memory is released in slices. */
   #closeSessions(sessions: readonly Session[]): Later<void> {
     for (const session of sessions) {
       session.closed = true;
@@ -370,7 +370,7 @@ export class Application {
     return this.#objects.get(object.handle) === object && this.#isThere(object) && this.sees(object);
   }
 
-  /** False from the moment on when its session is closed, or the user of a private object logs out; what it holds is given back later. */
+  /** False from the moment on when its session is closed, or the user of a private object logs out; its memory is released later. */
   #isThere(object: SessionObject): boolean {
     return !object.session.closed && (object.logouts === this.#logouts || !isTrue(object, CKA.PRIVATE));
   }

@@ -98,7 +98,7 @@ export class HostPort {
 
   async open(config: string | null, peer: Peer): Promise<Context> {
     const reply = await this.#ask({ kind: 'open', config, peer });
-    // What is wrong with the configuration stands in the log: the main thread, which looked at it, wrote it there.
+    // The errors of the configuration are in the log: the main thread, which checked it, wrote them there.
     if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
     this.#spin(reply.spinUs);
     const { context, keyCheckMs } = reply;
@@ -148,7 +148,7 @@ export class HostPort {
     });
   }
 
-  /** Hands a reply to whoever waits for it. */
+  /** Delivers a reply to its caller. */
   deliver(reply: Reply): void {
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);

@@ -1,4 +1,4 @@
-// pkcs11.toml: where the service is and with which credential a database may call it. Reads one file, checks that nobody
+// pkcs11.toml: where the service is and with which credential a database may call it. Reads one file, checks that no one
 // but its owner can read or replace it, and parses it strictly. Errors name the path and what is wanted, never a value.
 import { timingSafeEqual } from 'node:crypto';
 import { type BigIntStats, constants, lstatSync, statSync } from 'node:fs';

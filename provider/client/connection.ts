@@ -31,7 +31,7 @@ export interface Surroundings {
   userName(uid: number): string;
   /** Says whether a connection has called C_Initialize: only then may it stay. */
   admit?(connection: number, admitted: boolean): void;
-  /** Who repeats messages by itself; absent when nobody does. */
+  /** The part that repeats messages by itself; absent when there is none. */
   readonly repeater?: Repeater;
 }
 
@@ -70,7 +70,7 @@ export class Connection {
     this.initializing = true;
     try {
       const context = await this.#surroundings.open(hello?.config ?? null, this.peer);
-      // The process may have gone meanwhile: then nobody would release what is opened here.
+      // The process may have ended meanwhile: then what is opened here would never be released.
       if (this.#closed) this.#surroundings.release(context);
       else this.#context = context;
       this.#process = hello?.process ?? '';

@@ -39,7 +39,7 @@ import { openTls } from './tls.ts';
 export interface DiagnoseOptions {
   /** pkcs11.toml. */
   readonly configPath: string;
-  /** libdke_pkcs11.so; not looked at when absent. */
+  /** libdke_pkcs11.so; not checked when absent. */
   readonly library?: string | undefined;
   /** The agent's socket; where the library would look when absent. */
   readonly socket?: string | undefined;
@@ -111,7 +111,7 @@ const checkLogFolder = (context: Context): Finding => {
   }
 };
 
-/** The mode that a library in a database's tree may have, by the house of its vendor: 775, nobody else writes. */
+/** The mode that a library in a database's tree may have, by its vendor's convention: 775, no others may write. */
 const checkLibrary = ({ options }: Context): Finding => {
   const { library } = options;
   if (library === undefined) return notAsked('none named (--library)');

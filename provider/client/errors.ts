@@ -95,7 +95,7 @@ const serviceRows = {
     derive: CKR.MECHANISM_PARAM_INVALID,
     otherwise: CKR.ARGUMENTS_BAD,
   },
-  // The credential in pkcs11.toml is refused: no PIN was looked at, so none of the PIN codes tells the truth.
+  // The credential in pkcs11.toml is refused: no PIN was checked, so none of the PIN codes would be true.
   unauthenticated: CKR.ACTION_PROHIBITED,
   forbidden: { wrapping: CKR.KEY_NOT_WRAPPABLE, otherwise: CKR.ACTION_PROHIBITED },
   // Of people at the console; a database has no session there.

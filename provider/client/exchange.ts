@@ -1,6 +1,6 @@
 // One request over undici's pool and its answer in one piece, by the pool's own interface (undici's `dispatch`): a stream, its promises
 // and a signal for each, as `request` has them, are a quarter of what such a call costs. Answers may hold secrets: what the pool has read
-// them into is wiped, and what they are given away in is nobody else's memory.
+// them into is wiped, and the memory that they are returned in is not shared.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 

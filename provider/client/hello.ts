@@ -21,7 +21,7 @@ export interface Hello {
   readonly pid: number;
   /** The name that ps shows: a database's role, such as ora_lgwr_ORCL. */
   readonly process: string;
-  /** The CKU_ user type that was logged in when the agent was lost; `null` when nobody was, or at the first start. */
+  /** The CKU_ user type that was logged in when the agent was lost; `null` without a login, or at the first start. */
   readonly login: number | null;
   readonly sessions: readonly ResumedSession[];
 }

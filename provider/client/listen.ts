@@ -1,5 +1,5 @@
 // The socket thread: blocks in the addon's loop, answers frames on its reused buffers, and sends late replies when the main
-// thread has brought an answer. Nothing here waits but the loop itself, so one slow call holds nobody else up.
+// thread has brought an answer. Nothing here waits but the loop itself, so one slow call does not delay the others.
 import { readFileSync } from 'node:fs';
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { core, type FrameServerOptions, type Peer } from '../../addon/core.ts';

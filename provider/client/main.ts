@@ -37,7 +37,7 @@ const maxConnections = 16_384;
 const admissionMilliseconds = 10_000;
 /** Largest frame before that: the hello of a process with as many sessions as one user may have. */
 const admissionFrame = 256 * 1024;
-/** Connections that one user may have beside those that have called C_Initialize: these are told why there may be no more. */
+/** Connections that one user may have in addition to those that have called C_Initialize: these are told why more are refused. */
 const uninitialized = 64;
 /**
  * How much the heap may grow between two collections of old objects. What a client leaves behind when it goes (ten thousand keys,

@@ -1,4 +1,4 @@
-// The session objects of one application by the values that applications search for, so that a search looks at what it may find
+// The session objects of one application by the values that applications search for, so that a search reads only what it may find
 // and not at everything there is. Which of the candidates match, and who may see them, is the searcher's business.
 import { CKA } from '../schema/attributes.ts';
 import type { Attribute, AttributeValue } from '../schema/types.ts';

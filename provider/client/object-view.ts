@@ -21,7 +21,7 @@ import type { KeyIdentity } from './used-ivs.ts';
 /** A key in the addon that several session objects may share: a copy of an object has the same key. */
 export class SharedKey {
   readonly ref: KeyRef;
-  /** What its used IVs are remembered under, once somebody has asked. */
+  /** What its used IVs are remembered under, after the first request. */
   identity: KeyIdentity | null = null;
   #owners = 1;
 

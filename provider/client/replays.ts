@@ -1,8 +1,8 @@
 // What the addon may do by itself (addon/core/replay_cache.h): an Init and its operation, both answered before, under a session key. This file
 // decides when, from the table of calls; how a message looks and what comes of it was decided where it was first answered.
 //
-// A replay is bound to be right because nothing that an Init looks at has changed since: every call that could change a key, a session
-// or the login makes the addon forget (nobody else can change them: session objects belong to the connection), while such a call waits for
+// A replay is bound to be right because nothing that an Init reads has changed since: every call that could change a key, a session
+// or the login makes the addon forget (nothing else can change them: session objects belong to the connection), while such a call waits for
 // the service nothing is learned, and an Init that comes here suspends the replays of its kind in its session until an operation
 // of the kind has ended well here. What the addon cannot do comes here, behind each Init that it has answered and whose operation is
 // still to come, so that operations are always where they would be without it.
@@ -91,7 +91,7 @@ export class ReplayCache {
     this.#repeater = repeater;
   }
 
-  /** Something that an Init looks at may change. */
+  /** Something that an Init reads may change. */
   forget(): void {
     this.#running.clear();
     this.#suspended.clear();

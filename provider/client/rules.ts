@@ -1,6 +1,6 @@
-// The standard's attribute tables as rows: which objects have an attribute, who may give it, what it is when nobody does, and
+// The standard's attribute tables as rows: which objects have an attribute, who may give it, its default, and
 // how it may change (PKCS#11 2.40, sections 4.1 to 4.10 and, for key types, mechanisms 2.1, 2.3, 2.7 and 2.8; the footnotes of
-// table 10 are the columns here). `template.ts` reads the rows; nothing here looks at a template.
+// table 10 are the columns here). `template.ts` reads the rows; nothing here reads a template.
 import { type AttributeName, attributes, CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';
 import { type Attribute, type AttributeValue, unavailableInformation } from '../schema/types.ts';
@@ -107,8 +107,8 @@ const rows: readonly Row[] = [
   // 4.2 and 4.4: common to all, and to all that is stored
   row('CLASS', all, make('needed', 'may', 'never', 'never', null)),
   row('TOKEN', all, fixed('free', false)),
-  // The standard leaves the default to the token: a secret or private key is private wherever somebody is logged in who could
-  // see it, and on the token always, so that nobody uses a master key without C_Login.
+  // The standard leaves the default to the token: a secret or private key is private wherever a user is logged in who could
+  // see it, and on the token always, so that a master key is never used without C_Login.
   row(
     'PRIVATE',
     secrets,

@@ -45,7 +45,7 @@ const slow: ReadonlySet<RouteName> = new Set(['generateKeyPair']);
 const timesSlow = 10;
 /**
  * The library has the same deadline, and its clock started earlier. The agent answers before it: a late answer would not be read, and what
- * the call has created would be nobody's.
+ * the call has created would have no owner.
  */
 const aheadOfLibrary = { share: 0.1, mostMs: 250 } as const;
 /** Of the time for a connection. */

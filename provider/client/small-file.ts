@@ -7,7 +7,7 @@ export class UnsuitableFile extends Error {
   override readonly name = 'UnsuitableFile';
 }
 
-/** `check` looks at the file that was opened, and throws what it likes. The receiver wipes the bytes where they are secret. */
+/** `check` checks the opened file, and may throw any error. The receiver wipes the bytes where they are secret. */
 export const readSmallFile = (path: string, most: number, check: (stats: Stats) => void = () => undefined): Buffer => {
   // Not blocking: to open a FIFO would wait for a writer.
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);

@@ -45,7 +45,7 @@ const checkedValue = ({ type, value, length }: Attribute): AttributeValue => {
     case 'template':
     case 'mechanisms':
       if (typeof value !== 'object' || value instanceof Uint8Array) throw bad('a list');
-      // What is kept in an object's map outlives the call and is shown to whoever asks: no place for key material.
+      // What is kept in an object's map outlives the call and is shown to every caller: no place for key material.
       if (isTemplate(value) && value.some((each) => attributeKind(each.type) === 'secret')) {
         throw bad('without key material');
       }
@@ -112,7 +112,7 @@ export const newObject = (template: readonly Attribute[], origin: Origin, logged
   const taken = take(given);
   const length = kind === 'secret' && keyType !== null ? keyLength(keyType, taken, origin) : null;
 
-  // Before the defaults, which nobody has asked for.
+  // Before the defaults, which the caller did not request.
   const wanted = new Set([...given].flatMap(([type, value]) => (value === true ? [type] : [])));
   for (const { type, value } of origin.how === 'generate' ? (origin.otherHalf ?? []) : []) {
     if (value === true) wanted.add(type);

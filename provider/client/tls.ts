@@ -25,7 +25,7 @@ const readPem = (cause: FileCause, file: string, check?: Parameters<typeof readS
   return bytes;
 };
 
-/** The agent may serve many users, and reads the key for one of them: nobody uses a key that is not theirs. */
+/** The agent may serve many users, and reads the key for one of them: a user must not use another user's key. */
 const checkKey =
   (uid: number): NonNullable<Parameters<typeof readSmallFile>[2]> =>
   ({ uid: owner, mode }) => {

@@ -1,5 +1,5 @@
 // Which initial values each key has encrypted with, so that none is used twice: under GCM a repeat tells the difference of two
-// messages, and lets whoever saw both forge a third (SP 800-38D, section 8). What counts is the key itself, because two objects
+// messages, and lets an attacker who saw both forge a third (SP 800-38D, section 8). What counts is the key itself, because two objects
 // can hold one key. An IV is used up when encryption with it begins, whatever becomes of that.
 //
 // Remembered in the addon, as long as the application lives, and at least for the last million IVs of the agent, in one table for all, so
@@ -14,7 +14,7 @@ export type KeyIdentity = Uint8Array;
 const probe = new Uint8Array(16);
 core.random(probe);
 
-/** An AES key in the addon: what it makes of a block that nobody else knows. The same for each object that holds the key. */
+/** An AES key in the addon: its encryption of a secret block. The same for each object that holds the key. */
 export const identityHere = (key: KeyRef): KeyIdentity => {
   const identity = new Uint8Array(16);
   core.cipher(key, 'encrypt', { algorithm: 'aes-ecb' }, probe, identity);

@@ -208,7 +208,7 @@ const placeOf = async (context: Context): Promise<CheckedPart> => ({
 const databaseOf = async (context: Context, loads: boolean): Promise<CheckedPart> => {
   const { configPath, owner, options } = context;
   await loadHttpClient();
-  // Its own owner reads it; root, who may have made it, is nobody's database.
+  // Its owner can read it; root, who may have created it, is not a database's user.
   const found = await asOwnerAsync(owner, () => diagnose({ configPath, socket: options.socket }));
   const results = found.filter(({ id, state }) => state !== 'skipped' || !['library', 'label'].includes(id));
   const need = results.find(({ state }) => state === 'failed');
@@ -263,7 +263,7 @@ export const checkProvider = async (options: CheckOptions): Promise<readonly Che
   const loads = place.results.some(({ id, state }) => id === 'loads' && state === 'ok');
   const checked: CheckedPart[] = [place];
   for (const configPath of configPaths) {
-    // With several databases each is looked at as the owner of its own file.
+    // With several databases each is checked as the owner of its own file.
     const own = options.owner ?? ownerOfFile(configPath) ?? owner;
     checked.push(await databaseOf({ ...context, owner: own, configPath }, loads));
   }

@@ -1,5 +1,5 @@
 // Files that are there whole or not at all: written beside their place under a name of their own, synced, renamed, and the
-// directory synced. A link that lies in the way is replaced or refused, never followed.
+// directory synced. A link at that place is replaced or refused, never followed.
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -39,7 +39,7 @@ export const writeNew = (path: string, content: Buffer, mode: number): void => {
   const file = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     for (let at = 0; at < content.length; ) at += writeSync(file, content, at);
-    // After the content: nobody runs half a program.
+    // After the content: half a program is never run.
     fchmodSync(file, mode);
     fsyncSync(file);
   } finally {

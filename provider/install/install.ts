@@ -22,7 +22,7 @@ const manifestOf = ({ build, version, library, agentScript, agent }: Payload): M
   },
 });
 
-/** Takes a library that somebody else put there into the books, so that an upgrade can be taken back. */
+/** Records a library that was installed in another way, so that an upgrade can be undone. */
 const adopt = (run: Run): State | undefined => {
   const { layout } = run;
   if (!existsSync(layout.library)) return undefined;
@@ -114,7 +114,7 @@ export const install = (options: InstallOptions, payload: Payload): InstallRepor
   const state = run.locked(() => {
     const found = run.finish(before);
     if (found?.current === payload.build && inPlace(run, payload.build)) return found;
-    // A damaged program of the same build gives way: it is in use by nobody that could tell.
+    // A damaged program of the same build is replaced: no working process uses it.
     if (found?.current === payload.build) {
       const damaged = damagedFiles(layout, payload.build).some((path) => path.startsWith('agent/'));
       if (damaged)

@@ -1,4 +1,4 @@
-// The database's OS user: looked up by name, and acted for. Root never writes into a directory that somebody else may change:
+// The database's OS user: looked up by name, and acted for. Root never writes into a directory that another user may change:
 // what is done in there is done as that user, so that a link left there on purpose leads root nowhere.
 import { spawnSync } from 'node:child_process';
 import { lstatSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // Who uses an installed file right now: processes that have the library mapped (a database that was not shut down), and agents
-// that run the installed program. Read from /proc; what belongs to other users can be looked at by root alone.
+// that run the installed program. Read from /proc; only root can read what belongs to other users.
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import type { ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf } from './error.ts';
@@ -53,7 +53,7 @@ export const usersOf = (library: string, agentFolder: string): Users => {
       const how = mapped(pid, library, inode);
       if (how !== 'no') processes.push({ pid, name: nameOf(pid), old: how === 'old' });
     } catch (error) {
-      // It has ended meanwhile, is the kernel's own, or is not ours to look at.
+      // It has ended meanwhile, is the kernel's own, or may not be read.
       if (!isRoot() && ['EACCES', 'EPERM'].includes(codeOf(error) ?? '')) hidden++;
     }
   }

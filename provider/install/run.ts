@@ -14,7 +14,7 @@ import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from './
 
 export interface InstallOptions {
   readonly layout: Layout;
-  /** The OS user and group of the database; without it whoever owns the place already, or who runs this unless that is root. */
+  /** The OS user and group of the database; without it the present owner of the directory, or the user who runs this unless that is root. */
   readonly owner: Owner | undefined;
   readonly logDirectory: string;
   readonly dryRun: boolean;
@@ -168,7 +168,7 @@ export class Run {
     for (const [path, mode, owner] of wanted) {
       const state = lstatSync(path, { throwIfNoEntry: false });
       if (state === undefined) {
-        // Inside a directory of the owner as the owner; the first one is given to them by whoever may.
+        // Inside a directory of the owner as the owner; the first one is given to them by root.
         const upper = ownerOfPath(dirname(path));
         const make = (): void => void makeFolders(path, mode, owner);
         if (owner !== undefined && upper?.uid === owner.uid) this.doInside(`make ${path}`, make);
@@ -223,7 +223,7 @@ export class Run {
     const { unitFolder } = this.options;
     if (unitFolder === null) return;
     const service = join(unitFolder, agentServiceUnit);
-    // Somebody else's agent has another program.
+    // An agent of another installation has another program.
     if (!existsSync(service) || !readFileSync(service, 'utf8').includes(`ExecStart=${this.layout.agentScript}\n`))
       return;
     this.systemctl(['disable', '--now', agentSocketUnit, agentServiceUnit]);

@@ -4,7 +4,7 @@
 //   <state>/builds/<build>/ library, dke-agent and manifest.json of a build: what a rollback puts back
 //   <state>/lock            one installer at a time
 //
-// The agent's program of a build lies at <folder>/agent/<build>, for as long as the build is current or the one before.
+// The agent's program of a build is at <folder>/agent/<build>, for as long as the build is current or the one before.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, InstallError } from './error.ts';

@@ -1,6 +1,6 @@
 /*
  * What went wrong, in one line that tells the administrator what to do. Functions that can fail take one, fill it in and answer
- * -1; whoever faces people (plugin.c) prints it. It never holds key bytes.
+ * -1; the part that talks to people (plugin.c) prints it. It never contains key bytes.
  */
 #ifndef DKE_MARIADB_FAILURE_H
 #define DKE_MARIADB_FAILURE_H

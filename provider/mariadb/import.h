@@ -1,5 +1,5 @@
 /*
- * Keys of MariaDB's file_key_management: lines `<id>;<key in hexadecimal>`, in clear. Each becomes version 1 of its id, as that
+ * Keys of MariaDB's file_key_management: lines `<id>;<key in hexadecimal>`, unencrypted. Each becomes version 1 of its id, as that
  * plugin calls it, so that everything it has encrypted stays readable. A file that is encrypted is decrypted by
  * openssl beforehand, into a pipe: the path may be one.
  */

@@ -274,7 +274,7 @@ static MYSQL_SYSVAR_STR(master_key_label, set_label, PLUGIN_VAR_RQCMDARG | PLUGI
 static MYSQL_SYSVAR_STR(key_file, set_key_file, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                         "Absolute path of the file with the wrapped data keys, outside the data directory", NULL, NULL, "");
 static MYSQL_SYSVAR_STR(import_file, set_import, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                        "With initialize: a key file of file_key_management in clear, or a pipe, whose keys are taken over", NULL, NULL, "");
+                        "With initialize: an unencrypted key file of file_key_management, or a pipe, whose keys are imported", NULL, NULL, "");
 static MYSQL_SYSVAR_BOOL(initialize, set_initialize, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
                          "Makes a master key and a key file if there is none yet; for the first start only", NULL, NULL, 0);
 static MYSQL_SYSVAR_BOOL(rotate_master_key, ask_rotate_master, PLUGIN_VAR_OPCMDARG,
@@ -440,7 +440,7 @@ maria_declare_plugin(dke_key_management){
     "dke_key_management",
     "DKE",
     "Data keys wrapped by a master key of DKE, over PKCS#11",
-    PLUGIN_LICENSE_GPL, /* at the choice of whoever takes it: LICENSE.md */
+    PLUGIN_LICENSE_GPL, /* at the recipient's choice: LICENSE.md */
     start,
     stop,
     DKE_VERSION_MAJOR << 8 | DKE_VERSION_MINOR,

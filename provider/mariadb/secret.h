@@ -10,7 +10,7 @@
 
 /** Zeroed memory of at least this many bytes, or null. */
 void *secret_new(size_t size);
-/** Wipes and gives back what secret_new answered for this size. Null is nothing. */
+/** Wipes and frees what secret_new returned for this size. Null is nothing. */
 void secret_free(void *secret, size_t size);
 /** False once the system has refused to lock a page: the limit RLIMIT_MEMLOCK is too low. */
 bool secret_is_locked(void);

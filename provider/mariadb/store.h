@@ -1,5 +1,5 @@
 /*
- * A keyring and its key file under the master key: opening, starting anew, and every change. A change is durable before it is used:
+ * A keyring and its key file under the master key: opening, creating, and every change. A change is durable before it is used:
  * wrapped, unwrapped again for proof, on the disk twice, and only then in use. What is not done here: locks between threads
  * (plugin.c) and anything that MariaDB knows.
  */

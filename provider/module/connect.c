@@ -31,7 +31,7 @@ enum {
 static const char system_folder[] = "/run/dke-pkcs11";
 static const char handshake[] = "PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1";
 
-/** What the peer of the present connection speaks. Written while nobody calls, or under the lock of connecting. */
+/** What the peer of the present connection speaks. Written while there are no calls, or under the lock of connecting. */
 static _Atomic enum dialect dialect;
 
 enum dialect connect_dialect(void) { return dialect; }
@@ -57,7 +57,7 @@ static bool is_system_folder_usable(char *path, size_t size) {
   return eaccess(system_folder, W_OK | X_OK) == 0;
 }
 
-/** Ours alone, or made so now. A folder that somebody else prepared is refused: its owner could put his own agent there. */
+/** Ours alone, or made so now. A folder that another user prepared is refused: its owner could put an agent there. */
 static bool is_own_folder(const char *folder) {
   struct stat status;
 
@@ -132,7 +132,7 @@ static bool is_trusted(int fd, const char *path) {
   return false;
 }
 
-/** A connected socket, or -1 and errno: ENOENT or ECONNREFUSED when nobody listens, EPERM when the wrong one does. */
+/** A connected socket, or -1 and errno: ENOENT or ECONNREFUSED without a listener, EPERM when the wrong user listens. */
 static int connect_once(const char *path, int64_t deadline) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int fd;
@@ -215,10 +215,10 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
 /** When the last start ended without an agent, 0 for never. Under the lock of connecting. */
 static int64_t start_failed_at;
 
-/** Each call would wait as long for the agent as the last one did. So for a while calls only look whether there is one. */
+/** Each call would wait as long for the agent as the last one did. So for a while calls only check whether there is one. */
 static bool is_start_paused(void) { return start_failed_at != 0 && process_now() - start_failed_at < START_PAUSE; }
 
-/** Whether the process that listens is the host's first: systemd, which may have to start the agent, and has nobody else to wait. */
+/** Whether the process that listens is the host's first: systemd, which may have to start the agent, and no other process waits for it. */
 static bool is_activated(int fd) {
   struct ucred peer;
   socklen_t size = sizeof peer;
@@ -437,7 +437,7 @@ CK_RV connect_agent(const struct settings *settings) {
   }
   rv = greet(fd, path, settings);
   if (rv == CKR_OK) {
-    /* Who does not spin never looks at a lane. */
+    /* A thread that does not spin never polls a lane. */
     const int offered = offered_lane;
     struct lane *lane = NULL;
 

@@ -1,5 +1,5 @@
 /*
- * From no connection to one: which socket, who sits there, which version; starting the agent when nobody does; and the
+ * From no connection to one: which socket, who sits there, which version; starting the agent when there is none; and the
  * hello that makes it ours.
  */
 #ifndef DKE_CONNECT_H

@@ -80,7 +80,7 @@ static enum outcome attempt(struct call *call, struct transport_ahead *ahead, ui
 
 /**
  * What an operation comes to whose call got no answer. The standard has it end there (5.8 to 5.13: any error but
- * CKR_BUFFER_TOO_SMALL), so it begins anew nowhere; whether an agent that lives knows, the next Init shows.
+ * CKR_BUFFER_TOO_SMALL), so it restarts nowhere; whether an agent that lives knows, the next Init shows.
  */
 static void give_up(const struct call *call, enum outcome outcome) {
   const struct call_row *row = call->row;

@@ -24,16 +24,16 @@ struct lane;
 
 /** Maps what the agent has offered, and closes the descriptor. NULL when it is not what was agreed: there is the socket. */
 struct lane *lane_join(int fd);
-/** Gives the memory back. Nobody may be using it. NULL does nothing. */
+/** Releases the memory. It must not be in use. NULL does nothing. */
 void lane_leave(struct lane *lane);
 
-/** Whether the agent looks at it now, and a request of this length has room. */
+/** Whether the agent polls it now, and a request of this length has room. */
 bool lane_free(const struct lane *lane, size_t length);
 /** Puts `ahead` (NULL for none) and `request` there. False when the agent has stopped looking meanwhile: it must be rung. */
 bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer *request);
 /** Whether so many call at once that spinning for an answer only takes the CPU from those who are to be served before. */
 bool lane_crowded(const struct lane *lane);
-/** Tells the agent whether somebody is looking for answers, or sleeps here. After a change, fetch once more before sleeping. */
+/** Tells the agent whether a thread polls for answers, or sleeps here. After a change, fetch once more before sleeping. */
 void lane_listen(struct lane *lane, enum lane_listening listening);
 /** Changes whenever the agent has sent something, here or through the socket. */
 uint32_t lane_bell(const struct lane *lane);

@@ -43,7 +43,7 @@ static void take_back(struct large *large, bool opens, CK_RV rv) {
   if (rv != CKR_OK && opens && large->out != NULL && large->written > 0) buffer_wipe(large->out, large->written);
 }
 
-/** The parts, a second time if the agent has only looked at them the first time; then what ends them. */
+/** The parts, a second time if the agent has only measured them the first time; then what ends them. */
 static CK_RV send_whole(struct large *large, const struct call_row *row, unsigned char *out, CK_ULONG room, bool has_result) {
   const struct call_row *part = &call_rows[row->part];
   CK_RV rv = CKR_OK;

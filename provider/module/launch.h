@@ -8,7 +8,7 @@
 
 /**
  * Runs `dke-agent --detach --socket <path>` from the folder in which the library really lies, and waits until that has handed over to the
- * agent proper, which is then nobody's child. `*agent` is the agent's process, which the program prints, or 0 when it prints none. When there is
+ * agent proper, which is then no child of this process. `*agent` is the agent's process, which the program prints, or 0 when it prints none. When there is
  * no such program, or it failed at once, that is told in the log.
  *
  * The agent gets its own session, no descriptor but /dev/null as standard files, and an environment of few names. It runs as the

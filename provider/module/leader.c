@@ -13,7 +13,7 @@
 enum {
   INPUT_SMALL = 16 * 1024,
   NAP = 50, /* milliseconds, after which a thread that sleeps at the lane checks whether the agent is still there */
-  SOCKET_EVERY = 8 /* looks at the lane for one at the socket */
+  SOCKET_EVERY = 8 /* polls of the lane for one of the socket */
 };
 
 /* --- receiving: the leader's input ------------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static enum outcome retire(struct lane *lane, int64_t started) {
   return EXCHANGED;
 }
 
-/** Waits for the agent at the lane. False when the socket has to be looked at: the lane holds one answer at most, so that what rang more
+/** Waits for the agent at the lane. False when the socket has to be read: the lane holds one answer at most, so that what rang more
  * often than once came another way. */
 static bool sleep_at_lane(struct lane *lane, struct pending *leader, int64_t deadline) {
   const int64_t left = deadline - process_now();
@@ -144,7 +144,7 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
   bool spinning = wire.spin_us > 0 && !wire.spinning.sleeps && !crowded;
   /* Who sleeps at the socket has no use for an answer in the lane. */
   enum lane_listening listening = lane != NULL && (spinning || leader->in_lane) ? LANE_LISTENING : LANE_DEAF;
-  /* The last read took all that the socket had. Until then nobody rings for the rest. */
+  /* The last read took all that the socket had. Until then there is no ring for the rest. */
   bool drained = true;
   bool broken = false;
   bool own = false;

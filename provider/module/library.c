@@ -131,7 +131,7 @@ CK_RV library_reconnect(uint32_t lost) {
   } else if (transport_is_open() && transport_epoch() != lost) {
     rv = CKR_OK;
   } else if (library.attempts != attempts) {
-    /* Somebody tried while we waited for the lock. Trying again for each waiting thread would add up the timeouts. */
+    /* Another thread tried while we waited for the lock. Trying again for each waiting thread would add up the timeouts. */
     rv = library.last_attempt;
   } else {
     rv = connect_agent(&library.settings);

@@ -134,7 +134,7 @@ void parts_put_parameter(struct call *call, const struct large *large, enum tag_
 
 static void put_room(struct call *call, const struct large *large) {
   const CK_ULONG left = large->room - large->written;
-  /* All of it counts for what the agent has only looked at; others make a buffer of that size. */
+  /* The whole length counts for what the agent has only measured; others allocate a buffer of that size. */
   const CK_ULONG room = parts_least(left, call->dialect == DIALECT_OWN ? BUFFER_NULL - 1 : BUFFER_MAX);
 
   if (large->out == NULL) return;

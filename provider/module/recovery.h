@@ -8,7 +8,7 @@
 #include "arguments.h"
 
 /**
- * Closes sessions that were opened after their caller was told that there was no answer: nobody knows their handles. Whatever
+ * Closes sessions that were opened after their caller was told that there was no answer: their handles are unknown. Whatever
  * the agent answers after such an answer shows that it has come, so this follows each call.
  */
 void recovery_close_strays(void);

@@ -26,7 +26,7 @@ static bool read_while_sending(int fd, struct pending *call) {
 }
 
 /**
- * Waits until the socket may take more of `call`, NULL on a connection that nobody else uses. An agent whose answers nobody reads stops
+ * Waits until the socket may take more of `call`, NULL on a connection that no other thread uses. An agent whose answers are not read stops
  * reading as well, so when no other thread reads, the sender does. False when the connection cannot be used any more.
  */
 static bool wait_to_send(int fd, struct pending *call, int left) {

@@ -1,7 +1,7 @@
 /*
  * What the library itself reads: which configuration file, which socket, three numbers and the folder of the log. The file's
  * meaning is the agent's business; here a scanner looks for lines `name = integer` of the three names and `log_dir = "text"`,
- * before the first table, and ignores everything else, so that a broken file is reported by the agent and nobody else.
+ * before the first table, and ignores everything else, so that a broken file is reported only by the agent.
  */
 #ifndef DKE_SETTINGS_H
 #define DKE_SETTINGS_H

@@ -1,7 +1,7 @@
 /*
  * Whether a thread that waits for an answer should spin, yielding the CPU, or sleep at once. On a quiet CPU spinning makes calls
  * several times faster; where others want the CPU, or the scheduler divides it between groups of processes, several times
- * slower. Nobody can tell beforehand, so both are tried alternately and the better is kept for a while.
+ * slower. This is not known beforehand, so both are tried alternately and the better is kept for a while.
  *
  * What this leaves out: the waiting itself, and the clock, which are transport.c's business.
  */
@@ -40,7 +40,7 @@ struct spinning {
 void spinning_begin(struct spinning *spinning);
 /** Whether the time of the next call is wanted. */
 bool spinning_counts(const struct spinning *spinning);
-/** A call is over that took so many microseconds (any number when its time is not wanted). True when `sleeps` has to be looked at. */
+/** A call is over that took so many microseconds (any number when its time is not wanted). True when `sleeps` has to be checked. */
 bool spinning_note(struct spinning *spinning, int64_t took);
 
 #endif

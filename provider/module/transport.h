@@ -33,7 +33,7 @@ bool transport_adopt(int fd, struct lane *lane, int spin_us);
 uint32_t transport_epoch(void);
 bool transport_is_open(void);
 /**
- * What leaves right before a request: whole frames but for their call codes, to whose replies nobody listens. `take` adds as much of
+ * What leaves right before a request: whole frames but for their call codes, whose replies are ignored. `take` adds as much of
  * it as fits in TRANSPORT_AHEAD to the empty `frames` and tells whether there is more. It is called when the request's turn has come: until
  * that is sent no other thread sends anything, so none can overtake what was taken.
  */
@@ -52,11 +52,11 @@ enum outcome transport_exchange(struct buffer *request, struct transport_ahead *
                                 int64_t deadline, bool keep_late);
 /** Takes one late reply of this connection, in place of what is in `reply`. False when none has come: cheap. */
 bool transport_take_late(struct buffer *reply, uint32_t epoch);
-/** The same on a connection that nobody else uses yet. */
+/** The same on a connection that no other thread uses yet. */
 enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buffer *reply, int64_t deadline);
 /** Ends the connection and lets every waiting call return. One that gets no CPU for a second closes it when it does. */
 void transport_close(void);
-/** Hangs up, for a process that ends or drops the library. Waits for no lock; gives back what no thread uses. */
+/** Hangs up, for a process that ends or drops the library. Waits for no lock; releases what no thread uses. */
 void transport_drop(void);
 /** In a forked child: forgets everything of the parent's. Its descriptor is closed already (process.h), and never written to. */
 void transport_forget(void);

@@ -33,7 +33,7 @@ void wire_settle(struct pending *call, uint32_t state) {
 }
 
 /** Makes the call that has waited longest the leader. One that is still being sent cannot lead: its thread may be unable to send
- * until somebody reads. */
+ * until a thread reads. */
 void wire_pass_on(void) {
   struct pending *next = wire.first;
 
@@ -60,7 +60,7 @@ static void expect_late(uint32_t code) {
   wire.late = late;
 }
 
-/** A reply that nobody waits for any more. */
+/** A reply that is no longer awaited. */
 void wire_keep_late(uint32_t code, const unsigned char *body, size_t length) {
   struct late *late = wire.late;
 

@@ -17,7 +17,7 @@
 
 enum { LONG_WAIT = 1000 /* milliseconds, after which a blocking read of the socket returns without anything */ };
 
-/** What a waiting thread looks at. */
+/** What a waiting thread reads. */
 enum { WAITING, LEADING, ANSWERED, GONE };
 
 struct pending {

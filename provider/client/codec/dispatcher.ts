@@ -45,7 +45,7 @@ export interface Witness<C> {
   waits(connection: C, call: Envelope, over: Promise<unknown>): void;
 }
 
-/** Where the IV lies in an Init of our own dialect whose parameter begins with it: a flat one and that of GCM. Null for others. */
+/** The offset of the IV in an Init of our own dialect whose parameter begins with it: a flat one and that of GCM. Null for others. */
 export const initialValue = (
   { request }: Envelope,
   message: Buffer,
@@ -65,7 +65,7 @@ export const returnValueOf = (error: unknown): number =>
  * Takes one request body (`request[0..length)`) to its handler and writes the reply body into `reply`.
  *
  * Returns the length of the reply, or a promise of a reply of its own when the handler is asynchronous, or -1 when the
- * frame holds no message at all: close the connection then. Never throws, and the promise never rejects.
+ * frame contains no message: close the connection then. Never throws, and the promise never rejects.
  * `reply` must be at least 64 bytes long.
  */
 export type DispatchFrame<C> = (

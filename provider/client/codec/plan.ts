@@ -163,7 +163,7 @@ export const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Reco
         const room = reader.u32();
         const capacity = room === 0 && kind === 'out' ? null : room === allOnes ? 0 : room;
         slot.capacity = capacity;
-        // A handler of a call that is not hot may look at the capacity after waiting, when the slot serves another caller.
+        // A handler of a call that is not hot may read the capacity after waiting, when the slot serves another caller.
         const space = plan.input === null ? new Space() : slot.space;
         space.open(capacity, reply, plan.reply.length + arrayHead);
         input[name] = space;

@@ -108,7 +108,7 @@ export class Reader {
   }
 }
 
-/** A view on a frame, made anew only when buffer, offset or length differ from the last one. */
+/** A view on a frame, created again only when buffer, offset or length differ from the last one. */
 export class View {
   #base: Buffer = noBytes;
   #from = 0;

@@ -48,7 +48,7 @@ export const session = {
 
   C_GetSessionInfo: (session) => ({ slot: 0, state: session.state, flags: session.flags, deviceError: 0 }),
 
-  // C_Login, section 5.6. The PIN is not looked at, whatever it is: the access_token is the credential.
+  // C_Login, section 5.6. The PIN is not checked: the access_token is the credential.
   C_Login: (session, { userType }) => login(session, userType),
   C_LoginUser: (session, { userType }) => login(session, userType),
 

@@ -11,7 +11,7 @@ export interface Piece {
   /** With the chaining block or counter of this piece. */
   readonly parameters: CipherParameters;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** First bytes of the result that are nobody's: they fill up a block that the last part began. */
+  /** First bytes of the result to be dropped: they fill up a block that the last part began. */
   readonly skip: number;
 }
 

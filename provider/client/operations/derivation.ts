@@ -104,7 +104,7 @@ export const deriveKey = (
   return keepMadeKey(session, made.attributes, key);
 };
 
-/** What somebody chooses, encrypted as a key that may be read: the base would encrypt for who may only derive. */
+/** A chosen value, encrypted as a key that may be read: the base key would encrypt for callers who may only derive. */
 const checkCustody = (base: ObjectView, parameters: DeriveParameters): void => {
   if (parameters.way === 'encryption' && isTrue(base, CKA.SENSITIVE)) throw keyNotPermitted();
   // CMAC is of AES keys, and they have no HMAC.

@@ -28,7 +28,7 @@ export class FindOperation implements Operation {
   readonly #size: number;
   /** Found and not yet fetched. */
   #found: number[] = [];
-  /** What to ask the service next; null when it has no more. */
+  /** What to ask the service next; null when it has none left. */
   #next: FindHead | null;
   #none = true;
 
@@ -47,7 +47,7 @@ export class FindOperation implements Operation {
     this.#next = this.#wanted === null ? null : firstQuestion(this.#template);
   }
 
-  /** Looks at session objects, and at the first page of token objects; a promise when there are many, or the service is asked. */
+  /** Searches session objects, and the first page of token objects; a promise when there are many, or the service is asked. */
   begin(): Later<void> {
     return andThen(this.#lookHere(), () => {
       this.#none = this.#found.length === 0;
@@ -69,7 +69,7 @@ export class FindOperation implements Operation {
     return this.#size + this.#found.length * 8;
   }
 
-  /** Up to `most` handles; none means that there are no more. */
+  /** Up to `most` handles; none means that all were returned. */
   take(most: number): readonly number[] | Promise<readonly number[]> {
     if (this.#found.length < most && this.#next !== null) return this.#takeLater(most);
     return this.#found.splice(0, most);
@@ -96,7 +96,7 @@ export class FindOperation implements Operation {
     this.#found.push(...found);
     if (found.length > 0) this.#none = false;
     // No failure for Cryptoki, but for the database that opens: it says that it has no such key, and nothing more. A data object that is
-    // not there is no failure for anybody: databases look whether they have put one there before.
+    // not there is not a failure: databases check whether they have created one before.
     if (this.#none && this.#next === null && head.label !== undefined && head.class !== 'data') {
       const label = printableLabel(Buffer.from(head.label, 'base64'));
       this.#application.tell('info', { id: requestId, label }, tell('label-missing', { label }));

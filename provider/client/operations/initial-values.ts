@@ -1,7 +1,7 @@
 // The IV of what is encrypted under AES-GCM or AES-CCM: the caller's, or one that is generated around its fixed bits (3.0, mechanisms
 // 2.12: CK_GCM_MESSAGE_PARAMS). None is used twice by one key (SP 800-38D, section 8; SP 800-38C, 5.3). A session key lives in this application alone, so
 // what it has used is known; a token key is used by other processes too, and after this one. Its generated IVs are therefore
-// random, over 96 bits (8.2.2 there), and a counter, which would start anew in each process, is refused.
+// random, over 96 bits (8.2.2 there), and a counter, which would restart in each process, is refused.
 import { type CipherParameters, core, type Direction, type IvUser } from '../../../addon/core.ts';
 import { CKG_IV } from '../../schema/constants.ts';
 import type { MessageParameter } from '../../schema/types.ts';

@@ -98,7 +98,7 @@ export const tokenKey = async (
   return view;
 };
 
-/** A token key for one request, in which the service looks whether it may be used so. */
+/** A token key for one request, in which the service checks whether it may be used so. */
 export const tokenKeyOnce = async (
   application: Application,
   handle: number,
@@ -128,7 +128,7 @@ const importPublicHalf = (view: TokenView): KeyRef => {
   return core.importPublicKey(spki);
 };
 
-/** A public key of the token, brought here: what anybody may do needs no service. The receiver releases it. */
+/** A public key of the token, fetched: public operations need no service. The receiver releases it. */
 export const tokenPublicKey = async (
   application: Application,
   handle: number,

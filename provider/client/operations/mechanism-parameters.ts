@@ -84,7 +84,7 @@ export const hkdf: DeriveRow = (parameter) => {
   const digest = digestByMechanism.get(hash);
   if (digest === undefined || (!extract && !expand)) throw parameterInvalid();
   const steps = extract && expand ? 'both' : extract ? 'extract' : 'expand';
-  // The salt is the extraction's, the info the expansion's: what a step does not take is not looked at.
+  // The salt is the extraction's, the info the expansion's: parameters that a step does not use are ignored.
   const given = extract ? saltType : HKDF_SALT.NULL;
   if (!hkdfSalts.has(given)) throw parameterInvalid();
   const salt = given === HKDF_SALT.DATA ? parameter.salt : noBytes;

@@ -103,5 +103,5 @@ export interface MechanismRow {
 
 const pairTypes: ReadonlySet<number> = new Set([CKK.RSA, CKK.EC, CKK.EC_EDWARDS, CKK.EC_MONTGOMERY]);
 
-/** Whether a mechanism works with the halves of a pair: one for what anybody may do, one for what its owner does. */
+/** Whether a mechanism works with the halves of a pair: one for public operations, one for the owner's. */
 export const isAsymmetric = ({ keyTypes }: MechanismRow): boolean => keyTypes.some((type) => pairTypes.has(type));

@@ -282,7 +282,7 @@ export const mechanismRows: readonly MechanismRow[] = [
   wrapping(aesCipher(CKM.AES_CBC, 16, 16, (parameter) => ({ algorithm: 'aes-cbc', iv: iv16(parameter) }))),
   wrapping(aesCipher(CKM.AES_CBC_PAD, 1, 16, (parameter) => ({ algorithm: 'aes-cbc-pad', iv: iv16(parameter) }))),
   aesCipher(CKM.AES_CTR, 1, 1, counter),
-  // Not for keys: their stream is that of AES_CTR, so whoever may encrypt could open what they wrapped.
+  // Not for keys: their stream is that of AES_CTR, so a caller who may encrypt could open what they wrapped.
   perMessage(aesCipher(CKM.AES_GCM, 1, 1, galois)),
   aesCipher(CKM.AES_CCM, 1, 1, counterWithMac),
   keyWrap(CKM.AES_KEY_WRAP, false),

@@ -242,13 +242,13 @@ const mostAttempts = 64;
 const changeOnToken = (session: Session, handle: number, template: readonly Attribute[]): Promise<void> =>
   withOwnValues(template, (own) => changeStored(session, handle, own));
 
-/** Another's change of the same object, between this one's look at it and its change, is not undone: it looks again. */
+/** Another change of the same object, between this one's read and write, is not undone: it reads again. */
 const changeStored = async (session: Session, handle: number, template: readonly Attribute[]): Promise<void> => {
   const { application } = session;
   for (let attempt = 1; ; attempt++) {
     const object = await application.tokenObject(handle, 'object', true);
     application.checkMayWrite(session, true, isTrue(object, CKA.PRIVATE));
-    // Another's object of the group: the service refuses, and records that somebody tried.
+    // Another's object of the group: the service refuses, and records the attempt.
     if (!object.object.owned) await application.ask('updateObject', handle, {});
     const changed = allowedChanges(session, object, template);
     if (changed.size === 0) return;

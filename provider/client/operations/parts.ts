@@ -74,7 +74,7 @@ export const ownCopy = (bytes: Uint8Array, prefix: Uint8Array = new Uint8Array(0
 
 /**
  * Wipes a result that goes out in this call's reply. The reply is written in the same turn, before anything that was set
- * aside for the next one, so the bytes are gone as soon as nobody needs them.
+ * aside for the next one, so the bytes are wiped as soon as they are not needed.
  */
 export const wipeAfterReply = <T extends Uint8Array>(result: T): T => {
   setImmediate(() => core.wipe(result));

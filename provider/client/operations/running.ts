@@ -1,5 +1,5 @@
 // The life of a running operation (PKCS#11 2.40, section 5.2 and the text of every Init, Update and Final): a step takes the
-// operation out of its session, and puts it back only if it goes on. So an error ends it, and nobody else can use it while
+// operation out of its session, and puts it back only if it goes on. So an error ends it, and no other call can use it while
 // the service is being asked.
 import { LengthOnly } from '../../schema/types.ts';
 import { operationActive, operationMissing } from '../errors.ts';

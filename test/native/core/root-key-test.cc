@@ -218,7 +218,7 @@ void EveryChangedByteOfTheOnlySlotIsRefused(void**) {
       ByteVector changed = file;
       changed[4096 + at] ^= change;
       WriteWhole(path, changed, 0400);
-      RefusedSaying(path, Code::kFormat, "holds no whole root key");
+      RefusedSaying(path, Code::kFormat, "does not contain a complete root key");
     }
   }
   for (size_t at = 0; at < 12; at++) {
