@@ -1,8 +1,7 @@
 // A request whose head has arrived, and whose body comes later. `Expect: 100-continue` tells when the server has the head.
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import type { OutgoingHttpHeaders } from 'node:http';
-import { connect } from 'node:http2';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { type ClientHttp2Stream, connect, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from 'node:http2';
 import { request } from 'node:https';
 import type { Writable } from 'node:stream';
 
@@ -21,44 +20,61 @@ interface Place {
   readonly body: Buffer;
 }
 
-/** None is empty: a body may be shorter than eight bytes, and what is written after its last byte may never be reported as written. */
-const piecesOf = (body: Buffer): readonly Buffer[] =>
-  [...Array.from({ length: 8 }, (_, at) => body.subarray(at, at + 1)), body.subarray(8)].filter(
-    ({ length }) => length > 0,
-  );
-
-/** Writes the whole body; the last piece is not awaited, because the server may answer and close as soon as it has it. */
-const writePieces = async (to: Writable, body: Buffer): Promise<void> => {
-  const pieces = piecesOf(body);
-  for (const piece of pieces.slice(0, -1))
-    await new Promise<void>((resolve, reject) => {
-      to.write(piece, (error) => (error == null ? resolve() : reject(error)));
-    });
-  to.end(pieces.at(-1));
+/** None is empty: Node never calls back for an empty write after the answer. */
+const piecesOf = (body: Buffer): readonly Buffer[] => {
+  const single = Math.min(8, body.length);
+  const pieces = Array.from({ length: single }, (_, at) => body.subarray(at, at + 1));
+  return body.length > single ? [...pieces, body.subarray(single)] : pieces;
 };
 
-const overHttp1 = async ({ server, path, headers, body }: Place): Promise<HalfRequest> => {
+/** The next event of this name. Rejects, naming it, when the request fails or closes first. */
+const next = <T>(request: Writable, event: 'continue' | 'response', what: string): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.once(event, resolve);
+    request.on('error', (cause) => reject(new Error(`${what} did not come: the request failed`, { cause })));
+    request.once('close', () => reject(new Error(`${what} did not come: the connection closed first`)));
+  });
+
+const halfRequest = async <T>(
+  request: ClientRequest | ClientHttp2Stream,
+  body: Buffer,
+  statusOf: (answer: T) => number,
+  close: () => void,
+): Promise<HalfRequest> => {
+  const answered = next<T>(request, 'response', 'the answer');
+  answered.catch(() => undefined);
+  await Promise.race([
+    next(request, 'continue', '100 Continue'),
+    answered.then((answer) => {
+      throw new Error(`the server answered ${statusOf(answer)} before the body`);
+    }),
+  ]);
+  return {
+    finish: async () => {
+      for (const piece of piecesOf(body))
+        await Promise.race([new Promise<void>((resolve) => request.write(piece, () => resolve())), answered]);
+      request.end();
+      return statusOf(await answered);
+    },
+    close,
+  };
+};
+
+const overHttp1 = ({ server, path, headers, body }: Place): Promise<HalfRequest> => {
   const sent = request({
     ...{ host: '127.0.0.1', port: server.port, method: 'POST', path, agent: false },
     ca: readFileSync(server.caFile),
     headers: { ...headers, 'content-length': body.length, expect: '100-continue' },
   });
-  const answered = once(sent, 'response');
-  answered.catch(() => undefined);
   sent.flushHeaders();
-  await once(sent, 'continue');
-  return {
-    finish: async () => {
-      await writePieces(sent, body);
-      const [answer] = await answered;
-      answer.resume();
-      return answer.statusCode;
-    },
-    close: () => sent.destroy(),
+  const statusOf = (answer: IncomingMessage): number => {
+    answer.resume();
+    return answer.statusCode ?? 0;
   };
+  return halfRequest(sent, body, statusOf, () => sent.destroy());
 };
 
-const overHttp2 = async ({ server, path, headers, body }: Place): Promise<HalfRequest> => {
+const overHttp2 = ({ server, path, headers, body }: Place): Promise<HalfRequest> => {
   const { host, ...others } = headers;
   const session = connect(`https://127.0.0.1:${server.port}`, { ca: readFileSync(server.caFile) });
   const stream = session.request({
@@ -66,18 +82,12 @@ const overHttp2 = async ({ server, path, headers, body }: Place): Promise<HalfRe
     ...others,
     ...{ 'content-length': body.length, expect: '100-continue' },
   });
-  const answered = once(stream, 'response');
-  answered.catch(() => undefined);
-  await once(stream, 'continue');
-  return {
-    finish: async () => {
-      await writePieces(stream, body);
-      const [answer] = await answered;
-      stream.resume();
-      return Number(answer[':status']);
-    },
-    close: () => session.destroy(),
+  session.on('error', (error) => stream.destroy(error));
+  const statusOf = (answer: IncomingHttpHeaders & IncomingHttpStatusHeader): number => {
+    stream.resume();
+    return answer[':status'] ?? 0;
   };
+  return halfRequest(stream, body, statusOf, () => session.destroy());
 };
 
 export const openHalfRequest = (version: HttpVersion, place: Place): Promise<HalfRequest> =>
