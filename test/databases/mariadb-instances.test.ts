@@ -404,7 +404,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
 
     test('its keys are taken over through a pipe, and everything they have encrypted is readable, the redo log after a crash too', async () => {
       const pipe = join(instance.folder, 'import');
-      const giving = instance.shell('give the keys of file_key_management in clear', [
+      const giving = instance.shell('give the unencrypted keys of file_key_management', [
         ['/run/dke-import', pipe],
         ['/etc/mysql', instance.folder],
       ]);
