@@ -37,7 +37,7 @@ export interface StartOptions {
   readonly ask?: Parameters<typeof openService>[0]['ask'];
   /** One line for people at a time: the first token, the certificate, the address. Not the log. */
   readonly say: (line: string) => void;
-  /** A new file for the first administrator token, which is then not said: standard output may be somebody's log. */
+  /** A new file for the first administrator token, which is then not printed: standard output may go to a log. */
   readonly tokenFile?: string | undefined;
 }
 
@@ -380,7 +380,7 @@ export const runServer = async (options: {
   // What the service writes is for itself alone, the side files of its database included.
   process.umask(0o077);
   keepHelpersBack();
-  // Before the start: whoever reads "listening" may send a signal at once, and one that comes earlier waits for it.
+  // Before the start: a reader of "listening" may send a signal at once, and one that comes earlier waits for it.
   let server: RunningServer | undefined;
   let stopAsked = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const)

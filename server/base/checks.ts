@@ -1,5 +1,5 @@
 // The diagnostics engine: checks as data, run in order, those that depend on a failed one skipped. The same results are
-// shown by `dke doctor` and whoever else runs them; nothing here knows what is checked.
+// shown by `dke doctor` and other callers; nothing here knows what is checked.
 
 import { redact } from './redaction.ts';
 
@@ -8,7 +8,7 @@ export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly evidence: string;
   readonly fix?: string | undefined;
-  /** What somebody else will call this fault, where that is known: the exception of a cloud key service, the code that a database prints. */
+  /** The name of this fault in other products, where it is known: the exception of a cloud key service, the code that a database prints. */
   readonly predicts?: string | undefined;
 }
 
@@ -43,12 +43,12 @@ export interface CheckedPart {
 }
 
 export const ok = (evidence: string): Finding => ({ state: 'ok', evidence });
-/** Nobody asked for it. */
+/** It was not requested. */
 export const notAsked = (evidence: string): Finding => ({ state: 'skipped', evidence });
 export const warning = (evidence: string, fix?: string): Finding => ({ state: 'warning', evidence, fix });
 export const failed = (evidence: string, fix?: string): Finding => ({ state: 'failed', evidence, fix });
 
-/** What a check will look at, before it has. */
+/** What a check will test, before it has. */
 export type PlannedCheck = Pick<CheckResult, 'id' | 'layer' | 'title'>;
 
 /** Told what happens while it happens. */

@@ -1,4 +1,4 @@
-// Weaker cryptography that programs of an application may depend on. Each switch is off until somebody turns it on for one application;
+// Weaker cryptography that programs of an application may depend on. Each switch is off until an administrator turns it on for one application;
 // docs/compatibility.md says what each one is for and what it costs.
 
 export const compatibilitySwitches = [

@@ -18,7 +18,7 @@ export interface RecoveryPublicKey {
 export const recoveryKeyId = (publicKey: Uint8Array): string =>
   hash('sha256', Buffer.concat([Buffer.from('dke recovery key 1\n'), publicKey]), 'hex').slice(0, 16);
 
-/** `dke-recovery-key+ID+BASE64`: what is registered with a service, and may be shown to anybody. */
+/** `dke-recovery-key+ID+BASE64`: what is registered with a service, and is not secret. */
 export const formatRecoveryKey = (publicKey: Uint8Array): string =>
   `${prefix}+${recoveryKeyId(publicKey)}+${toBase64(Buffer.concat([Buffer.of(x25519), publicKey]))}`;
 

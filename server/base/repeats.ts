@@ -1,6 +1,6 @@
 // What happens again and again is told once and then counted: the first of a name at once, the others in summaries that become
 // rarer as long as it goes on. For logs and records that a heartbeat of a failing database would otherwise fill. Keeps no
-// timer: whoever has one calls `flush`.
+// timer: its owner calls `flush`.
 
 export interface RepeatOptions<Item> {
   /** Milliseconds on a clock that never goes back. */

@@ -126,7 +126,7 @@ export const growMinute = (
 };
 
 export interface RequestLogVerdict {
-  /** Records that were looked at. */
+  /** Records that were checked. */
   readonly requests: number;
   /** Minutes that were hashed, with those that retention has dropped. */
   readonly minutes: number;
@@ -136,7 +136,7 @@ export interface RequestLogVerdict {
   readonly pruned: number;
   /** Signed requests that were not recorded. Each minute with some has a finding: the log is not complete. */
   readonly dropped: number;
-  /** Unsigned requests that were not recorded: anybody can cause that. */
+  /** Unsigned requests that were not recorded: anyone can cause that. */
   readonly droppedUnsigned: number;
   /** Records that no hash covers yet. */
   readonly open: number;
@@ -150,9 +150,9 @@ export interface HashedMinutes {
   readonly dropped: readonly DroppedRequests[];
   /** Retention has removed records of a space up to this sequence; '' is every space. */
   readonly prunedThrough: ReadonlyMap<string, number>;
-  /** Of these parts it is not known whether the log that is looked at had their records yet. */
+  /** Of these parts it is not known whether the log that is checked had their records yet. */
   readonly mayLack?: (part: MinutePart) => boolean;
-  /** Only these minutes are looked at, both included; all when absent. */
+  /** Only these minutes are checked, both included; all when absent. */
   readonly minutes?: { readonly first: number; readonly last: number };
 }
 

@@ -1,5 +1,5 @@
 // Signs a POST to an external key store proxy with AWS Signature Version 4, as the cloud key service does. The secret access key
-// stays with whoever implements `SignerCrypto`; what is signed here is public.
+// stays with the implementation of `SignerCrypto`; what is signed here is public.
 
 import { createHash } from 'node:crypto';
 

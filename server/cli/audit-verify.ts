@@ -1,5 +1,5 @@
 // Checks an export of the audit log offline: with the verifier key alone, no service, no store, in the memory of one line. Leaves
-// out who the verifier key belongs to: whoever runs this has kept it.
+// out who the verifier key belongs to: the person who runs this has kept it.
 
 import { canonicalJson } from '../base/bytes.ts';
 import {

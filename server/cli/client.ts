@@ -23,7 +23,7 @@ export interface ApiCall<R extends RouteRow> {
   readonly path?: PathParameters<R['path']>;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: RequestBody<R>;
-  /** An ETag: nothing is done when it is no more that of what would be changed. */
+  /** An ETag: nothing is done when it is no longer that of what would be changed. */
   readonly ifMatch?: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface ApiClient {
   /** The answer is the service's; an older or newer one may have other members. */
   call<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>>;
   /**
-   * Reads, edits what was read and writes it, when it is still what was read; again when somebody else was faster. `edit` may be asked
+   * Reads, edits what was read and writes it, when it is still what was read; again when another change came first. `edit` may be asked
    * more than once.
    */
   change<R extends RouteRow, W extends RouteRow>(

@@ -1,5 +1,5 @@
 // The files that the command reads a secret from and writes one to. A secret's file belongs to its user and is readable by
-// nobody else; an existing one is not overwritten unless asked.
+// no other user; an existing one is not overwritten unless asked.
 
 import { once } from 'node:events';
 import {

@@ -1,5 +1,5 @@
 // `dke login` and `dke logout`: a person's own session at the command. The password comes from the terminal without echo, or from a file
-// descriptor, and stays bytes; the session lies in a file of the person's configuration folder (mode 600) until logout ends it. Passkeys
+// descriptor, and stays bytes; the session is in a file of the person's configuration folder (mode 600) until logout ends it. Passkeys
 // and the OpenID provider are the browser's: who signs in so makes a token of their own at the console.
 
 import { readFileSync } from 'node:fs';
@@ -114,7 +114,7 @@ const placeOf = (options: GlobalOptions): Place => ({
   timeoutMs: options.timeout * 1000,
 });
 
-/** The lines of a descriptor that somebody else has opened, as bytes. */
+/** The lines of an inherited descriptor, as bytes. */
 const linesOf = (descriptor: string): Buffer[] => {
   const number = Number(descriptor);
   if (!/^[0-9]{1,4}$/.test(descriptor) || number === 1 || number === 2)

@@ -1,4 +1,4 @@
-// `dke notification`: what needs somebody before it does harm.
+// `dke notification`: what needs attention before it does harm.
 
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';

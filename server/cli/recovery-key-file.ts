@@ -1,4 +1,4 @@
-// The file of a recovery key (addon/FORMAT.md, section 6): its public half in clear, its private half as a key record under a key that a
+// The file of a recovery key (addon/FORMAT.md, section 6): its public half unencrypted, its private half as a key record under a key that a
 // passphrase gives (scrypt). It is made and opened in the addon: here are references, never bytes of the private half.
 
 import { createHash } from 'node:crypto';
@@ -73,7 +73,7 @@ const readHead = (path: string, bytes: Buffer): Buffer => {
   return Buffer.from(bytes.subarray(0, headLength));
 };
 
-/** What the file says in clear. */
+/** The unencrypted part of the file. */
 export const describeRecoveryKeyFile = (path: string): RecoveryKeyFile => {
   const bytes = readSecretFile(path);
   try {

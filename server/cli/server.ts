@@ -33,7 +33,7 @@ export const addServer = (program: Command): void => {
         configPath: config,
         acceptDatabase,
         tokenFile: tokenOut,
-        // Somebody who has started it by hand is there to be asked.
+        // A person who has started it by hand can be asked.
         ask: process.stdin.isTTY
           ? ({ name, fresh, declared }) =>
               declared ? Promise.resolve(undefined) : askSecret(`root provider ${name}`, fresh)

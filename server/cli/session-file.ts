@@ -1,4 +1,4 @@
-// The sessions of dke login: a file of the person's configuration folder, which nobody else can read. Leaves out how one begins and
+// The sessions of dke login: a file of the person's configuration folder, which no other user can read. Leaves out how one begins and
 // ends: login.ts.
 
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
@@ -65,7 +65,7 @@ export const writeKept = (sessions: KeptSessions): void => {
   renameSync(fresh, path);
 };
 
-/** The headers of somebody who has signed in at this service; undefined: nobody has. */
+/** The headers of the user who is signed in at this service; undefined without a session. */
 export const sessionHeaders = (url: string): Readonly<Record<string, string>> | undefined => {
   const kept = readKept()[url];
   // A change with a session says where it comes from, as a browser does.

@@ -31,7 +31,7 @@ export const exceptionStatus = {
 } as const;
 export type ExceptionName = keyof typeof exceptionStatus;
 
-/** Refuses one call. The message holds no secret. */
+/** Refuses one call. The message contains no secret. */
 export class KmsException extends Error {
   override readonly name = 'KmsException';
   readonly exception: ExceptionName;

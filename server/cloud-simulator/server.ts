@@ -217,7 +217,7 @@ export const startCloud = async (crypto: CloudCrypto, options: CloudOptions): Pr
       'x-amzn-requestid': requestId,
     });
     outgoing.end(reply);
-    // Sent or given up: nobody reads it any more.
+    // Sent or given up: it is no longer read.
     outgoing.once('close', () => crypto.wipe(reply));
   };
 

@@ -1,5 +1,5 @@
 // Is the host of the service in order? Configuration, data directory, root key, certificate, locked memory, the listener:
-// what a start would meet, looked at without starting or changing anything.
+// what a start would meet, checked without starting or changing anything.
 
 import { X509Certificate } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';

@@ -167,7 +167,7 @@ export const createListener = (options: ListenerOptions): Listener => {
   const newest = createNewestAnswers();
   const keepShape = createShapes();
   const handleHttp1 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    // Nobody could be told what became of it.
+    // Its outcome could not be reported.
     if (ending.has(incoming.socket)) return;
     newest.add(incoming.socket, outgoing);
     keepShape(outgoing);
@@ -179,7 +179,7 @@ export const createListener = (options: ListenerOptions): Listener => {
     if (draining) outgoing.setHeader('Connection', 'close');
     options.handle(incoming, outgoing);
   };
-  /** Who waits for "100 Continue" gets it when somebody begins to read the body: what is refused before is refused at once. */
+  /** A client that waits for "100 Continue" gets it when the body begins to be read: what is refused before is refused at once. */
   const handleExpectation = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (incoming.headers.expect?.toLowerCase() !== '100-continue') {
       refuse(incoming, outgoing, 'the only expectation is 100-continue', 417);
@@ -272,7 +272,7 @@ export const createListener = (options: ListenerOptions): Listener => {
     beginHttp1(socket);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // What a peer still sends behind its last answer is read and not looked at.
+    // What a peer still sends after its last answer is read and dropped.
     if (ending.has(socket)) return;
     if (!established.has(socket) || !socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();

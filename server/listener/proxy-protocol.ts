@@ -28,8 +28,8 @@ const readAddress = (command: number, family: number, rest: Buffer): ProxiedPeer
 };
 
 /**
- * Reads the header from a socket on which nobody else reads yet, and tells once: the peer, or undefined when what came is no
- * header (the socket is of no use then), the time is over, or the socket ended. Bytes behind the header stay in the socket.
+ * Reads the header from a socket without another reader, and tells once: the peer, or undefined when what came is no
+ * header (the socket is useless then), the time is over, or the socket ended. Bytes behind the header stay in the socket.
  */
 export const readProxyHeader = (
   socket: Socket,

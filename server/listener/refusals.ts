@@ -37,7 +37,7 @@ export const objectionToHttp1 = (incoming: IncomingMessage): string | undefined 
   return objectionTo(incoming);
 };
 
-/** Whether the header fields of an HTTP/2 request are more than the listener said it takes (RFC 9113, 6.5.2): nobody else counts them. */
+/** Whether the header fields of an HTTP/2 request are more than the listener said it takes (RFC 9113, 6.5.2): Node does not count them. */
 export const headersExceed = ({ rawHeaders }: IncomingMessage, most: number): boolean => {
   let size = (rawHeaders.length / 2) * 32;
   for (const text of rawHeaders) size += text.length;

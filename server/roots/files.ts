@@ -50,7 +50,7 @@ const said = (work: string, path: string, error: unknown): CoreError =>
     ? error
     : new CoreError('io', `${path} could not be ${work} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
 
-/** A file of this user that nobody else can read. Throws CoreError 'io', 'permission'. */
+/** A file of this user that no other user can read. Throws CoreError 'io', 'permission'. */
 export const readOwnFile = (path: string): Buffer => {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);

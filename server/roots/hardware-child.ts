@@ -34,7 +34,7 @@ class Fault extends Error {
   }
 }
 
-/** Return values after which waiting helps nobody. */
+/** Return values after which waiting does not help. */
 const meanings: Readonly<Record<string, string>> = {
   CKR_PIN_INCORRECT: 'the PIN is wrong: correct the PIN file before the token locks itself',
   CKR_PIN_LOCKED: "the PIN is locked: the token's security officer unlocks it",

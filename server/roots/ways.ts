@@ -21,12 +21,12 @@ export type DeclaredWay =
     }
   | ({ readonly type: 'pkcs11'; readonly name: string } & HardwarePlace);
 
-/** Asks a person; undefined: there is nobody. The caller wipes what it gets. */
+/** Asks a person; undefined: there is none. The caller wipes what it gets. */
 export type AskPassphrase = (question: {
   readonly name: string;
   /** It becomes the passphrase: asked for twice. */
   readonly fresh: boolean;
-  /** The configuration says where it is read from, which happens when nobody gives another one. */
+  /** The configuration says where it is read from, which is the default. */
   readonly declared: boolean;
 }) => Promise<Buffer | undefined>;
 
@@ -57,7 +57,7 @@ export class WayClosed extends Error {
 // scrypt with N = 2^17, r = 8: 128 MiB and a good part of a second for each guess.
 const scrypt = { cost: 17, r: 8, p: 1 } as const;
 const shortestPassphrase = 12;
-/** Bytes: longer than anybody types, short enough for a request. */
+/** Bytes: longer than a person types, short enough for a request. */
 export const longestPassphrase = 1024;
 
 /** Without the line feed that editors and `echo` leave. */
@@ -111,7 +111,7 @@ export interface Ways {
   open(way: DeclaredWay, parameters: WayParameters, ask: AskPassphrase): Promise<KeyRef>;
   /** A key for a new way. */
   make(way: DeclaredWay, ask: AskPassphrase): Promise<{ readonly key: KeyRef; readonly parameters: WayParameters }>;
-  /** The key of a passphrase that somebody gave. */
+  /** The key of an entered passphrase. */
   fromPassphrase(passphrase: Buffer, parameters: WayParameters): Promise<KeyRef>;
 }
 

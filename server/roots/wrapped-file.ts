@@ -1,6 +1,6 @@
 // The wrapped root key file, format 2 of FORMAT.md: root keys sealed under an unlock key, and this one sealed under each provider's
 // key. Every provider opens the file alone; a new epoch of the root needs none of them, because the unlock key is open then.
-// Nothing in the file is in clear, so it is read and written here and not in the addon. Leaves out where a provider's key comes
+// Nothing in the file is unencrypted, so it is read and written here and not in the addon. Leaves out where a provider's key comes
 // from (passphrase.ts, hardware.ts, file.ts).
 
 import { createHash } from 'node:crypto';
@@ -296,7 +296,7 @@ export const createWrapped = (
   }
 };
 
-/** Writes the file anew under a fresh unlock key: without the providers of `without`, with those of `add`. */
+/** Writes the file again under a new unlock key: without the providers of `without`, with those of `add`. */
 export const changeWays = (
   core: WrappingCore,
   opened: OpenWrapped,

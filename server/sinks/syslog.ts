@@ -22,7 +22,7 @@ export interface SyslogSinkOptions extends SinkTls {
 const facilities = { audit: 13, requests: 16 } as const;
 const severities: Readonly<Record<AuditSeverity, number>> = { critical: 2, high: 3, medium: 4, low: 5, info: 6 };
 const timeoutMs = 10_000;
-/** The number that RFC 5612 keeps for documentation: the element's name only has to be one that nobody else gives a meaning. */
+/** The number that RFC 5612 keeps for documentation: the element's name only has to be one without another meaning. */
 const elementId = 'dke@32473';
 
 const parameter = (name: string, value: string | number): string =>

@@ -1,5 +1,5 @@
 // Notification target `webhook`: posts one JSON document an event, signed: `DKE-Signature: t=<seconds>,v1=<hex>` is HMAC-SHA256 over
-// `<seconds>.<body>` with the secret of a file. The target's name is resolved once for each call, every address that it has is looked at,
+// `<seconds>.<body>` with the secret of a file. The target's name is resolved once for each call, every address that it has is checked,
 // and the connection goes to one of those: a name that points inside, now or a moment later, leads nowhere. Redirects are
 // refused.
 

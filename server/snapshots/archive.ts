@@ -1,4 +1,4 @@
-// The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that nobody else can read. What is being written
+// The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that no other user can read. What is being written
 // bears `.part` until it is whole and durable.
 
 import {
@@ -101,7 +101,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
             if (units.has(unitId) || readErased(body) !== null) total += 1;
             if (units.has(unitId)) {
               found.push(unitId);
-              // What is not whole, or not of ours, is written anew.
+              // A file that is incomplete, or not ours, is written again.
               const before = readErased(body);
               const done =
                 before?.publicKey.equals(publicKey) === true &&

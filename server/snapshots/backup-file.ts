@@ -264,7 +264,7 @@ const parseHeader = (path: string, bytes: Buffer): { readonly bytes: number; rea
 
 /**
  * Opens the whole file: each part goes to what `into` names for it, and nowhere when that is nothing. Throws ServiceError when the file is damaged or
- * cut off: what was written until then is of no use.
+ * cut off: what was written until then is useless.
  */
 export const readBackup = async (
   core: BackupCore,

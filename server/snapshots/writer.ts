@@ -1,5 +1,5 @@
 // Writes a snapshot in one pass: rows and sealed keys go out in segments as they come, so that what is held is one segment. The keys
-// that seal it are made here and given back at the end; only who has a recovery key opens it from then on.
+// that seal it are created here and released at the end; from then on only a recovery key opens it.
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises';

@@ -43,12 +43,12 @@ export interface EndpointContext {
   readonly cloudRanges: readonly string[];
   /** Signed requests of others in the last hour, newest first, at most 1000: these alone are evidence of what the cloud does. */
   readonly recent: readonly XksRequestRecord[];
-  /** The same without a valid signature: anybody can send them, so no check fails because of them. */
+  /** The same without a valid signature: anyone can send them, so no check fails because of them. */
   readonly unsigned: readonly XksRequestRecord[];
   readonly lastHealthAt: number | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** How far the clock of whoever asked is ahead of this one, in milliseconds; null when he did not tell. */
+  /** How far the caller's clock is ahead of this one, in milliseconds; null when it is unknown. */
   readonly callerAheadMs: number | null;
   /** What the cloud side is configured with, as far as it was told. */
   readonly cloud: CloudSide;

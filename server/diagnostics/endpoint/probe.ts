@@ -1,5 +1,5 @@
 // The diagnostics' hands: calls one endpoint through its public name or straight at this node, signed as the cloud key service
-// signs, and tells what came back and how long it took. What is encrypted is made here and is nobody's secret.
+// signs, and tells what came back and how long it took. The plaintext is generated here and is not secret.
 
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:https';
@@ -73,7 +73,7 @@ export const openProber = (options: ProberOptions): Prober => {
   const requestIds: string[] = [];
   const agents: Readonly<Record<View, Agent>> = {
     public: new Agent({ keepAlive: true, maxSockets: 1, ca: [...options.trust] }),
-    // Who this node is has been looked at elsewhere; its certificate is for the public name.
+    // The identity of this node is checked elsewhere; its certificate is for the public name.
     node: new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false }),
   };
 

@@ -1,4 +1,4 @@
-// SigV4: credentials are exchanged every quarter, and an old one that nobody uses is removed.
+// SigV4: credentials are exchanged every quarter, and an old unused one is removed.
 
 import { ok, warning } from '../../../base/checks.ts';
 import type { EndpointCheck } from '../context.ts';
