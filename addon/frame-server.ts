@@ -27,7 +27,7 @@ export interface FrameServerOptions {
   readonly admissionFrame?: number;
   /** For all connections of one user together; absent or 0: no limit. How many there may be, */
   readonly userConnections?: number;
-  /** and the bytes that the server holds for them: frames that are not complete, and answers that are not read. */
+  /** and the bytes that the server keeps for them: frames that are not complete, and answers that are not read. */
   readonly userBytes?: number;
 }
 export interface Peer {

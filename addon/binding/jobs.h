@@ -3,7 +3,7 @@
 // The rules that make this safe:
 // - A job touches nothing of Node's and nothing of its caller's. Inputs are copied before it starts: secrets into the key arena, whose blocks are
 //   wiped when they are freed, on whichever thread.
-// - A job holds no mutex of a key while it computes. Of a key of a pair it has a reference of libcrypto's (HoldPkey), so releasing the
+// - A job locks no mutex of a key while it computes. Of a key of a pair it has a reference of libcrypto's (HoldPkey), so releasing the
 //   key never waits for the job. What the job makes of a key that was released meanwhile is the caller's to drop.
 // - A key that a job makes belongs to the thread that asked: it enters the table there, when the promise is fulfilled. When that thread
 //   has ended, the key is wiped and was never in the table.

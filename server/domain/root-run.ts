@@ -31,18 +31,18 @@ export const isTold = (row: RootKeys, own: RootKeys, isProved: boolean): boolean
   row.rootEpoch === own.rootEpoch && row.oldestRootEpoch === own.oldestRootEpoch && isProved;
 
 /**
- * Whether a node may lead the turn: one that has the newest root key, or is to make it. `anew`: the one that made it was removed, and no other node has
+ * Whether a node may lead the turn: one that has the newest root key, or is to make it. `start-over`: the one that made it was removed, and no other node has
  * it, so nothing was ever sealed under it.
  */
 export const mayLeadTurn = (
   turn: RootRun | undefined,
   self: { readonly id: string; readonly rootEpoch: number },
   others: readonly { readonly id: string; readonly rootEpoch: number }[],
-): 'yes' | 'no' | 'anew' => {
+): 'yes' | 'no' | 'start-over' => {
   // A failover may have lost the turn: the node that has the new root key goes on with it.
   if (others.some(({ rootEpoch }) => rootEpoch > self.rootEpoch)) return 'no';
   if (turn === undefined || turn.epoch <= self.rootEpoch || turn.nodeId === self.id) return 'yes';
-  return others.some(({ id }) => id === turn.nodeId) ? 'no' : 'anew';
+  return others.some(({ id }) => id === turn.nodeId) ? 'no' : 'start-over';
 };
 
 /**

@@ -31,7 +31,7 @@ ${programTable()}
 
 ## Through p11-kit
 
-The rules are looked at through p11-kit, too: with its \`p11-kit-client.so\` on the agent’s own socket, and with our library on
+The rules are also checked through p11-kit: with its \`p11-kit-client.so\` on the agent’s own socket, and with our library on
 \`p11-kit server\` over SoftHSM2. Version 0.24 carries only mechanisms whose parameters it knows: the others are
 \`CKR_MECHANISM_INVALID\` on that way (SHA-224, PSS with a hash, EdDSA, AES but for ECB, key wrap and ECDH with the client; AES-CTR,
 AES-GCM, PSS with a hash and ECDH with the server). And it answers this itself:

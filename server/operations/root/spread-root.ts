@@ -192,7 +192,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     face,
     mayLead: async (turn, others) => {
       const may = mayLeadTurn(turn, { id: fleet.id, ...keys() }, others);
-      if (may === 'anew') {
+      if (may === 'start-over') {
         log.warn('the node that created a new root key was removed before another node had it: the run starts again');
         await link.setTurn(turn, undefined);
       }
