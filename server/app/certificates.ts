@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { Core } from '../../addon/core.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import { readServedCertificate } from '../native/served-certificates.ts';
 import type { Log } from '../ports/log.ts';

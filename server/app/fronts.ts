@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Hono } from 'hono';
 import type { Core } from '../../addon/core.ts';
 import type { ProbeMarks } from '../base/probe-mark.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type ApiFrontOptions, createApiFront } from '../fronts/api/app.ts';
 import { describeApi } from '../fronts/api/openapi.ts';
 import { addClosedDataPaths, addClosedHealth } from '../fronts/closed.ts';

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { StartError } from '../base/start-error.ts';
-import { type Config, checkFile } from '../config.ts';
+import { checkFile } from '../config/check-file.ts';
+import type { Config } from '../config/config.ts';
 import { type Role, roleNames, rowOf } from '../domain/access.ts';
 import type { OpenIdOptions } from '../identity/open-id.ts';
 import { readPem } from './tls-files.ts';

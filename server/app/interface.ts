@@ -1,7 +1,7 @@
 // What a service is given, and what it gives to the process that runs it.
 
 import type { StartError } from '../base/start-error.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { ApiFrontOptions } from '../fronts/api/app.ts';
 import type { RawFront } from '../fronts/shared/dispatch.ts';
 import type { TdeFront } from '../fronts/tde/app.ts';

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';
-import { checkFile } from '../config.ts';
+import { checkFile } from '../config/check-file.ts';
 import { createObservation, type Observation } from '../fronts/shared/observe.ts';
 import type { LogState } from '../ports/log.ts';
 import type { TelemetryState } from '../ports/telemetry.ts';

@@ -7,7 +7,7 @@ import { type Core, CoreError } from '../../addon/core.ts';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type Actor, acrossTenants } from '../domain/actor.ts';
 import { rotationSetting } from '../domain/changes.ts';
 import { openCore } from '../native/core.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Core } from '../../addon/core.ts';
 import type { Clock } from '../base/clock.ts';
 import { StartError } from '../base/start-error.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type MetricFamily, metrics } from '../domain/metrics.ts';
 import { createSealedApp } from '../fronts/closed.ts';
 import { createDispatch, type RawFront } from '../fronts/shared/dispatch.ts';

@@ -11,7 +11,7 @@ import { systemClock, toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
-import { type Config, defaultConfig, loadConfig, parseConfig } from '../config.ts';
+import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
 import type { ServiceBackup } from '../domain/service-backup.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { restoredSetting } from '../operations/audit/seal-audit-log.ts';

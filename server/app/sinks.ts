@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StartError } from '../base/start-error.ts';
-import { type AuditSinkConfig, type Config, checkFile, type NotificationTargetConfig } from '../config.ts';
+import { checkFile } from '../config/check-file.ts';
+import type { AuditSinkConfig, Config, NotificationTargetConfig } from '../config/config.ts';
 import type { AuditSinkSource, LogSink } from '../ports/log-sink.ts';
 import type { NotificationTarget } from '../ports/notification-target.ts';
 import { openEmail } from '../sinks/email.ts';

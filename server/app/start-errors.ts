@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CoreError } from '../../addon/core.ts';
 import { ServiceError } from '../base/errors.ts';
 import { StartError } from '../base/start-error.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { RootKeyError } from '../ports/key-ring.ts';
 import { StoreError } from '../store/errors.ts';
 

@@ -4,7 +4,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../base/start-error.ts';
-import { checkFile } from '../config.ts';
+import { checkFile } from '../config/check-file.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import {
   damageOf,

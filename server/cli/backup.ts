@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { OpenBackupKey } from '../app/service-backup.ts';
-import { defaultConfig, loadConfig } from '../config.ts';
+import { defaultConfig, loadConfig } from '../config/config.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
 import type { GlobalOptions } from './caller.ts';
 import { CommandError } from './exit-codes.ts';

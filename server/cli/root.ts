@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import type { ProviderChange } from '../app/offline.ts';
 import { toRfc3339 } from '../base/clock.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { type GlobalOptions, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { openOutput } from './output.ts';
 import { askFor, askSecret } from './terminal.ts';

@@ -1,7 +1,7 @@
 // `dke store`: where a stopped service keeps what it knows.
 
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import type { GlobalOptions } from './caller.ts';
 import { openOutput } from './output.ts';
 import { askFor } from './terminal.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import { type BundlePart, collectBundle } from '../diagnostics/support-bundle.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import type { GlobalOptions } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { openOutput } from './output.ts';

@@ -17,7 +17,8 @@ import {
   runChecks,
   warning,
 } from '../base/checks.ts';
-import { type Config, checkFile, loadConfig } from '../config.ts';
+import { checkFile } from '../config/check-file.ts';
+import { type Config, loadConfig } from '../config/config.ts';
 
 export interface ServerHostOptions {
   /** dke.toml; ./dke.toml or the defaults when absent. */

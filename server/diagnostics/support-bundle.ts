@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from
 import { cpus, release, totalmem, uptime } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { CheckResult } from '../base/checks.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { findSecret, maskSettings, scrubText, scrubValue } from './support-redaction.ts';
 
 export interface BundlePart {

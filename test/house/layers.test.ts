@@ -89,7 +89,7 @@ const layers: readonly Layer[] = [
   { name: 'listener', path: /^server\/listener\//, may: ['base'], packages: /^node:/ },
   // The log of the service and of the agent: a file, and nothing of what is written there.
   { name: 'log-file', path: /^server\/log-file\.ts$/, may: [], packages: /^node:/ },
-  { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
+  { name: 'config', path: /^server\/config\//, may: ['base'] },
   {
     name: 'app',
     path: /^server\/app\//,

@@ -17,7 +17,7 @@ import { basename, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
 import { StartError } from '../../server/base/start-error.ts';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import type { Snapshot } from '../../server/fronts/contract/api/snapshots.ts';
 import { startServer } from '../../server/main.ts';

@@ -5,7 +5,7 @@ import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { verifyOffline } from '../../server/app/offline.ts';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import { openWorkload } from './fault-workload.ts';
 import { programAt } from './program.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';

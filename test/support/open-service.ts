@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Service } from '../../server/app/interface.ts';
 import { openService } from '../../server/app/service.ts';
 import { systemClock } from '../../server/base/clock.ts';
-import { type Config, parseConfig } from '../../server/config.ts';
+import { type Config, parseConfig } from '../../server/config/config.ts';
 import type { TenantActor } from '../../server/domain/actor.ts';
 import type { AuditEvent } from '../../server/domain/audit-event.ts';
 import { everyTenant } from '../../server/domain/tenant.ts';

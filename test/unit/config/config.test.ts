@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StartError } from '../../../server/base/start-error.ts';
-import { checkFile, defaultConfig, loadConfig, parseConfig } from '../../../server/config.ts';
+import { checkFile } from '../../../server/config/check-file.ts';
+import { defaultConfig, loadConfig, parseConfig } from '../../../server/config/config.ts';
 
 let folder: string;
 beforeAll(() => {

@@ -2,14 +2,15 @@
 // Relative paths are relative to the file's own folder, or to the working directory when there is no file.
 // docs/dke.toml documents the same fields for people; a test keeps the two together.
 
-import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Cron } from 'croner';
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
-import { parseVerifierKey } from './base/checkpoint.ts';
-import { StartError } from './base/start-error.ts';
+import { parseVerifierKey } from '../base/checkpoint.ts';
+import { StartError } from '../base/start-error.ts';
+import { checkFile } from './check-file.ts';
 
 const hostName = z.string().regex(/^[A-Za-z0-9.:-]{1,253}$/, 'a host name or an address');
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'an address or a network like 10.0.0.0/8');
@@ -811,43 +812,6 @@ const listSettings = (parsed: Parsed, given: unknown): readonly Setting[] =>
   });
 
 export const defaultConfig = (folder: string): Config => parseConfig('', null, folder);
-
-const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
-
-/**
- * Checks who may write (and, for secrets, read) a file that the service trusts: owner root or this process's user, nobody
- * else may write, nobody else may read a secret, and nobody else may replace it in its folder. Links are followed: what
- * counts is the file itself. Throws StartError 'permission' with one line that names the path and the wanted mode.
- */
-export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
-  const look = (target: string): Stats => {
-    try {
-      return statSync(target);
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-      throw new StartError('permission', `${target} cannot be read (${code})`, { cause: error });
-    }
-  };
-  const own = process.getuid?.() ?? 0;
-  const file = look(path);
-  const wanted = kind === 'secret' ? '600 or 400' : '644 or stricter';
-  if (!file.isFile()) throw new StartError('permission', `${path} is not a regular file`);
-  if (file.uid !== own && file.uid !== 0)
-    throw new StartError('permission', `${path} belongs to user ${file.uid}: it must belong to user ${own} or root`);
-  if (lstatSync(path).isSymbolicLink() && lstatSync(path).uid !== own && lstatSync(path).uid !== 0)
-    throw new StartError('permission', `${path} is a link of another user: make it a file of user ${own}`);
-  const forbidden = kind === 'secret' ? 0o077 : 0o022;
-  if ((file.mode & forbidden) !== 0)
-    throw new StartError('permission', `${path} has mode ${octal(file.mode)}: it must have mode ${wanted}`);
-  const folder = dirname(resolve(path));
-  const folderState = look(folder);
-  const sticky = (folderState.mode & 0o1000) !== 0;
-  if ((folderState.uid !== own && folderState.uid !== 0) || ((folderState.mode & 0o022) !== 0 && !sticky))
-    throw new StartError(
-      'permission',
-      `${folder} has mode ${octal(folderState.mode)}: others could replace files in it; it must have mode 755 or stricter`,
-    );
-};
 
 /** Reads a configuration file. `path` undefined: `dke.toml` in the working directory when it is there, else the defaults. */
 export const loadConfig = (path: string | undefined, workingDirectory: string): Config => {
