@@ -13,7 +13,7 @@ const periods = 3;
 export interface AwsOptions {
   /** Where AWS KMS and Amazon CloudWatch are; the public addresses of the region when absent. */
   readonly kmsEndpoint: string | undefined;
-  readonly cloudWatchEndpoint: string | undefined;
+  readonly cloudwatchEndpoint: string | undefined;
 }
 
 /** One client a region. */
@@ -35,7 +35,7 @@ const settings = (region: string, endpoint: string | undefined) => ({
 });
 
 /** `log` is told once in a row that AWS cannot be asked. */
-export const openAwsReader = ({ kmsEndpoint, cloudWatchEndpoint }: AwsOptions, log: Log): CloudReader => {
+export const openAwsReader = ({ kmsEndpoint, cloudwatchEndpoint }: AwsOptions, log: Log): CloudReader => {
   const silent = new Set<string>();
   const kmsOf = byRegion(async (region) => {
     const { KMSClient } = await import('@aws-sdk/client-kms');
@@ -43,7 +43,7 @@ export const openAwsReader = ({ kmsEndpoint, cloudWatchEndpoint }: AwsOptions, l
   });
   const cloudWatchOf = byRegion(async (region) => {
     const { CloudWatchClient } = await import('@aws-sdk/client-cloudwatch');
-    return new CloudWatchClient(settings(region, cloudWatchEndpoint));
+    return new CloudWatchClient(settings(region, cloudwatchEndpoint));
   });
   /** What `ask` answers; undefined, and a word in the log, when it throws. */
   const attempt = async <T>(what: string, region: string, ask: (signal: AbortSignal) => Promise<T>) => {

@@ -7,12 +7,12 @@ import { StartError } from '../base/start-error.ts';
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
 
 /**
- * Checks who may write (and, for secrets, read) a file that the service trusts: owner root or this process's user, nobody
- * else may write, nobody else may read a secret, and nobody else may replace it in its folder. Links are followed: what
- * counts is the file itself. Throws StartError 'permission' with one line that names the path and the wanted mode.
+ * Checks who may write (and, for secrets, read) a file that the service trusts. Its owner must be root or the user of this
+ * process; other users must not be able to write it, to read a secret, or to replace the file in its folder. Links are
+ * followed: the file itself counts. Throws StartError 'permission' with one line that names the path and the required mode.
  */
 export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
-  const look = (target: string): Stats => {
+  const statOf = (target: string): Stats => {
     try {
       return statSync(target);
     } catch (error) {
@@ -21,8 +21,8 @@ export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
     }
   };
   const own = process.getuid?.() ?? 0;
-  const file = look(path);
-  const wanted = kind === 'secret' ? '600 or 400' : '644 or stricter';
+  const file = statOf(path);
+  const required = kind === 'secret' ? '600 or 400' : '644 or stricter';
   if (!file.isFile()) throw new StartError('permission', `${path} is not a regular file`);
   if (file.uid !== own && file.uid !== 0)
     throw new StartError('permission', `${path} belongs to user ${file.uid}: it must belong to user ${own} or root`);
@@ -30,9 +30,9 @@ export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
     throw new StartError('permission', `${path} is a link of another user: make it a file of user ${own}`);
   const forbidden = kind === 'secret' ? 0o077 : 0o022;
   if ((file.mode & forbidden) !== 0)
-    throw new StartError('permission', `${path} has mode ${octal(file.mode)}: it must have mode ${wanted}`);
+    throw new StartError('permission', `${path} has mode ${octal(file.mode)}: it must have mode ${required}`);
   const folder = dirname(resolve(path));
-  const folderState = look(folder);
+  const folderState = statOf(folder);
   const sticky = (folderState.mode & 0o1000) !== 0;
   if ((folderState.uid !== own && folderState.uid !== 0) || ((folderState.mode & 0o022) !== 0 && !sticky))
     throw new StartError(

@@ -133,3 +133,24 @@ test('each setting is listed with its value and whether the file sets it', () =>
   expect(settings).toContainEqual({ name: 'server.port', value: '8443', origin: 'file' });
   expect(settings).toContainEqual({ name: 'log.level', value: '"info"', origin: 'default' });
 });
+
+test('a path is absolute in the configuration, and a setting shows it as the file has it', () => {
+  const toml = '[[tls.additional]]\ncertificate = "a.crt"\nkey = "/k/a.key"\n[log]\ndestination = "dke.log"\n';
+  const { settings, tls, log } = parseConfig(toml, 'dke.toml', '/srv');
+  expect(tls.additional).toEqual([{ certificate: '/srv/a.crt', key: '/k/a.key' }]);
+  expect(log.destination).toBe('/srv/dke.log');
+  expect(settings).toContainEqual({ name: 'log.destination', value: '"dke.log"', origin: 'file' });
+});
+
+test('names that the administrator gives are not changed: fields become camel case, claims do not', () => {
+  const toml = '[oidc]\nissuer = "https://id"\nclient_id = "dke"\n[oidc.roles]\ndb_admin = "key-manager"\n';
+  expect(parseConfig(toml, null, '/srv').oidc).toMatchObject({ clientId: 'dke', roles: { db_admin: 'key-manager' } });
+});
+
+test('a provider’s library without a folder is left to the loader', () => {
+  const provider = (module: string): string =>
+    `[[root.providers]]\nname = "h"\ntype = "pkcs11"\nmodule = "${module}"\ntoken = "t"\nkey = "k"\npin_file = "pin"\n`;
+  const moduleOf = (module: string) => parseConfig(provider(module), null, '/srv').root.providers[0];
+  expect(moduleOf('libhsm.so')).toMatchObject({ module: 'libhsm.so', pinFile: '/srv/pin' });
+  expect(moduleOf('hsm/libhsm.so')).toMatchObject({ module: '/srv/hsm/libhsm.so' });
+});
