@@ -67,6 +67,9 @@ endforeach()
 function(dke_link_with_old_glibc target)
   target_link_directories(${target} BEFORE PRIVATE ${DKE_GLIBC_DIR}/lib)
   target_link_options(${target} PRIVATE -static-libgcc $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
+  # CMake would have each program look for its libraries in the folder of the build, also where it is installed: any user of that system who
+  # can create the folder could put a library of their own there.
+  set_target_properties(${target} PROPERTIES SKIP_BUILD_RPATH ON)
   add_dependencies(${target} dke_glibc_shims ${DKE_GLIBC_LIBRARIES})
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${DKE_GLIBC_DIR}/libdke_glibc_shims.a)
 endfunction()

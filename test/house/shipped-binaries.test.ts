@@ -4,7 +4,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentEntries, closureOf } from '../../provider/install/payload.ts';
-import { isElf, librariesOf, missingOnOldSystems, symbolsWanted } from '../support/elf.ts';
+import { isElf, librariesOf, missingOnOldSystems, searchFoldersOf, symbolsWanted } from '../support/elf.ts';
 
 const build = resolve(import.meta.dirname, '../../build');
 const ours = [
@@ -24,6 +24,11 @@ describe.each(ours)('%s', (name) => {
   test('needs the C library and nothing else', () => {
     const ofGlibc = /^(lib(c|pthread|dl|rt|m)\.so\.\d|ld-linux-x86-64\.so\.2)$/;
     expect(librariesOf(path).filter((name) => !ofGlibc.test(name))).toEqual([]);
+  });
+
+  // A user who can create that folder could put a library of their own there.
+  test('names no folder to look for libraries in', () => {
+    expect(searchFoldersOf(path)).toEqual([]);
   });
 
   // One without a version is one that the linker has not found anywhere: in the addon, that is Node's.

@@ -29,6 +29,10 @@ const run = (command: string, ...args: string[]): string =>
 export const librariesOf = (path: string): readonly string[] =>
   [...run('readelf', '-dW', path).matchAll(/\(NEEDED\).*\[(.+)\]/g)].map(([, name = '']) => name);
 
+/** Folders in which the loader looks for libraries before those of the system. */
+export const searchFoldersOf = (path: string): readonly string[] =>
+  [...run('readelf', '-dW', path).matchAll(/\((?:RPATH|RUNPATH)\).*\[(.+)\]/g)].map(([, name = '']) => name);
+
 /** Symbols that must be there when it is loaded, as nm writes them: name@VERSION, or a name alone when any version will do. */
 export const symbolsWanted = (path: string): readonly string[] =>
   run('nm', '-D', '--undefined-only', path)
