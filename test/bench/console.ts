@@ -278,7 +278,7 @@ interface Answer {
 }
 
 /**
- * Everything that was put there asks for somebody when the service first looks at it, which no service meets that has grown. Resolves when
+ * Everything that was put there asks for somebody when the service first checks it, which no service meets that has grown. Resolves when
  * that has been written into the inbox: when there are events, and no more have come for ten seconds. Rejects after ten minutes.
  */
 const inboxKept = async (events: () => number): Promise<void> => {
@@ -304,7 +304,7 @@ export const measureLists = async (store: StoreName, rows: number): Promise<List
     const statements = fillLongTables(store === 'SQLite' ? 'sqlite' : 'postgres', rows, tenants[0]?.id ?? '', ids);
     if (place.postgres === undefined) {
       const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 30_000 });
-      // A filled table that a power failure takes is filled again: nobody waits for the disk.
+      // A filled table that a power failure takes is filled again: nothing waits for the disk.
       database.exec('pragma synchronous = off');
       for (const statement of statements) database.exec(statement);
       database.close();

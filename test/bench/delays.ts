@@ -37,7 +37,7 @@ const open = () => {
   return { pkcs11, session, slot };
 };
 
-/** The process whose waiting is measured: tells the longest of its calls when it is asked, and begins anew. */
+/** The process whose waiting is measured: tells the longest of its calls when it is asked, and starts again. */
 const wait = async (): Promise<void> => {
   const { pkcs11, session } = open();
   const key = pkcs11.C_GenerateKey(session, { mechanism: pkcs11js.CKM_AES_KEY_GEN }, [

@@ -1,4 +1,4 @@
-// How long writes wait while an erasure run seals every record of the store anew. The service runs in this process. One caller generates
+// How long writes wait while an erasure run seals every record of the store again. The service runs in this process. One caller generates
 // token keys one after the other, first with nothing else going on, then during erasure runs.
 import type { TdeCaller } from '../../server/operations/index.ts';
 import {

@@ -318,7 +318,7 @@ try {
     met: agentMiB < agentMemoryGoalMiB,
   };
   report.residentMiB = { ...memory, goals: [agentMemory] };
-  // More than the measurement itself keeps busy is somebody else's work, and disturbs.
+  // More than the measurement itself keeps busy is another user's work, and disturbs.
   const load = { before: loadBefore, after: loadavg()[0] ?? 0 };
   report.machine = { cpus: availableParallelism(), load };
 

@@ -67,7 +67,7 @@ const measureRound = ({ name, prepare }: Comparison) => {
   return welch(timesOf('first'), timesOf('last'));
 };
 
-/** `open` makes the comparison anew: another secret, in another place. */
+/** `open` makes the comparison again: another secret, in another place. */
 const measureOne = (open: () => Comparison): TimingFigure => {
   const { name, leaks } = open();
   const figures = Array.from({ length: rounds }, () => measureRound(open())).toSorted((a, b) => a.t - b.t);

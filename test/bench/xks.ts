@@ -287,7 +287,7 @@ export const measureEcho = async (ours: Ours, pace: Pace): Promise<PacedFigure> 
   }
 };
 
-/** What a team of people looks at in the console, again and again, with `pauseMs` between two looks. */
+/** What a team of people checks in the console, again and again, with `pauseMs` between two looks. */
 export const useConsole =
   (ours: Ours, pauseMs: number) =>
   async (over: AbortSignal): Promise<void> => {

@@ -79,7 +79,7 @@ describe.runIf(present).each(presentTokens)('OpenSSH with %s', (name) => {
       // The PIN is asked for where nobody types: sshd and ssh have no terminal here.
       writeFileSync(path('askpass'), `#!/bin/sh\necho ${token.pin}\n`);
       chmodSync(path('askpass'), 0o700);
-      // sshd starts itself anew for each connection, and so wants its whole path.
+      // sshd starts itself again for each connection, and so wants its whole path.
       const program = findProgram('sshd') ?? '';
       server = await startDaemon(program, ['-D', '-e', '-f', path('sshd.conf')], { ready: /Server listening/ });
     });

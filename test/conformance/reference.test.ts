@@ -1,4 +1,4 @@
-// What the standard says, looked at on our library and on SoftHSM2 with the same calls: test/conformance/reference has the rules,
+// What the standard says, checked on our library and on SoftHSM2 with the same calls: test/conformance/reference has the rules,
 // and in differences.ts, with its reason, whatever a token does otherwise.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';

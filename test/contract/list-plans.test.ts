@@ -263,7 +263,7 @@ describe(`the lists in ${name}`, () => {
     for (const scope of tenant)
       for (const filter of ['', ...(filters[list] ?? [])]) {
         const asked = [`limit=2`, scope, filter].filter((part) => part !== '').join('&');
-        // Whatever the last statements were, those of this list alone are looked at.
+        // Whatever the last statements were, those of this list alone are checked.
         seen.clear();
         const { items, next } = await get(`${path}?${asked}`);
         // Of master keys only those are shown whose objects are there.
@@ -271,7 +271,7 @@ describe(`the lists in ${name}`, () => {
         if (next !== null) await get(`${path}?${asked}&after=${encodeURIComponent(next)}`);
         const own = new RegExp(`^select (\\*|"sequence".*|"keys"\\.\\*) from "(${tables[list]})" .*limit`, 's');
         const statements = [...seen.values()].filter(({ sql }) => own.test(sql));
-        // SQLite's statements are kept: one that another list needed, too, is prepared once and was looked at there. A thread's are seen each time.
+        // SQLite's statements are kept: one that another list needed, too, is prepared once and was checked there. A thread's are seen each time.
         if (name === 'postgres' || tables[list] === 'request_log')
           expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
         for (const statement of statements) {

@@ -161,7 +161,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     database = await instance.start();
     expect(await database.sql('SELECT id FROM orders.load_rows ORDER BY id')).toEqual(confirmed.map(String));
     expect(await database.sql('CHECK TABLE orders.load_rows')).toEqual(['orders.load_rows\tcheck\tstatus\tOK']);
-    // Rotation of the master key wraps anew and touches no page.
+    // Rotation of the master key wraps again and touches no page.
     await untilEmpty(database, 'what has old versions still');
     await database.sql(rotateMaster());
     await untilEmpty(database, 'what has old versions still');
@@ -319,7 +319,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       await database.stop();
     });
 
-    test('that is there is not made anew by initializing again, nor changed by options', async () => {
+    test('that is there is not created again by initializing again, nor changed by options', async () => {
       database = await instance.initialize('--dke-key-management-rotate-master-key=ON');
       expect(readFileSync(instance.keyFile, 'utf8')).toBe(good);
       expect(database.log()).toContain('initialize has done its work: take it out of the configuration');
@@ -327,7 +327,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       await database.stop();
     });
 
-    test('that is lost with its copy is missed, and not made anew', async () => {
+    test('that is lost with its copy is missed, and not created again', async () => {
       for (const path of [instance.keyFile, copy()]) rmSync(path);
       expect(await instance.refused()).toContain(
         `dke_key_management: there is no key file ${instance.keyFile}. Put it there from the backup`,

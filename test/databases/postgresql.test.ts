@@ -1,5 +1,5 @@
 // PostgreSQL 15 with what it can have under the service's keys: the commands of docs/databases/postgresql.md as they are printed. The
-// pass phrases are looked for in every file of every folder; what the page says is in clear is proved to be, too.
+// pass phrases are looked for in every file of every folder; what the page says is unencrypted is proved to be, too.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -99,7 +99,7 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
     passPhrases.set('repository', await unsealed('repository'));
     expect(filesHolding([path('repository')], card, 'archive-push')).toEqual([]);
     noPassPhraseInTheOpen();
-    // As the page says: in the data directory it is in clear, and the search finds it there.
+    // As the page says: in the data directory it is unencrypted, and the search finds it there.
     expect((await page.shell('psql -Xqc checkpoint postgres')).code).toBe(0);
     expect(filesHolding([path('data')], card)).not.toEqual([]);
   });
@@ -120,7 +120,7 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
     noPassPhraseInTheOpen();
   });
 
-  test('a data directory on an encrypted file system holds nothing in clear', async (context) => {
+  test('a data directory on an encrypted file system holds nothing unencrypted', async (context) => {
     if (!canMount) return context.skip('no FUSE here');
     await page.done('The data directory');
     passPhrases.set('volume', await unsealed('volume'));

@@ -52,7 +52,7 @@ const layers: readonly Layer[] = [
   { name: 'store', path: /^server\/store\//, may: ['base', 'domain', 'ports'] },
   { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon'] },
   // The addon reads and writes the root file itself: its keys do not pass through here.
-  // A wrapped root file has nothing in clear. A hardware module's secret passes through the child that asks it, as bytes.
+  // A wrapped root file has nothing unencrypted. A hardware module's secret passes through the child that asks it, as bytes.
   { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
   { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
   { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },

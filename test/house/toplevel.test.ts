@@ -1,4 +1,4 @@
-// What lies at the top of the package, and what its manifest and lock file promise to somebody who has just cloned it.
+// What is at the top of the package, and what its manifest and lock file promise to somebody who has just cloned it.
 import { expect, test } from 'vitest';
 import { read, topLevel } from '../support/sources.ts';
 
@@ -36,7 +36,7 @@ const allowed = [
   'vitest.config.ts',
 ];
 
-test('nothing lies at the top that is not in the plan', () => {
+test('nothing is at the top that is not in the plan', () => {
   expect(topLevel().filter((name) => !allowed.includes(name))).toEqual([]);
 });
 

@@ -209,7 +209,7 @@ export const createErasureModel = (
           withNode(withPrimary(state, { sealed: 1 << node.current }), at, { next: 'copies' }),
         );
       case 'copies': {
-        // Another database may have taken over since, in which it is not sealed anew: then the run starts again.
+        // Another database may have taken over since, in which it is not sealed again: then the run starts again.
         if (bounds.unproved !== true && primary.sealed !== 1 << node.current)
           return step('finds that something is sealed under another root key', withNode(state, at, { next: 'begin' }));
         const copy = {
@@ -336,7 +336,7 @@ export const createErasureModel = (
       const { primary, standby, left } = state;
       if (standby !== undefined) {
         yield ['the standby catches up', { ...state, standby: undefined }];
-        // Who has not got an answer by now gets none.
+        // Who does not have an answer by now gets none.
         const interrupted = state.nodes.map((each) =>
           each.next === 'make' ? { ...each, next: 'begin' as const } : each,
         );

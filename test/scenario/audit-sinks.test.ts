@@ -206,7 +206,7 @@ describe('a file', () => {
       ]);
       rmSync(first.folder, { recursive: true });
 
-      // Built anew: another key.
+      // Built again: another key.
       const rebuilt = await open(sinkTo(path));
       await createVaults(rebuilt, 'one');
       await rebuilt.stop();

@@ -29,7 +29,7 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
     await openConsoleApi(server, token).call('DELETE', `/api/tenants/${id}`);
     clock.ahead(aheadMs);
 
-    /** What the first round of minute jobs of a start leaves: the clock is looked at first, the notifications behind the tenants. */
+    /** What the first round of minute jobs of a start leaves: the clock is checked first, the notifications behind the tenants. */
     const afterJobs = async () => {
       const api = openConsoleApi(server, token);
       const state = async () => (await api.call<Tenant>('GET', `/api/tenants/${id}`)).state;

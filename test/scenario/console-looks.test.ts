@@ -1,5 +1,5 @@
 // How every page of the console looks and behaves before what a browser can show of it: both themes, narrow, zoomed, loading,
-// empty, out of reach, denied, by keyboard alone. axe-core looks at each. Pictures land in test/output/console.
+// empty, out of reach, denied, by keyboard alone. axe-core checks each. Pictures land in test/output/console.
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -101,11 +101,11 @@ const all: readonly PageRow[] = [
   { name: 'settings', path: '/settings', heading: 'Settings' },
 ];
 
-/** So many pages are looked at at once: while one waits for the server, others are drawn. */
+/** So many pages are checked at once: while one waits for the server, others are drawn. */
 const atOnce = 3;
 
 // Many pages in one test each: what one second is on an idle machine may be ten on a busy one.
-/** `DKE_PAGES=vaults,key` looks at these alone: for whoever is at work on them. */
+/** `DKE_PAGES=vaults,key` checks these alone: for whoever is at work on them. */
 const wanted = process.env.DKE_PAGES?.split(',');
 const pages = all.filter(({ name }) => wanted?.includes(name) ?? true);
 

@@ -1,5 +1,5 @@
 // One byte of one file is another: of every file that a service has, some bytes. The service refuses and names the file, or answers as before,
-// or says what is damaged; it answers nothing else and does not end without a word. npm run faults looks at many more bytes.
+// or says what is damaged; it answers nothing else and does not end without a word. npm run faults checks many more bytes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { corruptBytes, type DamagedSite, openDamagedSite } from '../support/corrupt-bytes.ts';
 import { builtServer } from '../support/killed-server.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.end());
 
-test('the files of a service are those that are known here: another one is looked at too, and told', () => {
+test('the files of a service are those that are known here: another one is checked too, and told', () => {
   expect(site.files.map((name) => name.replace(/[0-9a-f-]{36}/, 'ID'))).toEqual([
     'dke-data/audit.jsonl',
     'dke-data/dke.db',

@@ -403,7 +403,7 @@ describe('the credential of an application', () => {
     expect((await renewed.call('encrypt', use())).rv).toBe('CKR_OK');
     expect((await site.api.send('DELETE', `${path}/${issued.record.id}`)).status).toBe(409);
 
-    // The old process takes the new credential when it begins anew.
+    // The old process takes the new credential when it starts again.
     site.config('hr-old', issued);
     expect(await old.call('finalize', {})).toEqual({ rv: 'CKR_OK' });
     expect(await old.call('open', { pin: 'any' })).toEqual({ rv: 'CKR_OK' });

@@ -135,7 +135,7 @@ describe.each(tried)('%s', (kind) => {
     await disk.reached();
     const first = await asked;
     expect(first.status).toBe(503);
-    // The embedded database shows it before it is safe, PostgreSQL does not; neither begins it anew.
+    // The embedded database shows it before it is safe, PostgreSQL does not; neither begins it again.
     expect([409, 503]).toContain((await ask()).status);
     disk.goOn();
     await until('a change', async () => ((await change('after late')).status === 201 ? true : undefined));

@@ -257,7 +257,7 @@ test('a failover that loses what nodes told of their root keys: the run comes to
   await expectAllServe([one, two]);
 });
 
-test('a node that was removed is not waited for, does not start again, and joins anew with the root key of today', async () => {
+test('a node that was removed is not waited for, does not start again, and joins again with the root key of today', async () => {
   await untilActive(fleet, one, ['one', 'two']);
   const { id = '' } = (await fleet.nodes(one)).find(({ name }) => name === 'two') ?? {};
   await two.stop();

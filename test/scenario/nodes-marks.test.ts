@@ -1,5 +1,5 @@
 // What test/model takes for granted of the database: what a node tells of the changes that it shows counts only in the history that has them, and an
-// erasure run waits for copies of the database in which everything is sealed anew.
+// erasure run waits for copies of the database in which everything is sealed again.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../server/base/ids.ts';

@@ -1,4 +1,4 @@
-// The end of an old root key and copies of the database: while one of them could take over without the records that are sealed anew, the old root
+// The end of an old root key and copies of the database: while one of them could take over without the records that are sealed again, the old root
 // key stays, and the service says which copy it waits for.
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';

@@ -1,4 +1,4 @@
-// Snapshots where several nodes share one store: in one folder every node does everything with them; a node that has not got the folder
+// Snapshots where several nodes share one store: in one folder every node does everything with them; a node that does not have the folder
 // lists them, refuses the rest with the name of the node that has them, and takes nothing for erased.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

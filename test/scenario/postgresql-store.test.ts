@@ -1,5 +1,5 @@
 // The service on a real PostgreSQL: what it does on the embedded database it does here, and what it does when the database goes
-// away, comes back, or is somebody else's.
+// away, comes back, or is another user's.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -81,7 +81,7 @@ describe('the service', () => {
     });
     expect((await database.call('decrypt', { handle, iv, data })).rv).toBe('CKR_KEY_HANDLE_INVALID');
     expect((await database.call('find', { label })).handles).toEqual([]);
-    // The rest lives on, sealed anew.
+    // The rest lives on, sealed again.
     const sealed = await endpoint.encrypt(plain);
     expect((await endpoint.decrypt(sealed.body)).status).toBe(200);
   });

@@ -261,7 +261,7 @@ describe('two providers', () => {
     expect(copy).toMatch(/the database needs root epoch 2/);
   });
 
-  test('a root key that lies in clear is wrapped, and rotated under the wrapping', async () => {
+  test('a root key that lies unencrypted is wrapped, and rotated under the wrapping', async () => {
     const folder = newFolder();
     const first = await start(folder, '');
     const vault = await makeVault(first, first.adminToken);

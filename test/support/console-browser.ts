@@ -76,7 +76,7 @@ export interface ConsoleBrowser {
 export interface ConsoleBrowserOptions {
   /** Certificates, PEM, that count as whole: a page with a faulty one has no passkeys. */
   readonly trusted?: readonly string[];
-  /** Other hosts that a page may lead to; what their own pages do is not looked at. */
+  /** Other hosts that a page may lead to; what their own pages do is not checked. */
   readonly alsoAt?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
-// A process whose use of the core addon is looked at from outside or from its own /proc: core-memory-child.ts <what>
+// A process whose use of the core addon is checked from outside or from its own /proc: core-memory-child.ts <what>
 //   limit   gives up its right to lock beyond the limit, and says what initialize answers
 //   churn   makes and releases a million keys, and says how much memory was locked before, in the middle and after
-//   canary  works with known secrets, then waits to be looked at (canary.test.ts)
+//   canary  works with known secrets, then waits to be checked (canary.test.ts)
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

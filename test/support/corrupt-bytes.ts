@@ -1,6 +1,6 @@
 // Data of a server that was killed, with one byte of one file changed, again and again: the service either refuses to start and names the
 // file, or answers as it did before, or says of what it shows that it is damaged. What it must not do: answer something else, or end
-// without a word. The files are listed from the folder, so that a new one is looked at by itself.
+// without a word. The files are listed from the folder, so that a new one is checked by itself.
 import {
   chmodSync,
   cpSync,

@@ -100,7 +100,7 @@ export const chance = (seed: number): (() => number) => {
 };
 
 export const openWorkload = async (
-  /** The server that runs now; it is looked at with each call. */
+  /** The server that runs now; it is checked with each call. */
   place: { readonly server: ServerProcess },
   token: string,
   { rotations = false, seed }: WorkloadOptions,

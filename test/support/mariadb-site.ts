@@ -47,7 +47,7 @@ export interface MariadbSite extends Site {
 export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<MariadbSite> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
   const site = await startSite({ ...options, folder });
-  // Waited for without a limit, which the library has that would start it: a loaded machine is not what is looked at.
+  // Waited for without a limit, which the library has that would start it: a loaded machine is not what is checked.
   await startAgent(folder, { environment: { DKE_AGENT_LOG_DIR: site.logDirectory } });
   const running = new Set<Mariadb>();
   const ownAgents: string[] = [];
@@ -166,7 +166,7 @@ export const filesBelowWith = (folder: string, text: string): readonly string[] 
 
 /** Inserts one row after the other into orders.load_rows until told to stop; answers the numbers that the server has confirmed. */
 export const insertUntilStopped = (
-  /** The server that runs now; it is looked at with each row. */
+  /** The server that runs now; it is checked with each row. */
   place: { readonly database: Mariadb },
 ): { confirmed(): number; stop(): Promise<readonly number[]> } => {
   const confirmed: number[] = [];

@@ -1,5 +1,5 @@
 // Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops by itself. Our key management
-// plugin lies in the same folder of plugins as file_key_management, as links. What makes a server encrypt is a
+// plugin is in the same folder of plugins as file_key_management, as links. What makes a server encrypt is a
 // list of options that docs/databases/mariadb.md has too.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -126,7 +126,7 @@ export const openPage = async (
     },
     shell,
     settle: (config) => {
-      // Databases are looked at here, not the speed of a loaded machine.
+      // Databases are checked here, not the speed of a loaded machine.
       appendFileSync(join(folder, config), `log_dir = ${JSON.stringify(logDirectory)}\ncall_timeout_ms = 20000\n`);
     },
     agents,

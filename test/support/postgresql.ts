@@ -11,7 +11,7 @@ export const postgresqlPrograms = '/usr/lib/postgresql/15/bin';
 
 const memory = '/dev/shm';
 const enough = 2 * 1024 ** 3;
-/** Where files need not outlive the machine: in memory where there is room, so that nobody waits for its disk. */
+/** Where files need not outlive the machine: in memory where there is room, so that nothing waits for its disk. */
 const quickFolder = (): string => {
   try {
     const { bavail, bsize } = statfsSync(memory);

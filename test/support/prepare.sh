@@ -18,7 +18,7 @@ case $job in
     need openssl 'command -v openssl'
     need libfaketime 'test -n "$(find /usr/lib -name libfaketimeMT.so.1 | head -n 1)"'
     # A database over the library: its server, its backup program, and the headers that its key management plugin is built with
-    # (libmariadb-dev, the client's, has not got them).
+    # (libmariadb-dev, the client's, does not have them).
     need mariadb-server 'test -x /usr/sbin/mariadbd && command -v mariadb-install-db'
     need mariadb-backup 'command -v mariabackup'
     need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'

@@ -12,7 +12,7 @@ import { programsVariable } from './program.ts';
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'build/programs');
 
-/** Each lies in the bundle where it lies in the sources. */
+/** Each is in the bundle where it is in the sources. */
 const entries = [
   'server/main',
   'server/cli/main',

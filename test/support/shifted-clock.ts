@@ -1,4 +1,4 @@
-// A clock that a test sets ahead for a process that it starts: libfaketime, read anew at each look. Monotonic time goes on as it does.
+// A clock that a test sets ahead for a process that it starts: libfaketime, read again at each look. Monotonic time goes on as it does.
 import { execFileSync } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -81,7 +81,7 @@ const strikeOperation = async (
       const work = await ready();
       const { child } = place.server;
       const over = new AbortController();
-      // Given up, it stays open: nobody waits for it any more.
+      // Given up, it stays open: nothing waits for it any more.
       const gone = once(child, 'exit', { signal: over.signal }).then(
         () => 'gone',
         () => new Promise<string>(() => undefined),

@@ -86,7 +86,7 @@ const ensureDatabase = async (folder: string): Promise<void> => {
   });
 };
 
-/** With a data directory that is gone, and is about to be made anew by hand, goes the database: the embedded one was in it. */
+/** With a data directory that is gone, and is about to be created again by hand, goes the database: the embedded one was in it. */
 export const loseStored = async (folder: string): Promise<void> => {
   if (onPostgresql) await ensureDatabase(folder);
 };

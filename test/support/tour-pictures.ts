@@ -21,7 +21,7 @@ const chunk = (type: string, data: Buffer): Buffer => {
   return Buffer.concat([ends[0], head, ends[1]]);
 };
 
-/** The first rows of a PNG of 8 bits a channel, not interlaced: each row's filter looks at the one above it alone. */
+/** The first rows of a PNG of 8 bits a channel, not interlaced: each row's filter checks the one above it alone. */
 export const keepUpperRows = (png: Buffer, most: number): Buffer => {
   let header = Buffer.alloc(0);
   const parts: Buffer[] = [];

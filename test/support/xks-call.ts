@@ -29,7 +29,7 @@ const metadata = (kmsOperation: string) => ({
   kmsRequestId: randomUUID(),
 });
 
-/** A vault, a key, an endpoint and a credential, all new. `place.server` may change: it is looked at with each call. */
+/** A vault, a key, an endpoint and a credential, all new. `place.server` may change: it is checked with each call. */
 export const createXksEndpoint = async (place: Place, name: string): Promise<XksEndpoint> => {
   const { api } = place;
   const vault = await api.call<{ id: string }>('POST', '/api/vaults', { name });

@@ -15,7 +15,7 @@ export interface DatabaseHost {
 
 /** What an instance has in memory while a keystore is open. */
 export interface OpenKeystores {
-  /** The PIN, or that it lies in the wallet. */
+  /** The PIN, or that it is in the wallet. */
   H?: { readonly pin: string } | { readonly secret: string };
   F?: { readonly password: string } | { readonly automatic: true };
 }

@@ -279,7 +279,7 @@ const crashRecovery = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** A tablespace in clear is encrypted while it is in use, and given a new key. */
+/** A tablespace unencrypted is encrypted while it is in use, and given a new key. */
 const onlineEncryption = async (stage: Stage): Promise<void> => {
   const sql = words(stage.profile);
   const database = stage.database('ERP');

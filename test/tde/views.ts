@@ -1,4 +1,4 @@
-// The views by which an administrator looks at keystores and keys, V$ENCRYPTION_WALLET and V$ENCRYPTION_KEYS, with the columns that
+// The views by which an administrator checks keystores and keys, V$ENCRYPTION_WALLET and V$ENCRYPTION_KEYS, with the columns that
 // docs/databases/oracle.md names.
 import type { ControlFile, KeystoreKind, MasterKey } from './control-file.ts';
 import type { OpenKeystores } from './process-table.ts';

@@ -377,7 +377,7 @@ export const lastRules: readonly Rule[] = [
       const next = open();
       const { state } = pkcs11.C_GetSessionInfo(next);
       pkcs11.C_Login(next, pkcs11js.CKU_USER, token.pin);
-      // Handles may be given anew, but never to what C_Finalize ended: a session that is open now is another one.
+      // Handles may be given again, but never to what C_Finalize ended: a session that is open now is another one.
       const stale = next.equals(session) ? 'CKR_SESSION_HANDLE_INVALID' : rvOf(() => pkcs11.C_GetSessionInfo(session));
       return { session: stale, state, found: find({ LABEL: 'outlives C_Finalize' }, next).length };
     },

@@ -1,4 +1,4 @@
-// All rules, in the order in which they are looked at, and one look: what ends the login or the library comes last.
+// All rules, in the order in which they are checked, and one look: what ends the login or the library comes last.
 import { type Bench, type Rule, rvOf, type Seen } from './bench.ts';
 import { cipherRules } from './rules-ciphers.ts';
 import { generalRules, lastRules } from './rules-general.ts';

@@ -411,7 +411,7 @@ static void attribute_values(void) {
   CK_ATTRIBUTE asked[] = {
       {CKA_VALUE, NULL, 7}, {CKA_KEY_TYPE, &type, 3}, {CKA_MODULUS, modulus, sizeof modulus}, {CKA_VALUE, value, sizeof value}};
 
-  /* All are looked at, whatever is wrong with one of them. */
+  /* All are checked, whatever is wrong with one of them. */
   memset(value, 0xee, sizeof value);
   HOLDS(p11->C_GetAttributeValue(session, key, asked, 4) != CKR_OK);
   HOLDS(asked[0].ulValueLen == 20);

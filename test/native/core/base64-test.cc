@@ -12,7 +12,7 @@ std::string Encoded(const ByteVector& bytes) {
   return text;
 }
 
-// The decoded length, or -1. The text lies in memory of its own length.
+// The decoded length, or -1. The text is in memory of its own length.
 ptrdiff_t Decoded(const std::string& text, ByteVector* out = nullptr) {
   const ByteVector input = BytesOf(text);
   ByteVector bytes(input.size() / 4 * 3);

@@ -225,7 +225,7 @@ struct Peer {
     return answer;
   }
 
-  // Calls over the socket until the loop looks at the lane.
+  // Calls over the socket until the loop checks the lane.
   void WarmUp() {
     Await("the loop looks at the lane", [&] {
       Send(Frame(1, "w"));

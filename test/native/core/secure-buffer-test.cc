@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kArena = size_t{1} << 20;
 constexpr size_t kLargest = SecureBuffer::kLargest;
 
-// The flags (proc(5), VmFlags) of the mapping that an address lies in.
+// The flags (proc(5), VmFlags) of the mapping that an address is in.
 std::string FlagsOf(const void* address) {
   std::ifstream maps("/proc/self/smaps");
   std::string line;
@@ -165,7 +165,7 @@ void WhatIsGivenBackIsWiped(void**) {
     buffer.Release();
     assert_null(buffer.data());
     assert_int_equal(buffer.size(), 0);
-    // The arena stays mapped: what was there can be looked at. Joining and splitting may write addresses, never 0xa5.
+    // The arena stays mapped: what was there can be checked. Joining and splitting may write addresses, never 0xa5.
     for (size_t i = 0; i < size; i++) assert_int_not_equal(memory[i], 0xa5);
     // Whatever is handed out next is zero throughout.
     for (const size_t next : {size_t{24}, size}) {

@@ -1,6 +1,6 @@
 // Fuzzes the frame server and its lane with a client of three threads that keeps to the rules of provider/PROTOCOL.md: two writers, which
 // share the socket and the lane under one lock, and one reader. The input chooses the lengths of requests and answers, which answers come
-// late, and what the reader does: how often it looks at the lane, where it sleeps, how much it reads. Every request must have its own answer,
+// late, and what the reader does: how often it checks the lane, where it sleeps, how much it reads. Every request must have its own answer,
 // whole and once, and no thread may wait for one that has been sent.
 #include <errno.h>
 #include <linux/futex.h>

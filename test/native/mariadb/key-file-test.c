@@ -34,7 +34,7 @@ static struct keyring *sample(uint64_t sequence) {
   return ring;
 }
 
-/* The text of a keyring; its "wrapped" bytes are made up, since nothing here looks at them. */
+/* The text of a keyring; its "wrapped" bytes are made up, since nothing here checks them. */
 static char *text_of(const struct keyring *ring, size_t *length) {
   unsigned char wrapped[1024];
   size_t head_length;

@@ -228,7 +228,7 @@ static void an_operation_without_an_answer_has_ended_for_its_caller(void **state
   peer.silent = 30;
   assert_int_equal(C_Encrypt(session, data, sizeof data, data, &length), CKR_DEVICE_ERROR);
   peer.silent = 0;
-  /* Nor does it begin anew with another agent. */
+  /* Nor does it start again with another agent. */
   peer.events[0] = 0;
   peer.drop = 64;
   assert_int_equal(C_GenerateRandom(session, data, 4), CKR_OK);

@@ -136,7 +136,7 @@ static enum outcome call(unsigned char filling, size_t length, struct transport_
   return outcome;
 }
 
-/** A frame whose reply nobody waits for. */
+/** A frame whose reply nothing waits for. */
 static bool take_large(void *context, struct buffer *frames) {
   (void)context;
   put_frame(frames, 7, LARGE);

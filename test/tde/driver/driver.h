@@ -85,7 +85,7 @@ struct under {
  */
 bool file_create(const char *path, uint32_t number, unsigned bytes, const struct under *under, const char *redo);
 bool file_rewrap(const char *path, uint32_t number, const struct under *under, const char *redo);
-/** Gives the file a new key, or its first one, or none (`bytes` 0), and writes every block anew. */
+/** Gives the file a new key, or its first one, or none (`bytes` 0), and writes every block again. */
 bool file_rekey(const char *path, uint32_t number, unsigned bytes, const struct under *under, const char *redo);
 bool file_insert(const char *path, uint32_t number, const char *redo, const char *text, bool lazy, uint64_t *block);
 /** Calls `each` with the text of every row. */

@@ -1,7 +1,7 @@
 /*
  * Data files and redo, and the keys of the database that they are under. A data file has a header, which holds its key wrapped by a
  * master key and names that master key, and blocks of one row each: AES-256-XTS, with the block's number as the tweak. A redo log has
- * a key of its own, wrapped likewise; its records are AES-256-GCM. Rows of a file that has no key are in clear, as are their records.
+ * a key of its own, wrapped likewise; its records are AES-256-GCM. Rows of a file that has no key are unencrypted, as are their records.
  *
  * A key of the database of 64 bytes is the XTS key itself. A shorter one, which older releases have, is drawn out to it by SHA-512:
  * what matters here is how many bytes the master key wraps.
@@ -392,7 +392,7 @@ bool file_rewrap(const char *path, uint32_t number, const struct under *under, c
     close(fd);
     return true;
   }
-  /* Always unwrapped, whatever is cached: what is wrapped anew is what was read under the old key. */
+  /* Always unwrapped, whatever is cached: what is wrapped again is what was read under the old key. */
   done = unwrap(&header.key, clear) && wrap(&header.key, clear, under);
   header.scn = next_scn();
   done = done && write_header(fd, &header) && log_header_of_file(redo, number, &header);

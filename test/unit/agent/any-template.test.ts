@@ -146,7 +146,7 @@ const start = async () => {
   return { agent, session, keys };
 };
 
-/** Ends what was made, and looks whether more is left than there was. */
+/** Ends what was made, and checks whether more is left than there was. */
 const checkNothingLeft = async (agent: InProcessAgent, session: number, keys: readonly number[], before: number) => {
   for (const object of (await agent.connection.application?.candidates([])) ?? []) {
     if (!keys.includes(object.handle)) agent.connection.application?.removeObject(object);

@@ -371,7 +371,7 @@ describe('no sequence of calls brings a sensitive key of the token out', () => {
       taken += caller.taken;
     });
     await fc.assert(property, { numRuns: runs, seed });
-    // A search whose calls are all refused has looked at nothing, nor has one that never wrapped anything worth taking.
+    // A search whose calls are all refused has checked nothing, nor has one that never wrapped anything worth taking.
     expect(carriedOut).toBeGreaterThan(2 * runs);
     expect(taken).toBeGreaterThan(runs / 8);
   });

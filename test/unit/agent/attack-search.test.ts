@@ -391,7 +391,7 @@ describe('no sequence of calls brings a sensitive key out', () => {
       if (outcome.found !== null) throw new Error(`by ${outcome.found}`);
     });
     fc.assert(property, { numRuns: runs, seed });
-    // A search whose calls are all refused has looked at nothing, nor has one that never wrapped anything worth taking.
+    // A search whose calls are all refused has checked nothing, nor has one that never wrapped anything worth taking.
     expect(carriedOut).toBeGreaterThan(4 * runs);
     expect(attempts).toBeGreaterThan(runs / 20);
   });

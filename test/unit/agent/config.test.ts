@@ -88,7 +88,7 @@ describe('the file', () => {
   test("is read when it is the owner's alone", () => {
     expect(loadConfig(file(good), uid).accessToken).toBe(guid);
   });
-  // Whether it is read, or was read before and is only looked at.
+  // Whether it is read, or was read before and is only checked.
   describe.each([
     ['read', loadConfig],
     ['looked at', checkConfig],

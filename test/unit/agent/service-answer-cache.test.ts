@@ -44,7 +44,7 @@ test('only the question is spared, never the operation', () => {
   succeed(encrypt(1));
   expect(checks.recall(encrypt(1))).toBeNull();
 });
-test('whatever changes in the service, or goes wrong, has everything asked anew', () => {
+test('whatever changes in the service, or goes wrong, has everything asked again', () => {
   const { checks, succeed } = start();
   succeed(check(1, 'encrypt'));
   succeed(check(2, 'encrypt'), 8);
@@ -89,7 +89,7 @@ describe('an object', () => {
     pass(500);
     expect(recalled(1, 'encrypt')).toBeNull();
   });
-  test('is searched for anew each time', () => {
+  test('is searched for again each time', () => {
     const { checks, succeed } = start();
     succeed(find, 7, 1000, { objects: [one], more: false });
     expect(checks.recall(find)).toBeNull();

@@ -62,7 +62,7 @@ describe('nobody gets in without a credential', () => {
     expect(response.headers.get('www-authenticate')).toContain('Bearer');
   });
 
-  test('a body is not looked at before the caller is known', async () => {
+  test('a body is not checked before the caller is known', async () => {
     const response = await openFront().request('/api/vaults', post('not json at all'));
     expect(response.status).toBe(401);
   });

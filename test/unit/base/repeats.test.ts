@@ -39,7 +39,7 @@ describe('what repeats', () => {
     expect(told).toEqual(['60 +20 in 60', '180 +40 in 120', '420 +80 in 240', '900 +160 in 480']);
   });
 
-  test('is forgotten when it has been silent, and then told anew', () => {
+  test('is forgotten when it has been silent, and then told again', () => {
     const { repeats, told, pass } = start();
     repeats.admit('a', '1');
     pass(60);

@@ -43,7 +43,7 @@ describe('the deadline clock', () => {
     expect(run(startAt(begin), minutes + 1, clockAt)).toEqual(startAt(clockAt(minutes + 1)));
   });
 
-  test('does not count the time in which no service ran, and begins anew when the clock jumps once more', () => {
+  test('does not count the time in which no service ran, and starts again when the clock jumps once more', () => {
     const jump = 100 * 24 * hour;
     const doubted = tick(startAt(begin), { elapsedMs: 0, observed: false, clock: begin + jump });
     const stopped = tick(doubted, {

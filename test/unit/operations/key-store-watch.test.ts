@@ -1,4 +1,4 @@
-// The watch over external key stores: whose turn it is, and that one that cannot be looked at waits for its next turn as all do.
+// The watch over external key stores: whose turn it is, and that one that cannot be checked waits for its next turn as all do.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,7 +92,7 @@ const turn = (): Promise<void> => {
   return vi.waitFor(() => expect(turns).toBeGreaterThan(before + 1), { timeout: 300_000, interval: 1 });
 };
 
-test('each is looked at once in its time, whoever comes later when it comes', async () => {
+test('each is checked once in its time, whoever comes later when it comes', async () => {
   register(...Array.from({ length: 250 }, (_, at) => `store ${at}`));
   watch.start();
   await turn();

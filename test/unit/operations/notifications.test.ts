@@ -230,7 +230,7 @@ test('every kind has a severity for each of its stages, and says what to do', ()
   expect(severityOf('tls.certificate-ending', 99)).toBe('critical');
 });
 
-describe('what is looked at', () => {
+describe('what is checked', () => {
   let locked = true;
   let dropped = 0;
   let nodes: readonly Partial<FleetNode>[] = [];
@@ -535,7 +535,7 @@ describe('what is looked at', () => {
     expect(node).toMatchObject({ subject: { kind: 'node', id: 'n2', name: 'two' }, harmAt: time - 5000 });
   });
 
-  test('each kind is looked at by one source', () => {
+  test('each kind is checked by one source', () => {
     const kinds = sources().flatMap((source) => source.kinds);
     expect([...kinds].sort()).toEqual([...notificationKindNames].sort());
   });

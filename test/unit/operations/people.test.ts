@@ -216,7 +216,7 @@ describe('lockout', () => {
     await opened.operations.users.unlock(administrator, everything, user.id);
     expect((await signIn('dora')).actor.id).toBe(user.id);
   });
-  test('what goes well is not counted, and begins the count anew', async () => {
+  test('what goes well is not counted, and begins the count again', async () => {
     await makeUser(opened.operations, 'emil');
     for (let round = 0; round < 2; round += 1) {
       for (let attempt = 0; attempt < 4; attempt += 1)
@@ -224,7 +224,7 @@ describe('lockout', () => {
       await signIn('emil');
     }
   });
-  test('attempts at once are counted as many: no more than are free are looked at', async () => {
+  test('attempts at once are counted as many: no more than are free are checked', async () => {
     await makeUser(opened.operations, 'frida');
     const codes = await Promise.all(Array.from({ length: 12 }, () => codeOf(signIn('frida', 'wrong wrong wrong'))));
     expect(codes.filter((code) => code === 'unauthenticated')).toHaveLength(5);

@@ -1,4 +1,4 @@
-// Changes on a condition: what is looked at is what the change meets, however many want to change the same at once.
+// Changes on a condition: what is checked is what the change meets, however many want to change the same at once.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Vault } from '../../../server/domain/vault.ts';
 import {

@@ -180,7 +180,7 @@ describe('a minute', () => {
     });
   });
 
-  test('in which there was nothing when it was looked at gets late records too', async () => {
+  test('in which there was nothing when it was checked gets late records too', async () => {
     await fill();
     const minutes = open();
     now = start + 20 * minute;

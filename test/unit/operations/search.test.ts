@@ -127,7 +127,7 @@ describe('the logs', () => {
   });
 });
 
-test('limits and texts are looked at', async () => {
+test('limits and texts are checked', async () => {
   const all = [grant('administrator')];
   await expect(find(all, ' -./ ')).rejects.toMatchObject({ code: 'validation' });
   await expect(

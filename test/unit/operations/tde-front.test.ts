@@ -191,7 +191,7 @@ describe('heads', () => {
 });
 
 describe('the way to a route', () => {
-  test('that is none does not exist, and no credential is looked at on it', async () => {
+  test('that is none does not exist, and no credential is checked on it', async () => {
     const at = (path: string) => sendTde(opened.service, path, headers(), packEnvelope({}));
     const base = `/tde/v1/${accessGuid}/db`;
     const nowhere = ['', '/', '/info/', '/INFO', '/info?x', '//info', '/objects/1', '/objects/1/none'];

@@ -1,4 +1,4 @@
-// The write-ahead log is copied into the database file by a thread, without a commit that does it, and is begun anew; an erasure's
+// The write-ahead log is copied into the database file by a thread, without a commit that does it, and is restarted; an erasure's
 // own checkpoint does not meet it.
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const mebibyte = 1024 * 1024;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-/** How often the log has been begun anew: the checkpoint sequence number of its header (sqlite.org/fileformat2.html, 4.1). */
+/** How often the log has been restarted: the checkpoint sequence number of its header (sqlite.org/fileformat2.html, 4.1). */
 const generation = (log = `${path}-wal`): number => readFileSync(log).readUInt32BE(12);
 let written = 0;
 /** Some 2 MiB of log a thousand. */
@@ -48,7 +48,7 @@ const write = (records: number): Promise<void> => {
   return store.write((tx) => tx.requests.append(entries), { durable: false });
 };
 
-test('what is committed reaches the database file, and the log is begun anew', async () => {
+test('what is committed reaches the database file, and the log is restarted', async () => {
   for (let round = 0; round < 8; round++) await write(500);
   expect(sizeOf(path)).toBeLessThan(mebibyte);
   const log = sizeOf(`${path}-wal`);
@@ -63,7 +63,7 @@ test('what is committed reaches the database file, and the log is begun anew', a
   expect((await store.read.requests.search(everyTenant, {}, { limit: 1 })).items).toHaveLength(1);
 });
 
-test('a reader that stands in the log keeps it from being begun anew, and nothing is lost', async () => {
+test('a reader that stands in the log keeps it from being restarted, and nothing is lost', async () => {
   const standing = new DatabaseSync(path, { readOnly: true });
   try {
     await write(1);

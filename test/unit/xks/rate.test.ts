@@ -89,7 +89,7 @@ describe('shedding', () => {
     expect(turn(258, 10)).toEqual([2560, 2570]);
   });
 
-  test('every turn begins anew', () => {
+  test('every turn starts again', () => {
     const { turn } = open();
     for (let times = 0; times < 9; times += 1) expect(turn(200, 10)).toEqual([]);
     expect(turn(257, 10)).toEqual([2560]);
