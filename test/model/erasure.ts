@@ -131,7 +131,7 @@ export const createErasureModel = (
     const [node, row] = [state.nodes[at] as Node, state.primary.rows[at] as Row];
     return isTold(row, keysOf(state, node), row.proof === node.current);
   };
-  const mayLead = (state: State, at: number): 'yes' | 'no' | 'anew' => {
+  const mayLead = (state: State, at: number): 'yes' | 'no' | 'start-over' => {
     const rootEpoch = epochOf(state, (state.nodes[at] as Node).current);
     return mayLeadTurn(state.primary.turn, { id: nameOf(at), rootEpoch }, othersOf(state, at));
   };
@@ -299,9 +299,9 @@ export const createErasureModel = (
     const isFree = state.nodes[primary.duty]?.runs !== true || mayLead(state, primary.duty) === 'no';
     if (may === 'no' || (left.takeovers === 0 && !isFree)) return;
     if (!haveAllTold(state)) return;
-    const taken = withPrimary(state, { duty: at, turn: may === 'anew' ? undefined : primary.turn });
+    const taken = withPrimary(state, { duty: at, turn: may === 'start-over' ? undefined : primary.turn });
     yield [
-      `${name} takes the duty over${may === 'anew' ? ', and the turn begins anew' : ''}`,
+      `${name} takes the duty over${may === 'start-over' ? ', and the turn starts again' : ''}`,
       isFree ? taken : spend(taken, 'takeovers'),
     ];
   }
