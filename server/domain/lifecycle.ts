@@ -34,17 +34,3 @@ export const lifecycle = {
 
 /** The state after the event, or null when the event is refused in this state. */
 export const nextState = (state: KeyState, event: KeyEvent): KeyState | null => lifecycle[state][event];
-
-export interface UseQuestion {
-  readonly kind: 'general' | 'master';
-  readonly state: KeyState;
-  readonly disabledAt: number | null;
-}
-
-/** Why a key cannot be used now, or null when it can. A soft-deleted general key is simply not there any more. */
-export const refusalOfUse = (key: UseQuestion): 'key-disabled' | 'key-not-found' | 'key-destroyed' | null => {
-  if (key.state === 'destroyed') return 'key-destroyed';
-  if (key.state === 'soft-deleted' && key.kind === 'general') return 'key-not-found';
-  if (key.state === 'disabled' || key.disabledAt !== null) return 'key-disabled';
-  return null;
-};

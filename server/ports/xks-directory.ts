@@ -3,6 +3,7 @@
 import type { KeyRef } from '../../addon/core.ts';
 import type { RequestOrigin } from '../domain/authorization-rule.ts';
 import type { EndpointSettings } from '../domain/endpoint.ts';
+import type { ExternalKeyRefusal } from '../domain/key-policy.ts';
 
 export interface XksCredentialView {
   readonly id: string;
@@ -40,6 +41,8 @@ export interface XksKeyView {
   readonly algorithm: string;
   readonly bits: number;
   readonly usages: readonly string[];
+  /** Why the key is not used so, now; null when it is. */
+  readonly refusals: { readonly [Use in 'encrypt' | 'decrypt']: ExternalKeyRefusal | null };
   readonly currentVersion: number;
   readonly versions: ReadonlyMap<number, KeyRef>;
   /** Tenant id and key id as bytes: bound into every ciphertext's derivation. */

@@ -2,6 +2,7 @@
 // server; this one serves the tests of the front alone.
 
 import { core, type KeyRef } from '../../addon/core.ts';
+import { refusalOfExternalKey } from '../../server/domain/key-policy.ts';
 import type { XksDirectory, XksEndpointView, XksKeyView, XksRequestRecord } from '../../server/ports/xks-directory.ts';
 
 export interface TestDirectory extends XksDirectory {
@@ -17,17 +18,23 @@ export interface TestDirectory extends XksDirectory {
 export const secretKey = (characters: string): KeyRef =>
   core.importSecret('generic', Buffer.from(characters, 'latin1'));
 
-export const aesKey = (id: string, overrides: Partial<XksKeyView> = {}): XksKeyView => ({
-  id,
-  enabled: true,
-  algorithm: 'aes',
-  bits: 256,
-  usages: ['encrypt', 'decrypt'],
-  currentVersion: 1,
-  versions: new Map([[1, core.generateAes(256)]]),
-  binding: Buffer.from(`tenant/${id}`),
-  ...overrides,
-});
+export const aesKey = (id: string, overrides: Partial<Omit<XksKeyView, 'refusals'>> = {}): XksKeyView => {
+  const key = {
+    id,
+    enabled: true,
+    algorithm: 'aes',
+    bits: 256,
+    usages: ['encrypt', 'decrypt'],
+    currentVersion: 1,
+    versions: new Map([[1, core.generateAes(256)]]),
+    binding: Buffer.from(`tenant/${id}`),
+    ...overrides,
+  };
+  const facts = { ...key, kind: 'general', state: key.enabled ? 'active' : 'disabled', disabledAt: null } as const;
+  const refusalOf = (use: 'encrypt' | 'decrypt') =>
+    refusalOfExternalKey(facts as Parameters<typeof refusalOfExternalKey>[0], use);
+  return { ...key, refusals: { encrypt: refusalOf('encrypt'), decrypt: refusalOf('decrypt') } };
+};
 
 export const createTestDirectory = (): TestDirectory => {
   const endpoints = new Map<string, XksEndpointView>();

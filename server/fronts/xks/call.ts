@@ -1,5 +1,6 @@
 // What the four operations share: one authenticated request, the endpoint it came to, and what the log will say of it.
 
+import type { ExternalKeyRefusal } from '../../domain/key-policy.ts';
 import type { XksCrypto, XksParsed, XksRequestMetadata } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView, XksKeyView } from '../../ports/xks-directory.ts';
 import { XksRefusal } from './errors.ts';
@@ -45,23 +46,12 @@ export const requireEnabled = (endpoint: XksEndpointView): void => {
   if (!endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
 };
 
-const checkUsable = (key: XksKeyView, usage: 'encrypt' | 'decrypt'): void => {
-  if (!key.enabled) throw new XksRefusal('InvalidStateException', 'the key is disabled');
-  if (key.algorithm !== 'aes' || key.bits !== 256)
-    throw new XksRefusal('InvalidKeyUsageException', 'the key is not AES-256');
-  if (!key.usages.includes(usage)) throw new XksRefusal('InvalidKeyUsageException', `the key does not allow ${usage}`);
-};
-
-/** Whether an operation of this kind is not refused because of the key. */
-export const isUsable = (key: XksKeyView, usage: 'encrypt' | 'decrypt'): boolean => {
-  try {
-    checkUsable(key, usage);
-    return true;
-  } catch (error) {
-    if (error instanceof XksRefusal) return false;
-    throw error;
-  }
-};
+type Use = keyof XksKeyView['refusals'];
+const refusals = {
+  'key-disabled': () => new XksRefusal('InvalidStateException', 'the key is disabled'),
+  'not-aes-256': () => new XksRefusal('InvalidKeyUsageException', 'the key is not AES-256'),
+  usage: (use) => new XksRefusal('InvalidKeyUsageException', `the key does not allow ${use}`),
+} as const satisfies Record<ExternalKeyRefusal, (use: Use) => XksRefusal>;
 
 const checkRules = ({ endpoint, parsed }: XksCall): void => {
   if (endpoint.settings.rules.length === 0) return;
@@ -72,12 +62,13 @@ const checkRules = ({ endpoint, parsed }: XksCall): void => {
     });
 };
 
-/** The key behind the endpoint, if this may be done with it now; `usage` null asks for its metadata alone. */
-export const findKey = (context: XksContext, call: XksCall, usage: 'encrypt' | 'decrypt' | null): XksKeyView => {
+/** The key behind the endpoint, if this may be done with it now; `use` null asks for its metadata only. */
+export const findKey = (context: XksContext, call: XksCall, use: Use | null): XksKeyView => {
   requireEnabled(call.endpoint);
   const key = context.directory.key(call.endpoint, call.externalKeyId ?? '');
   if (key === undefined) throw new XksRefusal('KeyNotFoundException', 'no such key');
-  if (usage !== null) checkUsable(key, usage);
+  const refusal = use === null ? null : key.refusals[use];
+  if (use !== null && refusal !== null) throw refusals[refusal](use);
   checkRules(call);
   return key;
 };

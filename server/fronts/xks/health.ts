@@ -1,15 +1,7 @@
 // GetHealthStatus. Operators may probe it too: see `operatorProbes`.
 
 import type { FleetMember, XksEndpointView } from '../../ports/xks-directory.ts';
-import {
-  isUsable,
-  jsonAnswer,
-  requireEnabled,
-  requireMetadata,
-  type XksAnswer,
-  type XksCall,
-  type XksContext,
-} from './call.ts';
+import { jsonAnswer, requireEnabled, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { XksRefusal } from './errors.ts';
 
 /** What the specification takes. */
@@ -34,7 +26,7 @@ const requireHealthy = (context: XksContext, endpoint: XksEndpointView): void =>
 /** All nodes share the keys: where the endpoint's key cannot encrypt, none of them can. */
 const canEncrypt = ({ directory }: XksContext, endpoint: XksEndpointView): boolean => {
   const key = directory.key(endpoint, endpoint.externalKeyId);
-  return key !== undefined && isUsable(key, 'encrypt');
+  return key?.refusals.encrypt === null;
 };
 
 export const getHealthStatus = (context: XksContext, call: XksCall): XksAnswer => {

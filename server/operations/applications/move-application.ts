@@ -5,6 +5,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { isWeaker } from '../../domain/dual-control.ts';
+import { isVaultOpen } from '../../domain/key-policy.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import type { ApplicationMove, TdeApplication, TdeGroup } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -55,7 +56,7 @@ const plan = async (from: Repositories, tenantId: string, id: string, groupId: s
   if (target.id === source.id) throw new ServiceError('conflict', 'the application is in this group');
   if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group is of another tenant');
   const vault = await from.vaults.get(tenantId, target.vaultId);
-  if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
+  if (!isVaultOpen(vault))
     throw new ServiceError('conflict', "the group's vault is not enabled", {
       hint: 'enable it first: the keys of the application would not be usable in it',
     });

@@ -10,6 +10,7 @@ import { denyingRule } from '../../domain/authorization-rule.ts';
 import type { Changes } from '../../domain/changes.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Key } from '../../domain/key.ts';
+import { isExternalKey, isVaultOpen, refusalOfExternalKey, refusalOfState } from '../../domain/key-policy.ts';
 import type { TdeApplication } from '../../domain/tde.ts';
 import { everyTenant, isStopped, type Tenant } from '../../domain/tenant.ts';
 import type { Integrity, Vault } from '../../domain/vault.ts';
@@ -152,7 +153,7 @@ export const createDirectory = (
   const renewKey = async (id: string): Promise<void> => {
     const wanted = [...endpoints.values()].some((held) => held.endpoint.keyId === id);
     const key = wanted ? await store.read.keys.get(everyTenant, id) : undefined;
-    if (key === undefined || key.state === 'soft-deleted' || key.state === 'destroyed' || !sound('keys', key)) {
+    if (key === undefined || !isExternalKey(key) || !sound('keys', key)) {
       releaseKey(id);
       return;
     }
@@ -179,10 +180,11 @@ export const createDirectory = (
       key,
       view: {
         id,
-        enabled: key.state === 'active',
+        enabled: refusalOfState(key) === null,
         algorithm: key.algorithm,
         bits: key.bits,
         usages: key.usages,
+        refusals: { encrypt: refusalOfExternalKey(key, 'encrypt'), decrypt: refusalOfExternalKey(key, 'decrypt') },
         currentVersion: key.currentVersion,
         versions,
         binding: (await store.read.keyBindings.get(id)) ?? Buffer.concat([idBytes(key.tenantId), idBytes(key.id)]),
@@ -517,7 +519,8 @@ export const createDirectory = (
       if (held === undefined || configured === undefined) return undefined;
       if (held.key.vaultId !== configured.vaultId || held.key.tenantId !== configured.tenantId) return undefined;
       const vault = vaults.get(held.key.vaultId);
-      return vault?.state === 'enabled' && sound('vaults', vault) ? held.view : undefined;
+      if (vault !== undefined) sound('vaults', vault);
+      return isVaultOpen(vault) ? held.view : undefined;
     },
     fleetSize: () => 1,
     otherNodes: () => [],

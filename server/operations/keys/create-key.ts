@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { checkTags } from '../../base/tags.ts';
 import type { Key } from '../../domain/key.ts';
+import { isVaultOpen } from '../../domain/key-policy.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
@@ -19,7 +20,7 @@ export const createKey =
     try {
       return await store.write(async (tx) => {
         const vault = await findVault(tx, actor.tenantId, vaultId);
-        if (vault.state !== 'enabled' || vault.integrity !== 'ok')
+        if (!isVaultOpen(vault))
           throw new ServiceError(
             'conflict',
             `the vault is ${vault.integrity === 'ok' ? vault.state : 'tampered with'}`,

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes, isId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
-import { refusalOfUse, type UseQuestion } from '../../domain/lifecycle.ts';
+import { refusalOfState } from '../../domain/key-policy.ts';
 import type { RecordClass, RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
@@ -114,7 +114,7 @@ class Counter {
 }
 
 const isUsable = ({ kind, state, disabled_at: disabledAt }: SnapshotRow): boolean =>
-  refusalOfUse({ kind, state, disabledAt } as UseQuestion) === null;
+  refusalOfState({ kind, state, disabledAt } as Parameters<typeof refusalOfState>[0]) === null;
 
 const takenIds = (table: TenantTable): ServiceError =>
   new ServiceError('conflict', `ids of the snapshot are taken by another tenant (${table}): nothing was changed`);

@@ -6,6 +6,7 @@ import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import type { Key, KeyAlgorithm } from '../../domain/key.ts';
+import { isVaultOpen } from '../../domain/key-policy.ts';
 import type { TdeGroup } from '../../domain/tde.ts';
 import { isStopped } from '../../domain/tenant.ts';
 import type { Curve, KeyDescription, KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
@@ -57,8 +58,7 @@ const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promi
 
 const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void> => {
   const vault = await tx.vaults.get(group.tenantId, group.vaultId);
-  if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
-    throw new ServiceError('key-disabled', "the group's vault is not enabled");
+  if (!isVaultOpen(vault)) throw new ServiceError('key-disabled', "the group's vault is not enabled");
 };
 
 const objectOf = (

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { digestLengths } from '../../base/digests.ts';
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import type { Key, KeyUsage } from '../../domain/key.ts';
-import { refusalOfUse } from '../../domain/lifecycle.ts';
+import { refusalOfState, refusalOfTokenKey, type TokenKeyRefusal, type TokenKeyUse } from '../../domain/key-policy.ts';
 import type { CipherParameters, Direction, KeyRef, MacParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -26,9 +26,6 @@ import {
 } from './visibility.ts';
 
 export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
-
-/** What is done with a key: what it says that it is for, or that it leaves, in the clear or wrapped. */
-export type TokenKeyUse = KeyUsage | 'export';
 
 /** Puts the vault copy back from the sealed copy, once for each deletion. */
 const reimportVaultCopy = async (
@@ -69,37 +66,25 @@ const reimportVaultCopy = async (
 
 interface Refusal {
   readonly code: ServiceErrorCode;
-  readonly message: string;
-  /** What the audit log calls it; null for what is the caller's mistake and no matter of policy. */
-  readonly recorded: string | null;
+  readonly message: string | ((use: TokenKeyUse) => string);
+  /** What the audit log calls it. Absent: a mistake of the caller, not a matter of policy. */
+  readonly recorded?: string;
 }
-const refuse = (code: ServiceErrorCode, message: string, recorded: string | null = null): Refusal => ({
-  code,
-  message,
-  recorded,
-});
 
-const stateMessages = {
-  'key-disabled': 'the key is disabled',
-  'key-not-found': 'no such key',
-  'key-destroyed': 'the key is destroyed',
-} as const;
+const refusals = {
+  'no-key': { code: 'key-usage', message: 'the object has no key that the service keeps' },
+  'not-extractable': { code: 'forbidden', message: 'the key is not extractable', recorded: 'not extractable' },
+  usage: { code: 'key-usage', message: (use) => `the key is not for ${use}` },
+  'wraps-sensitive-keys': { code: 'key-usage', message: 'a key that has wrapped sensitive keys does not decrypt' },
+  'key-disabled': { code: 'key-disabled', message: 'the key is disabled', recorded: 'key-disabled' },
+  'key-not-found': { code: 'key-not-found', message: 'no such key', recorded: 'key-not-found' },
+  'key-destroyed': { code: 'key-destroyed', message: 'the key is destroyed', recorded: 'key-destroyed' },
+  vault: { code: 'key-disabled', message: 'the vault of the key is not enabled', recorded: 'vault not enabled' },
+} satisfies Record<TokenKeyRefusal, Refusal>;
 
-/** Why a key is not used so, now; null when it is. Everything that can change is checked here, again in the step of the use. */
-const refusalOf = ({ object, key, vault }: LoadedObject, use: TokenKeyUse): Refusal | null => {
-  if (key === undefined) return refuse('key-usage', 'the object has no key that the service keeps');
-  if (use === 'export') {
-    if (!object.extractable) return refuse('forbidden', 'the key is not extractable', 'not extractable');
-  } else if (!object.usages.includes(use)) {
-    return refuse('key-usage', `the key is not for ${use}`);
-  }
-  if (use === 'decrypt' && object.wrappedSensitive)
-    return refuse('key-usage', 'a key that has wrapped sensitive keys does not decrypt');
-  const state = refusalOfUse(key);
-  if (state !== null) return refuse(state, stateMessages[state], state);
-  if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
-    return refuse('key-disabled', 'the vault of the key is not enabled', 'vault not enabled');
-  return null;
+const refused = (refusal: TokenKeyRefusal, use: TokenKeyUse): ServiceError => {
+  const { code, message }: Refusal = refusals[refusal];
+  return new ServiceError(code, typeof message === 'string' ? message : message(use));
 };
 
 /** A use of a key by its handle. */
@@ -113,10 +98,11 @@ export const admit = async (ports: UsePorts, caller: TdeCaller, { handle, use }:
   const loaded = await findVisible(ports, caller, handle, use);
   const { key, object } = loaded;
   if (use === 'export') await requireOwner(ports, caller, loaded, use);
-  const refusal = refusalOf(loaded, use);
+  const refusal = refusalOfTokenKey(loaded, use);
   if (refusal !== null) {
-    if (refusal.recorded !== null) await recordDenial(ports, caller, object, use, refusal.recorded);
-    throw new ServiceError(refusal.code, refusal.message);
+    const { recorded }: Refusal = refusals[refusal];
+    if (recorded !== undefined) await recordDenial(ports, caller, object, use, recorded);
+    throw refused(refusal, use);
   }
   if (key?.state === 'soft-deleted' && key.reimportedAt === null) await reimportVaultCopy(ports, caller, key.id);
   return loaded;
@@ -133,7 +119,7 @@ export const admittedUses = async (
   const { object, key } = loaded;
   if (object.integrity !== 'ok' || key.integrity !== 'ok') return [];
   if (key.state === 'soft-deleted' && key.reimportedAt === null) return [];
-  return object.usages.filter((use) => refusalOf(loaded, use) === null);
+  return object.usages.filter((use) => refusalOfTokenKey(loaded, use) === null);
 };
 
 /**
@@ -159,13 +145,14 @@ export const withTokenKeys = async <T>(
         // The state may have changed since it was admitted.
         for (const [at, { loaded }] of opened.entries()) {
           requireStillMember(ports, caller, loaded);
-          const refusal = refusalOf(loaded, wanted[at]?.use ?? 'export');
-          if (refusal !== null) throw new ServiceError(refusal.code, refusal.message);
+          const use = wanted[at]?.use ?? 'export';
+          const refusal = refusalOfTokenKey(loaded, use);
+          if (refusal !== null) throw refused(refusal, use);
         }
         return work(opened);
       },
     );
-    if (answer === undefined) throw new ServiceError('key-destroyed', stateMessages['key-destroyed']);
+    if (answer === undefined) throw new ServiceError('key-destroyed', refusals['key-destroyed'].message);
     const value = await answer.value;
     count(true);
     return value;
@@ -193,8 +180,8 @@ export const withTokenKey = <T>(
  */
 export const requireStillUsable = async (tx: Repositories, tenantId: string, keyId: string): Promise<void> => {
   const key = await tx.keys.get(tenantId, keyId);
-  const refusal = key === undefined ? 'key-not-found' : refusalOfUse(key);
-  if (refusal !== null) throw new ServiceError(refusal, stateMessages[refusal]);
+  const refusal = key === undefined ? 'key-not-found' : refusalOfState(key);
+  if (refusal !== null) throw new ServiceError(refusal, refusals[refusal].message);
 };
 
 /** The same for a key that leaves itself: nor do they come after the record that ended that. */

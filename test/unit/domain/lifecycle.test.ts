@@ -1,6 +1,6 @@
 // The key state table, cell by cell where the specification says something, and its invariants everywhere.
 import { describe, expect, test } from 'vitest';
-import { keyEvents, keyStates, nextState, refusalOfUse } from '../../../server/domain/lifecycle.ts';
+import { keyEvents, keyStates, nextState } from '../../../server/domain/lifecycle.ts';
 
 describe('the life of a key', () => {
   test.each(keyEvents)('destroyed is terminal: %s is refused', (event) => {
@@ -24,21 +24,5 @@ describe('the life of a key', () => {
   test('disable and enable undo each other', () => {
     expect(nextState('active', 'disable')).toBe('disabled');
     expect(nextState('disabled', 'enable')).toBe('active');
-  });
-});
-
-describe('use', () => {
-  test('goes on after soft deletion for a master key, not for a general one', () => {
-    expect(refusalOfUse({ kind: 'master', state: 'soft-deleted', disabledAt: null })).toBeNull();
-    expect(refusalOfUse({ kind: 'general', state: 'soft-deleted', disabledAt: null })).toBe('key-not-found');
-  });
-
-  test('of a disabled key does not come back by deleting it', () => {
-    expect(refusalOfUse({ kind: 'master', state: 'soft-deleted', disabledAt: 1 })).toBe('key-disabled');
-  });
-
-  test('ends with destruction, whatever else is set', () => {
-    for (const kind of ['master', 'general'] as const)
-      expect(refusalOfUse({ kind, state: 'destroyed', disabledAt: 1 })).toBe('key-destroyed');
   });
 });

@@ -170,7 +170,7 @@ describe('GetHealthStatus', () => {
     ['is not there, or its vault is disabled', undefined],
   ])('of an endpoint whose key %s is UNAVAILABLE', async (_, change) => {
     if (change === undefined) directory.keys.clear();
-    else directory.keys.set('Key-1', { ...aesKey('Key-1'), ...change });
+    else directory.keys.set('Key-1', aesKey('Key-1', change));
     expect(
       await post(`${base}/health`, { requestMetadata: { kmsRequestId: 'r-1', kmsOperation: 'KmsHealthCheck' } }),
     ).toMatchObject({ status: 200, body: { ekmFleetDetails: [{ id: 'node-1', healthStatus: 'UNAVAILABLE' }] } });

@@ -1,0 +1,60 @@
+// May this key be used for this, now? The single answer, for external key stores and for TDE. Pure. A front or an
+// operation gives a refusal its own words; what is not about the key (who calls, rules of an endpoint) is decided there.
+
+import type { Key, KeyUsage } from './key.ts';
+import type { Vault } from './vault.ts';
+
+export type StateRefusal = 'key-disabled' | 'key-not-found' | 'key-destroyed';
+type KeyFacts = Pick<Key, 'kind' | 'state' | 'disabledAt'>;
+
+/** A soft-deleted master key stays usable from its sealed copy; a soft-deleted general key is gone. */
+export const refusalOfState = (key: KeyFacts): StateRefusal | null => {
+  if (key.state === 'destroyed') return 'key-destroyed';
+  if (key.state === 'soft-deleted' && key.kind === 'general') return 'key-not-found';
+  if (key.state === 'disabled' || key.disabledAt !== null) return 'key-disabled';
+  return null;
+};
+
+/** A vault that was changed from outside is closed: its state is not known. */
+export const isVaultOpen = (vault: Pick<Vault, 'state' | 'integrity'> | undefined): boolean =>
+  vault?.state === 'enabled' && vault.integrity === 'ok';
+
+/** What is done with a token key: what it is for, or that it leaves, unencrypted or wrapped. */
+export type TokenKeyUse = KeyUsage | 'export';
+export type TokenKeyRefusal = 'no-key' | 'not-extractable' | 'usage' | 'wraps-sensitive-keys' | StateRefusal | 'vault';
+
+interface TokenKeyFacts {
+  readonly object: {
+    readonly extractable: boolean;
+    readonly usages: readonly KeyUsage[];
+    readonly wrappedSensitive: boolean;
+  };
+  readonly key: KeyFacts | undefined;
+  readonly vault: Pick<Vault, 'state' | 'integrity'> | undefined;
+}
+
+/** The caller's mistakes come before the states: they do not depend on the time, and are not recorded. */
+export const refusalOfTokenKey = ({ object, key, vault }: TokenKeyFacts, use: TokenKeyUse): TokenKeyRefusal | null => {
+  if (key === undefined) return 'no-key';
+  if (use === 'export') {
+    if (!object.extractable) return 'not-extractable';
+  } else if (!object.usages.includes(use)) return 'usage';
+  if (use === 'decrypt' && object.wrappedSensitive) return 'wraps-sensitive-keys';
+  return refusalOfState(key) ?? (isVaultOpen(vault) ? null : 'vault');
+};
+
+/** Whether an endpoint can have this key. The cloud never sees a deleted one, of either kind. */
+export const isExternalKey = ({ state }: Pick<Key, 'state'>): boolean =>
+  state !== 'soft-deleted' && state !== 'destroyed';
+
+export type ExternalKeyRefusal = 'key-disabled' | 'not-aes-256' | 'usage';
+
+/** Of a key that `isExternalKey`: its state comes first, so that the cloud shows a disabled key as disabled. */
+export const refusalOfExternalKey = (
+  key: KeyFacts & Pick<Key, 'algorithm' | 'bits' | 'usages'>,
+  use: 'encrypt' | 'decrypt',
+): ExternalKeyRefusal | null => {
+  if (refusalOfState(key) !== null) return 'key-disabled';
+  if (key.algorithm !== 'aes' || key.bits !== 256) return 'not-aes-256';
+  return key.usages.includes(use) ? null : 'usage';
+};

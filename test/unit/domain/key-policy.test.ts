@@ -1,0 +1,81 @@
+// The single answer to "may this key be used for this, now": each reason, and which one is given when there are several.
+import { describe, expect, test } from 'vitest';
+import {
+  isExternalKey,
+  isVaultOpen,
+  refusalOfExternalKey,
+  refusalOfState,
+  refusalOfTokenKey,
+} from '../../../server/domain/key-policy.ts';
+import { keyStates } from '../../../server/domain/lifecycle.ts';
+
+describe('use by state', () => {
+  test('goes on after soft deletion for a master key, not for a general one', () => {
+    expect(refusalOfState({ kind: 'master', state: 'soft-deleted', disabledAt: null })).toBeNull();
+    expect(refusalOfState({ kind: 'general', state: 'soft-deleted', disabledAt: null })).toBe('key-not-found');
+  });
+
+  test('of a disabled key does not come back by deleting it', () => {
+    expect(refusalOfState({ kind: 'master', state: 'soft-deleted', disabledAt: 1 })).toBe('key-disabled');
+  });
+
+  test('ends with destruction, whatever else is set', () => {
+    for (const kind of ['master', 'general'] as const)
+      expect(refusalOfState({ kind, state: 'destroyed', disabledAt: 1 })).toBe('key-destroyed');
+  });
+});
+
+const vault = { state: 'enabled', integrity: 'ok' } as const;
+const master = { kind: 'master', state: 'active', disabledAt: null } as const;
+const object = { extractable: false, usages: ['encrypt', 'decrypt'], wrappedSensitive: false } as const;
+const loaded = { object, key: master, vault };
+
+describe('use of a token key', () => {
+  test('is allowed for what the key is for', () => {
+    expect(refusalOfTokenKey(loaded, 'encrypt')).toBeNull();
+    expect(refusalOfTokenKey(loaded, 'sign')).toBe('usage');
+    expect(refusalOfTokenKey(loaded, 'export')).toBe('not-extractable');
+    expect(refusalOfTokenKey({ ...loaded, object: { ...object, extractable: true } }, 'export')).toBeNull();
+    expect(refusalOfTokenKey({ ...loaded, key: undefined }, 'encrypt')).toBe('no-key');
+  });
+
+  test('never decrypts with a key that has wrapped sensitive keys', () => {
+    const wrapping = { ...loaded, object: { ...object, wrappedSensitive: true } };
+    expect(refusalOfTokenKey(wrapping, 'decrypt')).toBe('wraps-sensitive-keys');
+    expect(refusalOfTokenKey(wrapping, 'encrypt')).toBeNull();
+  });
+
+  test('needs an open vault, also after soft deletion', () => {
+    const deleted = { ...loaded, key: { ...master, state: 'soft-deleted' as const } };
+    expect(refusalOfTokenKey(deleted, 'decrypt')).toBeNull();
+    for (const closed of [{ ...vault, state: 'disabled' }, { ...vault, integrity: 'tampered' }, undefined] as const) {
+      expect(isVaultOpen(closed)).toBe(false);
+      expect(refusalOfTokenKey({ ...deleted, vault: closed }, 'decrypt')).toBe('vault');
+    }
+  });
+
+  test('is refused for its usage before its state, and for its state before its vault', () => {
+    const worst = { ...loaded, key: { ...master, state: 'disabled' as const }, vault: undefined };
+    expect(refusalOfTokenKey(worst, 'sign')).toBe('usage');
+    expect(refusalOfTokenKey(worst, 'encrypt')).toBe('key-disabled');
+  });
+});
+
+describe('use of an external key', () => {
+  const key = { ...master, kind: 'general', algorithm: 'aes', bits: 256, usages: ['encrypt', 'decrypt'] } as const;
+
+  test('is allowed for an active AES-256 key with this usage', () => {
+    expect(refusalOfExternalKey(key, 'encrypt')).toBeNull();
+    expect(refusalOfExternalKey({ ...key, bits: 128 }, 'encrypt')).toBe('not-aes-256');
+    expect(refusalOfExternalKey({ ...key, algorithm: 'generic' }, 'encrypt')).toBe('not-aes-256');
+    expect(refusalOfExternalKey({ ...key, usages: ['decrypt'] }, 'encrypt')).toBe('usage');
+  });
+
+  test('is refused for its state before anything else', () => {
+    expect(refusalOfExternalKey({ ...key, state: 'disabled', bits: 128, usages: [] }, 'encrypt')).toBe('key-disabled');
+  });
+
+  test('does not see deleted keys, of either kind', () => {
+    expect(keyStates.filter((state) => isExternalKey({ state }))).toEqual(['active', 'disabled']);
+  });
+});
