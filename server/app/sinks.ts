@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { maskUrl } from '../base/redaction.ts';
 import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
 import type { AuditSinkConfig, Config, NotificationTargetConfig } from '../config/config.ts';
@@ -53,7 +54,7 @@ const sourceOf = (sink: AuditSinkConfig): AuditSinkSource => {
   const { name, type } = sink;
   if (type === 'file')
     return { name, type, target: sink.path, read: (log, after) => readFileSink(sink.path, log, after) };
-  return { name, type, target: type === 'syslog' ? `${sink.host}:${sink.port}` : sink.url, read: undefined };
+  return { name, type, target: type === 'syslog' ? `${sink.host}:${sink.port}` : maskUrl(sink.url), read: undefined };
 };
 
 /** What the sinks of the audit log still have, for a database that lacks records. */

@@ -12,5 +12,14 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/(\/tde\/v1\/)[^/\s"?]+/g, '$1***'],
 ];
 
+const hidden = '***';
+
+/** A URL without what may be a secret: user, path and query. */
+export const maskUrl = (text: string): string => {
+  const url = URL.parse(text);
+  if (url === null || url.host === '') return hidden;
+  return `${url.protocol}//${url.host}${url.pathname === '/' && url.search === '' ? '' : `/${hidden}`}`;
+};
+
 export const redact = (text: string): string =>
   patterns.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text);

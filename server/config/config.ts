@@ -7,6 +7,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
+import { maskUrl } from '../base/redaction.ts';
 import { StartError } from '../base/start-error.ts';
 import { checkFile } from './check-file.ts';
 import { observationTables, readObservation } from './observation.ts';
@@ -72,6 +73,9 @@ export const parseConfig = (text: string, source: string | null, folder: string)
 const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+const maskUrls = (_name: string, value: unknown): unknown =>
+  typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? maskUrl(value) : value;
+
 const listSettings = (parsed: Given, given: unknown): readonly Setting[] =>
   Object.entries(parsed).flatMap(([table, fields]) => {
     const values: readonly (readonly [string, unknown])[] = Object.entries(fields);
@@ -79,7 +83,8 @@ const listSettings = (parsed: Given, given: unknown): readonly Setting[] =>
     return values.map(([name, value]) => {
       return {
         name: `${table}.${name}`,
-        value: value === undefined ? null : JSON.stringify(value),
+        // Everyone who may read the status sees it, and the URL of a webhook may contain a token.
+        value: value === undefined ? null : JSON.stringify(value, maskUrls),
         origin: Object.hasOwn(own, name) ? ('file' as const) : ('default' as const),
       };
     });

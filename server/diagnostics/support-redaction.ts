@@ -1,15 +1,9 @@
 // What leaves the host in a support bundle. Settings are shown by an allow-list; text loses everything that looks like a secret; and what is left is
 // compared with the secrets that this host has in files, in the usual encodings. Secrets are bytes here, never text.
 
-import { redact } from '../base/redaction.ts';
+import { maskUrl, redact } from '../base/redaction.ts';
 
 const hidden = '***';
-
-const hideUrl = (text: string): string => {
-  const url = URL.parse(text);
-  if (url === null || url.host === '') return hidden;
-  return `${url.protocol}//${url.host}${url.pathname === '/' && url.search === '' ? '' : `/${hidden}`}`;
-};
 
 const sensitive = 'pass(?:word|phrase|wd)|secret|token|pin|authorization|credential|api[_-]?key|access[_-]?guid|cookie';
 const pair = new RegExp(
@@ -25,7 +19,7 @@ const looksRandom = (run: string): boolean =>
 export const scrubText = (text: string): string =>
   redact(text)
     .replaceAll(/-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g, `(PEM ${hidden})`)
-    .replaceAll(/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'<>\\]+/gi, hideUrl)
+    .replaceAll(/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'<>\\]+/gi, maskUrl)
     .replaceAll(pair, `$1${hidden}`)
     .replaceAll(/[A-Za-z0-9+/=_-]{20,}/g, (run) => (looksRandom(run) ? hidden : run));
 
@@ -59,7 +53,7 @@ const shownFields = new Set([
 
 const maskSetting = (value: unknown, name: string): unknown => {
   if (typeof value === 'string') {
-    if (/^[a-z]+:\/\//i.test(value)) return hideUrl(value);
+    if (/^[a-z]+:\/\//i.test(value)) return maskUrl(value);
     return shownFields.has(name) || name.endsWith('_file') ? scrubText(value) : '(set)';
   }
   if (Array.isArray(value)) return value.map((each) => maskSetting(each, name));

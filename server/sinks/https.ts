@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { lookupWithin } from '../base/name-lookup.ts';
+import { maskUrl } from '../base/redaction.ts';
 import type { LogSink } from '../ports/log-sink.ts';
 import { toOcsf } from './ocsf.ts';
 import type { SinkTls } from './tls.ts';
@@ -40,7 +41,7 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
   return {
     name,
     type: 'https',
-    target: `${target.host}${target.pathname}`,
+    target: maskUrl(url),
     wholeLogs: false,
     send: async (items, log) => {
       agent ??= openAgent();

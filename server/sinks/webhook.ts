@@ -9,6 +9,7 @@ import { request } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { toRfc3339 } from '../base/clock.ts';
 import { resolveWithin } from '../base/name-lookup.ts';
+import { maskUrl } from '../base/redaction.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
 
@@ -149,7 +150,7 @@ export const openWebhook = (options: WebhookOptions): NotificationTarget => {
   return {
     name,
     type: 'webhook',
-    target: `${target.host}${target.pathname}`,
+    target: maskUrl(url),
     leastSeverity,
     send,
     close: () => {

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openEmail } from '../../server/sinks/email.ts';
 import { isPublicAddress, openWebhook, signatureHeader } from '../../server/sinks/webhook.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
+import { freePort } from '../support/daemon.ts';
 import { until } from '../support/host.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 
@@ -223,5 +224,36 @@ describe('the service', () => {
     const results = await again.operations.notifications.test(administrator);
     expect(results).toEqual([{ name: 'hook', failure: null }]);
     await again.remove();
+  });
+
+  test('shows the failure of a target at a closed port, until it takes a test', async () => {
+    const port = await freePort();
+    const closed = `https://localhost:${port}/T0/a-token-in-a-path?key=another`;
+    const opened = await openTestService({ toml: toml().replace(hookUrl, closed) });
+    const { notifications, settings } = opened.operations;
+    try {
+      const [result] = await notifications.test(administrator);
+      expect(result?.failure).toMatch(/ECONNREFUSED/);
+      const [shown] = await notifications.targets();
+      expect(shown).toMatchObject({ target: `https://localhost:${port}/***`, failure: { message: result?.failure } });
+      const { value } = (await settings()).items.find(({ name }) => name === 'notifications.targets') ?? {};
+      expect(value).toContain(`https://localhost:${port}/***`);
+      expect(value).not.toMatch(/token-in-a-path|another/);
+      const late = createServer(
+        { cert: readFileSync(certificate.certificate), key: readFileSync(certificate.key) },
+        (_, response) => response.end(),
+      );
+      await new Promise<void>((resolve) => {
+        late.listen(port, 'localhost', resolve);
+      });
+      try {
+        expect(await notifications.test(administrator)).toEqual([{ name: 'hook', failure: null }]);
+        expect((await notifications.targets())[0]).toMatchObject({ failure: null, deliveredAt: expect.any(Number) });
+      } finally {
+        late.close();
+      }
+    } finally {
+      await opened.remove();
+    }
   });
 });

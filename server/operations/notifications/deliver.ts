@@ -69,6 +69,15 @@ export const createNotificationDelivery = (
     return now?.resolvedAt === null && now.stage === notification.stage;
   };
 
+  const succeeded = ({ name }: NotificationTarget): void => {
+    states.set(name, { deliveredAt: clock.now(), failure: null });
+  };
+  const failed = ({ name }: NotificationTarget, message: string): void => {
+    const before = states.get(name);
+    const since = before?.failure?.since ?? clock.now();
+    states.set(name, { deliveredAt: before?.deliveredAt ?? null, failure: { since, message } });
+  };
+
   const deliver = async (target: NotificationTarget): Promise<void> => {
     let pauseMs = shortestPauseMs;
     /** Answers how many there were. */
@@ -79,7 +88,7 @@ export const createNotificationDelivery = (
         if (stopping.signal.aborted) break;
         if (await isWanted(target, event)) {
           await target.send(messageOf(event));
-          states.set(target.name, { deliveredAt: clock.now(), failure: null });
+          succeeded(target);
         }
         await store.write((tx) => tx.settings.set(settingOf(target.name), String(event.sequence)));
         pauseMs = shortestPauseMs;
@@ -93,12 +102,10 @@ export const createNotificationDelivery = (
       } catch (error) {
         if (stopping.signal.aborted) return;
         if (error instanceof DutyLost) continue;
-        const before = states.get(target.name);
         const message = reasonOf(error);
-        if (before?.failure?.message !== message)
+        if (states.get(target.name)?.failure?.message !== message)
           log.error('a notification does not reach its target; it is tried again', { target: target.name, error });
-        const since = before?.failure?.since ?? clock.now();
-        states.set(target.name, { deliveredAt: before?.deliveredAt ?? null, failure: { since, message } });
+        failed(target, message);
         await pause(pauseMs);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       }
@@ -142,6 +149,8 @@ export const createNotificationDelivery = (
             notification: null,
           };
           const failure = await target.send(message).then(() => null, reasonOf);
+          if (failure === null) succeeded(target);
+          else failed(target, failure);
           return { name: target.name, failure };
         }),
       ),
