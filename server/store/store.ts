@@ -160,6 +160,7 @@ const openOver = async (
         await onKeks?.(plain);
         keks = found;
       },
+      isLocked: (error) => engine.kindOf(error) === 'busy',
       prepare: async () => {
         requireTrusted();
         await transaction.prepare(writerDb);

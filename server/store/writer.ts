@@ -13,6 +13,8 @@
 export interface WriterConnection {
   /** `durable`: the commit returns when a power failure can no longer undo it. */
   begin(durable: boolean): Promise<void>;
+  /** Whether `begin` has waited for a lock in vain. Units that wait meanwhile would wait once more, one batch after another: they are refused too. */
+  isLocked?(error: unknown): boolean;
   /** The last thing before the commit. */
   prepare(): Promise<void>;
   commit(): Promise<void>;
@@ -177,6 +179,8 @@ export const createWriter = (
       await step(() => connection.commit());
     } catch (error) {
       const answer = error instanceof Unwanted ? stalls?.undone(forMs()) : onFailure(error);
+      if (connection.isLocked?.(error) === true)
+        for (const unit of [...queue.splice(0), ...background.splice(0)]) unit.reject(answer);
       try {
         await step(() => connection.rollback());
       } catch {
