@@ -77,7 +77,10 @@ Result<std::string> CreateSelfSignedCertificate(const std::string& key_path, con
       X509_set_issuer_name(x509, subject) != 1 || X509_set_pubkey(x509, key.get()) != 1 ||
       !AddExtension(x509, NID_basic_constraints, "critical,CA:FALSE") ||
       !AddExtension(x509, NID_key_usage, "critical,digitalSignature") || !AddExtension(x509, NID_ext_key_usage, "serverAuth") ||
-      !AddExtension(x509, NID_subject_key_identifier, "hash") || !AddExtension(x509, NID_subject_alt_name, alternatives) ||
+      !AddExtension(x509, NID_subject_key_identifier, "hash") ||
+      // A client that has the certificates before and after a renewal selects by key identifier: their names are the same.
+      !AddExtension(x509, NID_authority_key_identifier, "keyid:always") ||
+      !AddExtension(x509, NID_subject_alt_name, alternatives) ||
       X509_sign(x509, key.get(), EVP_sha256()) == 0) {
     return CryptoFailure("certificate");
   }

@@ -4,7 +4,7 @@
 // deadline, the call fails and its request is withdrawn (withdrawals.ts).
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { Pool } from 'undici';
+import { buildConnector, Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
 import {
@@ -32,7 +32,7 @@ import {
   type ServiceDoor,
   type ServiceRequest,
 } from './service.ts';
-import { openTls } from './tls.ts';
+import { openTls, tlsFilesState } from './tls.ts';
 import { createWithdrawals } from './withdrawals.ts';
 
 /**
@@ -55,6 +55,34 @@ const maxConnections = 32;
 /** Scripts and short programs of one host come again within so long. */
 const keptMs = 30_000;
 
+/**
+ * Connects with the certificates that the files have now: a database runs for months, and its service's certificate is renewed meanwhile. Files
+ * that cannot be used, half written perhaps, change nothing.
+ */
+const openConnector = (config: ProviderConfig): buildConnector.connector => {
+  const build = (): buildConnector.connector =>
+    buildConnector({
+      timeout: config.connectTimeoutMs,
+      secureContext: openTls(config),
+      // Before the connection's own time is over: which of the two did not answer is another cause.
+      lookup: lookupWithin(config.connectTimeoutMs * dnsShare),
+    });
+  let files = tlsFilesState(config);
+  let connect = build();
+  return (options, done) => {
+    const state = tlsFilesState(config);
+    if (state !== files) {
+      try {
+        connect = build();
+        files = state;
+      } catch {
+        // The next connection tries again.
+      }
+    }
+    connect(options, done);
+  };
+};
+
 /** `withdrawn` hears of each request that was withdrawn, `unconfirmed` of each change that some nodes of the service have not confirmed. */
 export const openHttpService = (
   config: ProviderConfig,
@@ -64,12 +92,7 @@ export const openHttpService = (
   const pool = new Pool(config.origin, {
     connections: maxConnections,
     pipelining: 1,
-    connect: {
-      timeout: config.connectTimeoutMs,
-      secureContext: openTls(config),
-      // Before the connection's own time is over: which of the two did not answer is another cause.
-      lookup: lookupWithin(config.connectTimeoutMs * dnsShare),
-    },
+    connect: openConnector(config),
     // A call has one deadline, below.
     headersTimeout: 0,
     bodyTimeout: 0,

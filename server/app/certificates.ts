@@ -11,6 +11,9 @@ import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
 import { openTlsFiles } from './tls-files.ts';
 
+/** How long a certificate that the service creates is valid. */
+export const ownCertificateDays = 825;
+
 type Pairs = TlsMaterial['pairs'];
 
 export interface Certificates {
@@ -45,7 +48,9 @@ export const openCertificates = (
     make: () => {
       if (tls.main !== undefined || existsSync(path)) return;
       const names = [...server.publicNames];
-      writeFileSync(path, core.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
+      writeFileSync(path, core.createSelfSignedCertificate({ keyPath, names, days: ownCertificateDays }), {
+        mode: 0o644,
+      });
       log.info('a self-signed certificate was made', { certificatePath: path, names });
     },
     read: files.readPairs,

@@ -48,6 +48,25 @@ export const addServer = (program: Command): void => {
       process.exit();
     });
 
+  server
+    .command('renew-certificate')
+    .description(
+      "Creates the next self-signed certificate beside the service's present one. Add it to the ca_file of all clients; then --activate puts it in place, " +
+        'and SIGHUP makes the service serve it.',
+    )
+    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
+    .option('--activate', 'put the next certificate in the place of the present one')
+    .action(async (_: object, command: Command) => {
+      const { config, activate, output } = command.optsWithGlobals<
+        GlobalOptions & { readonly config?: string; readonly activate?: true }
+      >();
+      const { activateNextCertificate, createNextCertificate } = await import('../app/renew-certificate.ts');
+      const loaded = loadConfig(config, process.cwd());
+      openOutput(output, (text) => {
+        process.stdout.write(text);
+      }).record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
+    });
+
   secretTarget(server.command('new-administrator'))
     .description(
       'Makes an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +

@@ -54,7 +54,7 @@ export const notificationKinds = {
   },
   'tls.certificate-ending': {
     text: 'the certificate for {name} ends',
-    cure: 'put a new one in its place: it is taken without a restart (SIGHUP)',
+    cure: 'put a new one in its place, then systemctl reload dke-server; self-signed: dke server renew-certificate',
     action: 'See the settings',
     page: '/settings',
     leadDays: [30, 7, 1],
@@ -62,7 +62,7 @@ export const notificationKinds = {
   },
   'tls.certificate-old': {
     text: 'the certificate for {name} is about a year old: yearly renewal is recommended',
-    cure: 'put a new one, with a new key, in its place',
+    cure: 'put a new one, with a new key, in its place; self-signed: dke server renew-certificate',
     action: 'See the settings',
     page: '/settings',
     leadDays: [30],

@@ -1,4 +1,4 @@
-// Every command of docs/operations.md, run in the order of the page on a real service: first day, every day, and the disasters, which the test
+// Every command of docs/operations.md and docs/upgrade.md, run in the order of the page on a real service: first day, every day, and the disasters, which the test
 // makes before their section. The commands are as they are printed; only paths and the address are those of this test, and systemctl,
 // journalctl and sudo are small scripts that start, stop and read the service.
 import { spawn } from 'node:child_process';
@@ -19,20 +19,22 @@ import { commandPath } from '../support/command.ts';
 import { freePort } from '../support/daemon.ts';
 import { installed } from '../support/tools.ts';
 
-const page = readFileSync(resolve(import.meta.dirname, '../../docs/operations.md'), 'utf8');
-const sections = page
-  .split(/\n##+ /)
-  .slice(1)
-  .map((text) => ({
-    title: text.slice(0, text.indexOf('\n')),
-    commands: [...text.matchAll(/```console\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
-      block
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => line.replace(/^[#$] /, '')),
-    ),
-  }))
-  .filter(({ commands }) => commands.length > 0);
+/** The sections of a page that have commands: those of each block. */
+const sectionsOf = (page: string) =>
+  readFileSync(resolve(import.meta.dirname, '../../docs', page), 'utf8')
+    .split(/\n##+ /)
+    .slice(1)
+    .map((text) => ({
+      title: text.slice(0, text.indexOf('\n')),
+      blocks: [...text.matchAll(/```console\n([\s\S]*?)```/g)].map(([, block = '']) =>
+        block
+          .split('\n')
+          .filter((line) => line !== '')
+          .map((line) => line.replace(/^[#$] /, '')),
+      ),
+    }))
+    .filter(({ blocks }) => blocks.length > 0);
+const sections = sectionsOf('operations.md');
 
 let host: string;
 let port: number;
@@ -113,6 +115,8 @@ beforeAll(async () => {
   );
   script('dke', `exec ${process.execPath} ${commandPath} "$@"\n`);
   script('sudo', '[ "$1" = -u ] && [ "$2" = dke ]\nshift 2\nexec "$@"\n');
+  // The version stays the same: what a new schema does to a database is tested with the migrations.
+  script('apt-get', '[ "$1" = install ] && [ "$#" = 2 ]\n');
   script('journalctl', `cat ${at('journal')}\n`);
   // As the unit starts it.
   script(
@@ -120,6 +124,11 @@ beforeAll(async () => {
     `case "$1" in
 stop) read pid <${at('pid')}; kill "$pid" 2>/dev/null || true
   while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done ;;
+reload)
+  read pid <${at('pid')}
+  before=$(grep -c 'serving a certificate' ${at('log')})
+  kill -HUP "$pid"
+  until [ "$(grep -c 'serving a certificate' ${at('log')})" -gt "$before" ]; do sleep 0.1; done ;;
 start | enable)
   : >${at('started')}
   ( dke server --config ${at('etc/dke.toml')} --token-out ${at('lib/administrator-token')} >>${at('started')} 2>>${at('log')} &
@@ -142,8 +151,30 @@ test('the page has the sections that are prepared here', () => {
   expect(titles).toEqual(expect.arrayContaining([...Object.keys(disasters), ...Object.keys(shows)]));
 });
 
-test.each(sections)('$title', async ({ title, commands }) => {
+test.each(sections)('$title', async ({ title, blocks }) => {
   await disasters[title]?.();
-  const out = await run(commands);
+  const out = await run(blocks.flat());
   expect(out).toMatch(shows[title] ?? /^/);
+});
+
+test('docs/upgrade.md: an upgrade, its rollback, and the removal of the copy', async () => {
+  const upgradePage = sectionsOf('upgrade.md');
+  expect(upgradePage.map(({ title, blocks }) => [title, blocks.length])).toEqual([
+    ['Upgrade on SQLite', 2],
+    ['Rollback', 1],
+  ]);
+  const [[upgrade = [], removal = []] = [], [rollback = []] = []] = upgradePage.map(({ blocks }) => blocks);
+  const vaults = () => run(['dke vault list']);
+  await run(['dke vault create "before the upgrade"']);
+  expect(await run(upgrade)).toMatch(/erasure/);
+  await run(['dke vault create "after the upgrade"']);
+  await run(rollback);
+  const left = await vaults();
+  expect(left).toContain('before the upgrade');
+  expect(left).not.toContain('after the upgrade');
+  // It takes changes: it is not in quarantine.
+  await run(['dke vault create "after the rollback"']);
+  await run([...upgrade, ...removal]);
+  expect(await vaults()).toContain('after the rollback');
+  expect(existsSync(at('lib-before'))).toBe(false);
 });

@@ -1,0 +1,61 @@
+// A new self-signed certificate in two steps, so that clients that pin it are never without one that they accept: it is created beside the present
+// one, clients get both, and then it takes the other's place. SIGHUP makes the service serve it.
+
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { core } from '../../addon/core.ts';
+import { StartError } from '../base/start-error.ts';
+import type { Config } from '../config.ts';
+import { summaryOf } from '../native/served-certificates.ts';
+import { ownCertificateDays } from './certificates.ts';
+
+export interface RenewedCertificate {
+  readonly certificate: string;
+  readonly names: string;
+  readonly expiresAt: string;
+  readonly fingerprint: string;
+}
+
+const filesOf = ({ dataDirectory, tls }: Pick<Config, 'dataDirectory' | 'tls'>) => {
+  if (tls.main !== undefined)
+    throw new StartError(
+      'config',
+      `the service serves ${tls.main.certificate}, which it did not create: get a new one from its issuer, and send SIGHUP`,
+    );
+  const [certificate, key] = [join(dataDirectory, 'tls.crt'), join(dataDirectory, 'tls.key')];
+  if (!existsSync(certificate))
+    throw new StartError('config', `there is no certificate ${certificate}: the first start of the service creates it`);
+  return { certificate, key, next: `${certificate}.next`, nextKey: `${key}.next` };
+};
+
+const describe = (file: string): RenewedCertificate => ({
+  certificate: file,
+  ...summaryOf(readFileSync(file, 'utf8')),
+});
+
+/** Creates the next certificate beside the present one, which stays. Throws StartError. */
+export const createNextCertificate = (config: Config): RenewedCertificate => {
+  const { next, nextKey } = filesOf(config);
+  if (existsSync(next))
+    throw new StartError(
+      'config',
+      `${next} is there already: give it to your clients, then run dke server renew-certificate --activate; to create another one, remove it first`,
+    );
+  // Of an attempt that was cut off.
+  rmSync(nextKey, { force: true });
+  const names = [...config.server.publicNames];
+  const pem = core.createSelfSignedCertificate({ keyPath: nextKey, names, days: ownCertificateDays });
+  writeFileSync(next, pem, { mode: 0o644, flag: 'wx' });
+  chmodSync(next, 0o644);
+  return describe(next);
+};
+
+/** Puts the next certificate in the place of the present one. Repeated after a crash, it completes what is left. Throws StartError. */
+export const activateNextCertificate = (config: Config): RenewedCertificate => {
+  const { certificate, key, next, nextKey } = filesOf(config);
+  if (!existsSync(next))
+    throw new StartError('config', `there is no ${next}: create it with dke server renew-certificate`);
+  if (existsSync(nextKey)) renameSync(nextKey, key);
+  renameSync(next, certificate);
+  return describe(certificate);
+};
