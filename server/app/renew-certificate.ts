@@ -5,7 +5,7 @@ import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { core } from '../../addon/core.ts';
 import { StartError } from '../base/start-error.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { summaryOf } from '../native/served-certificates.ts';
 import { ownCertificateDays } from './certificates.ts';
 
