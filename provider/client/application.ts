@@ -35,11 +35,12 @@ import {
 import { firstOfConnection, firstSessionObject, HandleMap } from './handle-map.ts';
 import type { ResumedSession } from './hello.ts';
 import { KeyRoles } from './key-roles.ts';
+import { andThen, type Later } from './later.ts';
 import type { LogFields } from './log.ts';
 import { ObjectIndex } from './object-index.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
 import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
-import { andThen, type Later, Session } from './session.ts';
+import { SessionState } from './session-state.ts';
 import { inSlices, untilDone } from './slices.ts';
 import { UsedIvs } from './used-ivs.ts';
 
@@ -95,6 +96,8 @@ const costOf = (attributes: ReadonlyAttributes, key: SharedKey | null): Cost => 
   const isSecret = kind === 'aes' || kind === 'generic';
   return { memory: memory + (isSecret ? 0 : bits), keys: isSecret ? arenaBlock(bits / 8) : 0 };
 };
+
+type Session = SessionState<Application>;
 
 export class Application {
   loggedIn = false;
@@ -228,12 +231,12 @@ export class Application {
 
   openSession(readWrite: boolean): Session {
     this.account.take('sessions');
-    return this.sessions.add((handle) => new Session(handle, this, readWrite));
+    return this.sessions.add((handle) => new SessionState(handle, this, readWrite));
   }
 
   resumeSession({ handle }: ResumedSession, readWrite: boolean): void {
     this.account.take('sessions');
-    this.sessions.restore(handle, new Session(handle, this, readWrite));
+    this.sessions.restore(handle, new SessionState(handle, this, readWrite));
   }
 
   session(handle: number): Session {

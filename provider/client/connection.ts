@@ -8,10 +8,10 @@ import { Application } from './application.ts';
 import type { Dialect } from './codec/wire.ts';
 import type { LogLevel } from './config.ts';
 import type { Hello } from './hello.ts';
+import type { Later } from './later.ts';
 import type { LogFields } from './log.ts';
 import { type Repeater, ReplayCache } from './replays.ts';
 import type { ServiceDoor } from './service.ts';
-import type { Later } from './session.ts';
 
 /** What a configuration gives: the way to the service, under an id that names it in the log. */
 export interface Context {

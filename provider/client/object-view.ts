@@ -15,7 +15,6 @@ import { type AttributeValue, unavailableInformation } from '../schema/types.ts'
 import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';
 import { curveOf, isMaterial, publicAttributes } from './key-forms.ts';
 import { kindOf, type ObjectKind, ruleFor } from './rules.ts';
-import type { Session } from './session.ts';
 import type { KeyIdentity } from './used-ivs.ts';
 
 /** A key in the addon that several session objects may share: a copy of an object has the same key. */
@@ -44,7 +43,7 @@ export interface SessionObject {
   readonly attributes: AttributeMap;
   readonly key: SharedKey | null;
   /** The session that made it, with which it goes. */
-  readonly session: Session;
+  readonly session: { readonly closed: boolean; readonly objects: Set<SessionObject> };
   /** How often the user had logged out when it was made: a private object goes with the next time. */
   readonly logouts: number;
 }

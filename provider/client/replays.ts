@@ -10,8 +10,7 @@ import type { FrameServer, Replay, ReplayInOnePiece, ReplayInParts } from '../..
 import { type CallName, calls } from '../schema/calls.ts';
 import type { Call } from '../schema/types.ts';
 import { type Envelope, initialValue, type Witness } from './codec/dispatcher.ts';
-import type { Connection } from './connection.ts';
-import type { Repeatable } from './session.ts';
+import type { Operations, Repeatable } from './operation.ts';
 
 /** The part of the frame server that keeps replays. */
 export type Repeater = Pick<FrameServer, 'learn' | 'suspend' | 'resume' | 'forget'>;
@@ -195,8 +194,14 @@ const startOf = ({ request }: Envelope, session: number): Buffer => {
 
 const slotOf = (session: number, kind: Kind): number => session * kinds.length + kinds.indexOf(kind);
 
+/** A connection, as far as its replays are concerned. */
+interface Replaying {
+  readonly replays: ReplayCache;
+  readonly application: { session(handle: number): Operations } | null;
+}
+
 /** Follows the calls of all connections. */
-export const replayWitness: Witness<Connection> = {
+export const replayWitness: Witness<Replaying> = {
   before({ replays }, { name }, input) {
     const role = roles[name];
     if (role === null) return;

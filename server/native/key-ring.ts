@@ -7,9 +7,10 @@ import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import { idBytes, serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef, RecordContext } from '../ports/crypto-core.ts';
-import { type KeyRing, type RecordPlace, RootKeyError, type TokenPurpose } from '../ports/key-ring.ts';
+import { type KeyRing, RootKeyError, type TokenPurpose } from '../ports/key-ring.ts';
+import type { RecordPlace, StoredRecord } from '../ports/records.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
-import type { Repositories, Store, StoredKek, StoredRecord } from '../ports/store.ts';
+import type { Repositories, Store, StoredKek } from '../ports/store.ts';
 
 /** The service's own keys, as records of the service tenant. The object ids are fixed: there is one of each. */
 const ownKeys = {

@@ -1,6 +1,6 @@
 // Asks for an erasure run. Destructions that come close together share one.
 
-import type { RecordClass } from './key-ring.ts';
+import type { RecordClass } from './records.ts';
 
 /**
  * Why the run does not end: records that do not open, while the old root key is the only hope that they ever do; nodes that have not taken the

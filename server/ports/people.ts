@@ -4,7 +4,7 @@ import type { Failures, SignInMethod } from '../domain/sign-in.ts';
 import type { TenantScope } from '../domain/tenant.ts';
 import type { Factor, User } from '../domain/user.ts';
 import type { Integrity } from '../domain/vault.ts';
-import type { Window } from './store.ts';
+import type { Window } from './window.ts';
 
 export interface StoredUser extends User {
   /** PHC string of Argon2id; null: they have none. */

@@ -1,7 +1,7 @@
 // What the store keeps of snapshots and recovery keys; the snapshots themselves are files (snapshot-archive.ts).
 
 import type { RecoveryKey, Snapshot, SnapshotExport } from '../domain/snapshot.ts';
-import type { Window } from './store.ts';
+import type { Window } from './window.ts';
 
 export interface SnapshotFilter {
   readonly tenantId?: string | undefined;

@@ -27,9 +27,9 @@ import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, Token
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
-import type { RecordPlace } from './key-ring.ts';
 import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
+import type { RecordPlace, RecordPosition, StoredRecord, WholeRecord } from './records.ts';
 import type { SearchRepository } from './search.ts';
 import type {
   KeyBindingRepository,
@@ -38,16 +38,8 @@ import type {
   SnapshotRepository,
 } from './snapshots.ts';
 import type { TenantRows } from './tenant-rows.ts';
+import type { Window } from './window.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
-
-export interface StoredRecord extends RecordPlace {
-  /** Epoch of the KEK that sealed it. */
-  readonly epoch: number;
-  readonly record: Buffer;
-}
-
-/** Where a walk over older records has come to. */
-export type RecordPosition = Pick<StoredRecord, 'epoch' | 'objectId' | 'version' | 'class'>;
 
 export interface StoredKek {
   readonly tenantId: string;
@@ -131,11 +123,6 @@ export interface KeyVersionAge {
   readonly version: number;
 }
 
-export interface Window {
-  readonly after?: string | undefined;
-  readonly limit: number;
-}
-
 /**
  * Times are milliseconds: `After` takes what is at it, `Before` does not. With `usedAfter` or `usedBefore` the order is by the last use, and
  * `after` is the time of that and the id (`useCursor`).
@@ -167,11 +154,6 @@ export interface RowSetHead {
   readonly version: number;
   /** Its authentication code, 64 hexadecimal digits: two sets of one version with different rows have different ones. */
   readonly tag: string;
-}
-
-/** A key record as it lies there; null after it was wiped. */
-export interface WholeRecord extends Omit<StoredRecord, 'record'> {
-  readonly record: Buffer | null;
 }
 
 export interface Repositories extends PeopleRepositories {

@@ -2,8 +2,8 @@
 // nothing is lost and that every row gets its authentication code again.
 
 import type { Integrity } from '../domain/vault.ts';
+import type { StoredRecord } from './records.ts';
 import type { SnapshotRow } from './snapshot-archive.ts';
-import type { StoredRecord } from './store.ts';
 
 /** In an order in which each table comes after those that it refers to. */
 export const tenantTables = [

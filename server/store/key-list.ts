@@ -4,7 +4,8 @@
 import { type ExpressionBuilder, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import { firstIdAt } from '../base/ids.ts';
 import type { TenantScope } from '../domain/tenant.ts';
-import type { KeyListFilter, Window } from '../ports/store.ts';
+import type { KeyListFilter } from '../ports/store.ts';
+import type { Window } from '../ports/window.ts';
 import type { Schema } from './schema.ts';
 import { alsoInScope, inScope } from './tenants.ts';
 

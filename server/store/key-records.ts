@@ -1,8 +1,8 @@
 // Key records: sealed key material by object, version and class.
 
 import { type Kysely, sql } from 'kysely';
-import type { RecordClass } from '../ports/key-ring.ts';
-import type { Repositories, StoredRecord } from '../ports/store.ts';
+import type { RecordClass, StoredRecord } from '../ports/records.ts';
+import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 import { toRecord } from './tables/keys.ts';
 

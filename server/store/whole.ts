@@ -1,7 +1,8 @@
 // The store as a whole, table by table, for its offline check: what no request ever asks for.
 
 import type { Kysely } from 'kysely';
-import type { Repositories, WholeRecord } from '../ports/store.ts';
+import type { WholeRecord } from '../ports/records.ts';
+import type { Repositories } from '../ports/store.ts';
 import { policyTables } from './row-codes.ts';
 import type { PolicyRows, RowSet } from './row-set.ts';
 import type { PolicyTable, Schema } from './schema.ts';

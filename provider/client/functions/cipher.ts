@@ -7,6 +7,7 @@ import { CKF } from '../../schema/constants.ts';
 import { LengthOnly, type Mechanism } from '../../schema/types.ts';
 import { keyTooShort, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
+import type { Later } from '../later.ts';
 import { isTrue } from '../object-view.ts';
 import { isChained } from '../operations/chain.ts';
 import { type FreshIv, freshIv } from '../operations/initial-values.ts';
@@ -19,7 +20,7 @@ import { LocalRsaCipher, ServiceRsaCipher } from '../operations/rsa-cipher.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import { ServiceAead } from '../operations/service-aead.ts';
 import { ServiceCipher } from '../operations/service-cipher.ts';
-import type { Later, Session } from '../session.ts';
+import type { Session } from '../session.ts';
 
 const flags = { encrypt: CKF.ENCRYPT, decrypt: CKF.DECRYPT } as const satisfies Record<Direction, number>;
 

@@ -3,9 +3,10 @@
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import { operationMissing } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
+import { andThen, type Later } from '../later.ts';
 import { wipeAfterReply } from '../operations/parts.ts';
 import { step } from '../operations/running.ts';
-import { andThen, type Later, type Session } from '../session.ts';
+import type { Session } from '../session.ts';
 
 type Summary = 'digest' | 'sign' | 'verify';
 

@@ -5,14 +5,16 @@ import { CKF } from '../../schema/constants.ts';
 import { type BytesOutput, LengthOnly, type Mechanism, type MessageResult } from '../../schema/types.ts';
 import { operationActive } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
+import type { Later } from '../later.ts';
 import { isTrue } from '../object-view.ts';
+import type { MessageStep } from '../operation.ts';
 import { InitialValues } from '../operations/initial-values.ts';
 import { localKey, tokenKey } from '../operations/keys.ts';
 import { mechanismFor } from '../operations/mechanisms.ts';
 import { DecryptMessages, EncryptMessages } from '../operations/message.ts';
 import { localMessages, serviceMessages } from '../operations/message-streams.ts';
 import { begin, checkIdle, step, stepOn } from '../operations/running.ts';
-import type { Later, MessageStep, Session } from '../session.ts';
+import type { Session } from '../session.ts';
 
 type Kind = 'messageEncrypt' | 'messageDecrypt';
 const rows = {

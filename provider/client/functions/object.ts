@@ -6,13 +6,13 @@ import { type AttributeAnswers, type AttributeQuery, type AttributeValue, Length
 import type { Application } from '../application.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { privateMaterial } from '../key-forms.ts';
+import type { Later } from '../later.ts';
 import { isReadable, isValue, kindOfView, type ObjectView } from '../object-view.ts';
 import { FindOperation } from '../operations/find.ts';
 import { changeObject, copyObject, createObject, destroyObject } from '../operations/objects.ts';
 import { wipeAfterReply } from '../operations/parts.ts';
 import { begin, checkIdle, step, stepOn } from '../operations/running.ts';
 import { readSessionValue, readValue, valueLength } from '../operations/value.ts';
-import type { Later } from '../session.ts';
 
 type Values = ReadonlyMap<number, AttributeValue | LengthOnly>;
 const noValues: Values = new Map();

@@ -4,7 +4,8 @@ import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 import { operationMissing } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
-import type { OperationKind, Session } from '../session.ts';
+import type { OperationKind } from '../operation.ts';
+import type { Session } from '../session.ts';
 import { checkSlot } from './slot.ts';
 
 /** There is a user, and no security officer: the token is administered in the service. */

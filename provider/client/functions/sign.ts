@@ -6,6 +6,7 @@ import { CKM } from '../../schema/mechanisms.ts';
 import { LengthOnly, type Mechanism } from '../../schema/types.ts';
 import { mechanismInvalid, parameterInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
+import type { Later } from '../later.ts';
 import { isTrue } from '../object-view.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { LocalSign, LocalVerify, ServiceSign, ServiceVerify } from '../operations/mac.ts';
@@ -14,7 +15,7 @@ import type { MacRow, MechanismRow, SignatureRow } from '../operations/mechanism
 import { mechanismFor, switchFor } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import { LocalSignature, LocalVerification, ServiceSignature } from '../operations/signature.ts';
-import type { Later, Session } from '../session.ts';
+import type { Session } from '../session.ts';
 
 type Purpose = 'sign' | 'verify';
 const flags = { sign: CKF.SIGN, verify: CKF.VERIFY } as const satisfies Record<Purpose, number>;

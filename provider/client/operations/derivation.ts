@@ -9,9 +9,10 @@ import { type Attribute, CryptokiError, type Mechanism } from '../../schema/type
 import type { Application } from '../application.ts';
 import { keyNotPermitted, keyTypeInconsistent, mechanismInvalid, parameterInvalid } from '../errors.ts';
 import { pointLength, pointOf } from '../key-forms.ts';
+import type { Later } from '../later.ts';
 import { isTrue, type ObjectView, SharedKey, type TokenView } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
-import type { Later, Session } from '../session.ts';
+import type { Session } from '../session.ts';
 import { type NewObject, newObject, prescribed } from '../template.ts';
 import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
 import { deriveHead } from './heads.ts';

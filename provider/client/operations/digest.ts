@@ -1,7 +1,7 @@
 // Digests (PKCS#11 2.40, section 5.10), all in the addon.
 import { core, type Digest, type OperationRef } from '../../../addon/core.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
-import type { SummaryOperation } from '../session.ts';
+import type { SummaryOperation } from '../operation.ts';
 import { accept } from './parts.ts';
 
 export class DigestOperation implements SummaryOperation {

@@ -7,8 +7,8 @@ import { CKG_IV } from '../../schema/constants.ts';
 import type { MessageParameter } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import { ivRepeated, ivsExhausted, operationMissing, parameterInvalid } from '../errors.ts';
+import type { Later } from '../later.ts';
 import type { ObjectView, SharedKey } from '../object-view.ts';
-import type { Later } from '../session.ts';
 import { identityHere, identityThere, type KeyIdentities } from '../used-ivs.ts';
 
 /** What a key goes by: in the addon, with the service, or in both places. */

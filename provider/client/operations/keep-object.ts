@@ -6,9 +6,10 @@ import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 import type { AttributeMap, ReadonlyAttributes } from '../attribute-blob.ts';
 import { publicAttributes, sameNumber } from '../key-forms.ts';
+import type { Later } from '../later.ts';
 import { describeNew, type SharedKey } from '../object-view.ts';
 import { kindOf } from '../rules.ts';
-import type { Later, Session } from '../session.ts';
+import type { Session } from '../session.ts';
 import { equalValues } from '../template.ts';
 import { ownCopy } from './parts.ts';
 

@@ -4,7 +4,7 @@ import { type CipherParameters, core, type Direction, type KeyRef, type Operatio
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { operationActive } from '../errors.ts';
-import type { CipherOperation, Repeatable } from '../session.ts';
+import type { CipherOperation, Repeatable } from '../operation.ts';
 import { counterRunsOver } from './chain.ts';
 import {
   type Announced,

@@ -7,7 +7,7 @@ import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
-import { andThen, type Later } from '../session.ts';
+import { andThen, type Later } from '../later.ts';
 import { cipherHead } from './heads.ts';
 import { maxMessage, ownCopy } from './parts.ts';
 

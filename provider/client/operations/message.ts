@@ -11,7 +11,8 @@ import {
 } from '../../schema/types.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { operationActive, operationMissing, parameterInvalid } from '../errors.ts';
-import { andThen, type Later, type MessageOperation, type MessageStep } from '../session.ts';
+import { andThen, type Later } from '../later.ts';
+import type { MessageOperation, MessageStep } from '../operation.ts';
 import type { InitialValues } from './initial-values.ts';
 import { mostGcmIv } from './mechanism-parameters.ts';
 import { HeldMessage, joined, type MessageKey, type MessageStream } from './message-streams.ts';

@@ -10,6 +10,7 @@ import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../../schema/types.ts';
 import type { AttributeMap, ReadonlyAttributes } from '../attribute-blob.ts';
 import { actionProhibited } from '../errors.ts';
+import { andThen, type Later } from '../later.ts';
 import {
   blobOf,
   describeNew,
@@ -21,7 +22,7 @@ import {
   type TokenView,
   usagesOf,
 } from '../object-view.ts';
-import { andThen, type Later, type Session } from '../session.ts';
+import type { Session } from '../session.ts';
 import { changes, type NewObject, newObject } from '../template.ts';
 import { importPrivate, importPublic, importSecret } from './import-key.ts';
 import {

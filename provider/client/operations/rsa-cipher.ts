@@ -6,8 +6,9 @@ import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types
 import type { Application } from '../application.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { operationMissing } from '../errors.ts';
+import type { Later } from '../later.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
-import type { CipherOperation, Later } from '../session.ts';
+import type { CipherOperation } from '../operation.ts';
 import { placeFor, wrongLength } from './cipher-lengths.ts';
 import { rsaEncryptionHead } from './heads.ts';
 import { type LocalKey, publicHalf } from './keys.ts';

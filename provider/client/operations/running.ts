@@ -3,7 +3,9 @@
 // the service is being asked.
 import { LengthOnly } from '../../schema/types.ts';
 import { operationActive, operationMissing } from '../errors.ts';
-import type { Later, Operation, OperationKind, Operations, Session } from '../session.ts';
+import type { Later } from '../later.ts';
+import type { Operation, OperationKind, Operations } from '../operation.ts';
+import type { Session } from '../session.ts';
 
 type Running<K extends OperationKind> = NonNullable<Operations[K]>;
 

@@ -2,7 +2,8 @@
 import type { Direction } from '../../../addon/core.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import { operationActive } from '../errors.ts';
-import { andThen, type CipherOperation, type Later } from '../session.ts';
+import { andThen, type Later } from '../later.ts';
+import type { CipherOperation } from '../operation.ts';
 import { type Announced, announced, checkLength, checkTaken, resultLength, wrongLength } from './cipher-lengths.ts';
 import type { FreshIv } from './initial-values.ts';
 import type { CipherRow } from './mechanism-row.ts';

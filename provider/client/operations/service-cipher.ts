@@ -2,7 +2,7 @@
 import { type CipherParameters, core, type Direction } from '../../../addon/core.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import type { CipherOperation } from '../session.ts';
+import type { CipherOperation } from '../operation.ts';
 import { Chain, type ChainedParameters, type Piece } from './chain.ts';
 import {
   type Announced,

@@ -16,9 +16,10 @@ import {
 import type { Application } from '../application.ts';
 import { keyNotPermitted, mechanismInvalid } from '../errors.ts';
 import { keyTypeOf, numberBits } from '../key-forms.ts';
+import type { Later } from '../later.ts';
 import { isReadable, isTrue, kindOfView, type ObjectView, type SessionObject, SharedKey } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
-import type { Later, Session } from '../session.ts';
+import type { Session } from '../session.ts';
 import { matchesTemplate, type NewObject, newObject, prescribed } from '../template.ts';
 import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
 import { wrapHead } from './heads.ts';

@@ -11,7 +11,7 @@ import type {
   TdeApplication,
   TdeGroup,
 } from '../../domain/tde.ts';
-import type { DryRun } from '../approvals/approvals.ts';
+import type { DryRun } from '../approvals/interface.ts';
 
 export interface TdeGroupOperations {
   /** Makes the group and its vault. */

@@ -47,7 +47,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity, listIdentities } from '../access/identities.ts';
 import { byId, pageOf } from '../shared/paging.ts';
-import type { ApprovalOperations } from './interface.ts';
+import type { ApprovalOperations, DryRun } from './interface.ts';
 
 export type Parameters = { readonly [name: string]: AuditValue };
 
@@ -78,12 +78,6 @@ export interface GovernedOperation<P extends Parameters, R, B = undefined> {
   /** Throws what `carryOut` would throw where the operation is not possible at all. */
   readonly plan: (from: Repositories, tenantId: string, parameters: P) => Promise<Plan>;
   readonly carryOut: (tx: Repositories, actor: TenantActor, parameters: P, brought: B) => Promise<CarriedOut<R>>;
-}
-
-export interface DryRun {
-  readonly impact: Approval['impact'];
-  /** Empty: it would be done at once. */
-  readonly rules: readonly ApprovalRule[];
 }
 
 export interface WithApproval<P extends Parameters, R, B = undefined> {

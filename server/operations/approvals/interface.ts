@@ -1,11 +1,10 @@
 // What can be done with approvals, and with the dual control rules that ask for them.
 
 import type { TenantActor } from '../../domain/actor.ts';
-import type { Approval, ApprovalState, Identity } from '../../domain/approval.ts';
+import type { Approval, ApprovalRule, ApprovalState, Identity } from '../../domain/approval.ts';
 import type { DualControlRule } from '../../domain/dual-control.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { Vault } from '../../domain/vault.ts';
-import type { DryRun } from './approvals.ts';
 
 export interface ApprovalFilter extends PageRequest {
   readonly state?: ApprovalState | undefined;
@@ -23,6 +22,12 @@ export interface ApprovalOperations {
   refuse(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
   /** By the requester alone. */
   withdraw(actor: TenantActor, id: string): Promise<Approval>;
+}
+
+export interface DryRun {
+  readonly impact: Approval['impact'];
+  /** Empty: it would be done at once. */
+  readonly rules: readonly ApprovalRule[];
 }
 
 export interface VaultDualControl {

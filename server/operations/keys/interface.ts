@@ -5,7 +5,7 @@ import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { BlastRadius, MasterKey } from '../../domain/tde.ts';
 import type { KeyListFilter } from '../../ports/store.ts';
-import type { DryRun } from '../approvals/approvals.ts';
+import type { DryRun } from '../approvals/interface.ts';
 
 /** Without `usedAfter` and `usedBefore` newest first, with one of them longest unused first. */
 export type KeyFilter = PageRequest & Omit<KeyListFilter, 'applicationId'>;

@@ -3,7 +3,7 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import type { Key } from '../../domain/key.ts';
-import type { RecordClass, RecordPlace } from '../../ports/key-ring.ts';
+import type { RecordClass, RecordPlace } from '../../ports/records.ts';
 
 export const recordAttributes = (key: Pick<Key, 'algorithm' | 'bits' | 'kind'>): string =>
   canonicalJson({ algorithm: key.algorithm, bits: key.bits, kind: key.kind });

@@ -5,7 +5,7 @@ import { serviceTenantId } from '../../base/ids.ts';
 import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Window } from '../../ports/store.ts';
+import type { Window } from '../../ports/window.ts';
 import { findKey } from '../shared/find.ts';
 import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
 import type { KeyOperations } from './interface.ts';

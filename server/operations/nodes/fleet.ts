@@ -7,18 +7,17 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
 import { actsForMs, isSameChange, mayUseKeys, renewsContact } from '../../domain/change-protocol.ts';
-import type { Changes } from '../../domain/changes.ts';
 import { type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
 import type { Directory } from '../../ports/directory.ts';
-import type { Fleet, Unconfirmed } from '../../ports/fleet.ts';
+import type { Unconfirmed } from '../../ports/fleet.ts';
 import type { NodeLink, SeenNode } from '../../ports/node-link.ts';
-import type { Ports } from '../../ports/ports.ts';
 import type { FleetMember } from '../../ports/xks-directory.ts';
 import { confirmed, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
 import { createHeardNodes } from './heard-nodes.ts';
 import { createLoneFleet } from './lone-fleet.ts';
-import { createNodeDuties, type NodeDuties } from './node-duties.ts';
+import { createNodeDuties } from './node-duties.ts';
+import type { FleetHooks, FleetPorts, FleetSelf, RunningFleet } from './running-fleet.ts';
 import { createShownChanges } from './shown-changes.ts';
 
 const beatMs = 1_000;
@@ -29,64 +28,6 @@ const showMs = 1_000;
 /** Changes that are kept for nodes that are behind; who is further behind reads everything again. */
 const keepChangesMs = 600_000;
 const pruneEveryMs = 60_000;
-
-export interface FleetSelf {
-  readonly id: string;
-  readonly name: string;
-  readonly version: string;
-  /** See NodeRow. */
-  readonly contactMs: number;
-  /** See OwnNodeRow. */
-  readonly directory: string;
-}
-
-/** What this server shows to others of its root key. */
-export interface RootFace {
-  readonly rootEpoch: number;
-  readonly oldestRootEpoch: number;
-  readonly publicKey: Buffer;
-  readonly proof: Buffer;
-}
-
-export interface RunningFleet extends Fleet {
-  /** Which duty's work this is, and a store in which what comes late fails (node-duties.ts). */
-  readonly duties: Pick<NodeDuties, 'current' | 'fence'>;
-  /** The directory as this server's operations and fronts use it: it waits for the others, and stops when contact is lost. */
-  over(directory: Directory): Directory;
-  /** Enters the fleet. Everything that was committed before is shown when it resolves. */
-  join(face: RootFace): Promise<void>;
-  /** Applies what was committed here after its caller was told that the outcome is unknown. */
-  show(changes: Changes): Promise<void>;
-  /**
-   * Undefined at nearly all times. A promise when this host's wall clock has jumped so far that contact seems lost: it resolves when the store was
-   * asked, which tells a corrected clock from a host that stood still.
-   */
-  settle(): Promise<void> | undefined;
-  /** Reads everything again: an operator has taken the database as it is. */
-  resume(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-export interface FleetHooks {
-  /** An operator has removed this node. */
-  removed(): void;
-  /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
-  copied(): void;
-  /** Changes that this node has received are no longer in the database. Until `resume` it uses no keys and has no duties. */
-  lost(): void;
-  /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
-  destroyed(): void;
-  /** Once a second, and when a root key is on its way. `own`: this node's row. */
-  turned(turn: RootRun | undefined, own: SeenNode | undefined): Promise<void>;
-  /** Whether this node may have the duty of the erasure run. */
-  mayLead(turn: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
-  /** Whether this node may have duties that look after snapshots. */
-  mayTendSnapshots(): Promise<boolean>;
-  /** A duty came here. */
-  took(duty: Duty): void;
-}
-
-export type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
 
 export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHooks): RunningFleet => {
   const { store, clock, log } = ports;

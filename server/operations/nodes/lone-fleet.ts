@@ -2,8 +2,8 @@
 
 import { duties, runOf } from '../../domain/node.ts';
 import type { Directory } from '../../ports/directory.ts';
-import type { FleetHooks, FleetPorts, FleetSelf, RootFace, RunningFleet } from './fleet.ts';
 import { allDuties } from './node-duties.ts';
+import type { FleetHooks, FleetPorts, FleetSelf, RootFace, RunningFleet } from './running-fleet.ts';
 import { takeChanges } from './shown-changes.ts';
 
 export const createLoneFleet = (

@@ -16,9 +16,9 @@ import {
 import { changesAnything } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName, hasSecondFactor, type UserView } from '../../domain/user.ts';
-import type { RecordPlace } from '../../ports/key-ring.ts';
 import type { StoredFactor, StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { RecordPlace } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../shared/names.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';

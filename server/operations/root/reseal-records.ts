@@ -5,9 +5,9 @@
 import { ServiceError } from '../../base/errors.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import type { ErasureHold } from '../../ports/erasure.ts';
-import type { RecordClass } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { RecordPosition, Repositories, StoredRecord } from '../../ports/store.ts';
+import type { RecordClass, RecordPosition, StoredRecord } from '../../ports/records.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { recordPlace } from '../keys/key-records.ts';
 
 type ResealPorts = Pick<Ports, 'ring' | 'log'>;

@@ -25,8 +25,8 @@ import type { RecordContext } from '../../ports/crypto-core.ts';
 import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
-import type { RootFace, RunningFleet } from '../nodes/fleet.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
+import type { RootFace, RunningFleet } from '../nodes/running-fleet.ts';
 
 /** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
 const patienceMs = 6_000;

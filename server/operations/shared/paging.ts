@@ -4,7 +4,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
 import { defaultPageSize, largestPageSize, type Page, type PageRequest } from '../../domain/page.ts';
-import type { Window } from '../../ports/store.ts';
+import type { Window } from '../../ports/window.ts';
 
 export const limitOf = ({ limit }: PageRequest): number => {
   const value = limit ?? defaultPageSize;

@@ -8,10 +8,10 @@ import { newId, serviceTenantId } from '../../base/ids.ts';
 import { openingContext } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
-import type { RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { RecordPlace, StoredRecord } from '../../ports/records.ts';
 import type { StoredOpening } from '../../ports/snapshots.ts';
-import type { Repositories, StoredRecord } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { isForeign } from './verify-snapshot.ts';
 

@@ -6,10 +6,10 @@ import { ServiceError } from '../../base/errors.ts';
 import { idBytes, isId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import { refusalOfState } from '../../domain/key-policy.ts';
-import type { RecordClass, RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { RecordClass, RecordPlace, StoredRecord } from '../../ports/records.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
-import type { Repositories, StoredRecord } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
 import { tokenHashUnit } from './make-snapshot.ts';
 

@@ -5,9 +5,9 @@ import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
-import type { RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Repositories, StoredObject, StoredRecord } from '../../ports/store.ts';
+import type { RecordPlace, StoredRecord } from '../../ports/records.ts';
+import type { Repositories, StoredObject } from '../../ports/store.ts';
 
 const nonceLength = 12;
 const tagLength = 16;

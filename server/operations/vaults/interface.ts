@@ -4,7 +4,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import type { RotationProfile } from '../../domain/notification.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { Vault } from '../../domain/vault.ts';
-import type { DryRun } from '../approvals/approvals.ts';
+import type { DryRun } from '../approvals/interface.ts';
 
 export interface VaultOperations {
   /** Names are unique among the live vaults of a tenant: 'conflict'. */

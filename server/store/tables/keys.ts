@@ -4,8 +4,7 @@ import { canonicalJson } from '../../base/bytes.ts';
 import type { Key, KeyAlgorithm } from '../../domain/key.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
 import type { Integrity } from '../../domain/vault.ts';
-import type { RecordClass } from '../../ports/key-ring.ts';
-import type { StoredRecord } from '../../ports/store.ts';
+import type { RecordClass, StoredRecord } from '../../ports/records.ts';
 import {
   bytes,
   bytewise,

@@ -1,0 +1,69 @@
+// A server among others, as the parts that start it see it, and what it tells them. Two implementations: fleet.ts and
+// lone-fleet.ts.
+
+import type { Changes } from '../../domain/changes.ts';
+import type { Duty } from '../../domain/node.ts';
+import type { RootRun } from '../../domain/root-run.ts';
+import type { Directory } from '../../ports/directory.ts';
+import type { Fleet } from '../../ports/fleet.ts';
+import type { SeenNode } from '../../ports/node-link.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { NodeDuties } from './node-duties.ts';
+
+export interface FleetSelf {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  /** See NodeRow. */
+  readonly contactMs: number;
+  /** See OwnNodeRow. */
+  readonly directory: string;
+}
+
+/** What this server shows to others of its root key. */
+export interface RootFace {
+  readonly rootEpoch: number;
+  readonly oldestRootEpoch: number;
+  readonly publicKey: Buffer;
+  readonly proof: Buffer;
+}
+
+export interface RunningFleet extends Fleet {
+  /** Which duty's work this is, and a store in which what comes late fails (node-duties.ts). */
+  readonly duties: Pick<NodeDuties, 'current' | 'fence'>;
+  /** The directory as this server's operations and fronts use it: it waits for the others, and stops when contact is lost. */
+  over(directory: Directory): Directory;
+  /** Enters the fleet. Everything that was committed before is shown when it resolves. */
+  join(face: RootFace): Promise<void>;
+  /** Shows what was committed here after its caller was told that nobody knows. */
+  show(changes: Changes): Promise<void>;
+  /**
+   * Undefined at nearly all times. A promise when this host's wall clock has jumped so far that contact seems lost: it resolves when the store was
+   * asked, which tells a corrected clock from a host that stood still.
+   */
+  settle(): Promise<void> | undefined;
+  /** Reads everything again: an operator has taken the database as it is. */
+  resume(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface FleetHooks {
+  /** An operator has removed this node. */
+  removed(): void;
+  /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
+  copied(): void;
+  /** Changes that this node has heard of are not in the database any more. Until `resume` it uses no keys and has no duties. */
+  lost(): void;
+  /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
+  destroyed(): void;
+  /** Once a second, and when a root key is on its way. `own`: this node's row. */
+  turned(turn: RootRun | undefined, own: SeenNode | undefined): Promise<void>;
+  /** Whether this node may have the duty of the erasure run. */
+  mayLead(turn: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
+  /** Whether this node may have duties that look after snapshots. */
+  mayTendSnapshots(): Promise<boolean>;
+  /** A duty came here. */
+  took(duty: Duty): void;
+}
+
+export type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
