@@ -9,7 +9,7 @@ export interface Operation {
   cancel(): void;
   /** Whether it uses a private object, and so ends with C_Logout. */
   readonly private: boolean;
-  /** Bytes that it holds until its end; absent where that is never more than a block. */
+  /** Bytes that it keeps until its end; absent where that is at most a block. */
   readonly held?: number;
 }
 
@@ -23,7 +23,7 @@ export type Repeatable = { readonly key: KeyRef; readonly unit: number } & (
 export interface CipherOperation extends Operation {
   /** Attributes of the session key that it works with; undefined when the service does the work. */
   readonly keyAttributes?: ReadonlyAttributes;
-  /** Null when its whole messages have more to them than a cipher, a key and an IV that nobody looks at. */
+  /** Null when its whole messages have more to them than a cipher, a key and an IV that is not checked. */
   readonly repeatable?: Repeatable | null;
   /** Whether a part was taken: then a whole message is refused. */
   readonly started: boolean;
@@ -31,7 +31,7 @@ export interface CipherOperation extends Operation {
   /**
    * A whole message of so many bytes, which follow in parts: 0 when it is as long as it may be and its result fits. The parts come with
    * `update`, and `final` ends them; what `final` answers with `LengthOnly` although it fits is to be sent once more from its
-   * beginning, and comes back then. A message may be announced again, and begins anew.
+   * beginning, and comes back then. A message may be announced again, and then starts again.
    */
   announce(length: number, out: OutBuffer): BytesOutput;
   update(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
@@ -92,7 +92,7 @@ export interface MessageOperation extends Operation {
 
 /** A running search. */
 export interface SearchOperation extends Operation {
-  /** Up to `most` handles; none means that there are no more. */
+  /** Up to `most` handles; none means that all were returned. */
   take(most: number): Later<readonly number[]>;
 }
 

@@ -53,7 +53,7 @@ export class SessionState<A extends Owner> implements Operations {
   verifyRecover: RecoverOperation | null = null;
   messageEncrypt: MessageOperation | null = null;
   messageDecrypt: MessageOperation | null = null;
-  /** Operations for which the service is being asked: taken out of their places, so that nobody else uses them meanwhile. */
+  /** Operations for which the service is being asked: taken out of their places, so that no other call uses them meanwhile. */
   readonly #away = new Map<OperationKind, Operation>();
 
   constructor(handle: number, application: A, readWrite: boolean) {

@@ -20,7 +20,7 @@ export const recordClasses = [
   'adopted-token-hash', // one of another service, whose access_guids came here with a snapshot
   'audit-signature', // the key that signs the audit log's checkpoints
   'snapshot-opening', // the key that one opening of a snapshot is answered to
-  'second-factor', // the secret of somebody's one-time passwords
+  'second-factor', // the secret of a user's one-time passwords
   'self-test', // the service's own key for the health check's round trip
 ] as const;
 export type RecordClass = (typeof recordClasses)[number];

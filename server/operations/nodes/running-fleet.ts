@@ -35,7 +35,7 @@ export interface RunningFleet extends Fleet {
   over(directory: Directory): Directory;
   /** Enters the fleet. Everything that was committed before is shown when it resolves. */
   join(face: RootFace): Promise<void>;
-  /** Shows what was committed here after its caller was told that nobody knows. */
+  /** Applies what was committed here after its caller was told that the outcome is unknown. */
   show(changes: Changes): Promise<void>;
   /**
    * Undefined at nearly all times. A promise when this host's wall clock has jumped so far that contact seems lost: it resolves when the store was
@@ -52,7 +52,7 @@ export interface FleetHooks {
   removed(): void;
   /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
   copied(): void;
-  /** Changes that this node has heard of are not in the database any more. Until `resume` it uses no keys and has no duties. */
+  /** Changes that this node has received are no longer in the database. Until `resume` it uses no keys and has no duties. */
   lost(): void;
   /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
   destroyed(): void;
