@@ -18,7 +18,7 @@ import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
 import type { SnapshotArchive } from '../ports/snapshot-archive.ts';
-import { erasureText, packErased, readErased, slotFixed, slotLength, slotsOf } from './layout.ts';
+import { damaged, erasureText, packErased, readErased, slotFixed, slotLength, slotsOf } from './layout.ts';
 import { inspectSnapshot, isSigned, openSnapshot, readItems } from './reader.ts';
 import { beginSnapshot, checkOf, type SnapshotCore } from './writer.ts';
 
@@ -86,7 +86,8 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
       return preface;
     },
     async *items(id, key, trusted) {
-      await inspectSnapshot(pathOf(id), trusted);
+      const { closing } = await inspectSnapshot(pathOf(id), trusted);
+      if (closing.snapshotId !== id) throw damaged('it is the file of another snapshot');
       yield* readItems(core, pathOf(id), key);
     },
     checkOf: (key) => checkOf(core, key),

@@ -18,7 +18,7 @@ import { findKey } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { eraseUnits, listSnapshots, settleUnfinished } from './erase-destroyed.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
-import { ownSigners, requireTrusted } from './verify-snapshot.ts';
+import { inspectFile, ownSigners, requireTrusted } from './verify-snapshot.ts';
 
 export interface SnapshotSettings {
   readonly directory: string;
@@ -160,7 +160,10 @@ export const manageSnapshots = (
       }),
     /** Throws `ApprovalNeeded` where it waits. */
     export: async (actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>> => {
-      const { tenantId } = await findSnapshot(store.read, id, ['held']);
+      const snapshot = await findSnapshot(store.read, id, ['held']);
+      const { tenantId } = snapshot;
+      // A file that is gone is named by the plan.
+      if (archive.has(id)) await inspectFile(ports, actor, snapshot);
       await governedExport.run(inTenant(actor, tenantId), { snapshotId: id });
       return archive.content(id);
     },

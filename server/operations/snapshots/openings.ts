@@ -13,7 +13,7 @@ import type { RecordPlace, StoredRecord } from '../../ports/records.ts';
 import type { StoredOpening } from '../../ports/snapshots.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findSnapshot } from './find-snapshot.ts';
-import { isForeign } from './verify-snapshot.ts';
+import { inspectFile, isForeign } from './verify-snapshot.ts';
 
 export interface Opening {
   readonly id: string;
@@ -55,14 +55,11 @@ export const pruneOpenings = async (tx: Repositories, now: number): Promise<void
   for (const id of await tx.openings.listOver(now)) await remove(tx, id);
 };
 
-export const createOpenings = ({
-  store,
-  core,
-  ring,
-  archive,
-  clock,
-}: Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock'>): Openings => {
-  /** Returns the stored part, once; an attempt by another caller does not end it. */
+export const createOpenings = (
+  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,
+): Openings => {
+  const { store, core, ring, archive, clock } = ports;
+  /** What is kept of it, once; nobody else's attempt ends it. */
   const takeStored = (actor: Actor, snapshotId: string, id: string): Promise<StoredRecord | undefined> =>
     store.write(async (tx) => {
       const opening = await tx.openings.get(id);
@@ -76,6 +73,7 @@ export const createOpenings = ({
   return {
     begin: async (actor, snapshotId, recoveryKeyId) => {
       const snapshot = await findSnapshot(store.read, snapshotId, ['held']);
+      await inspectFile(ports, actor, snapshot);
       const { recipients } = await archive.preface(snapshotId);
       const recipient = recipients.find((each) => recoveryKeyId === undefined || each.recoveryKeyId === recoveryKeyId);
       if (recipient === undefined)

@@ -1,4 +1,4 @@
-// Checks whether a snapshot is what was signed; with its key, whether every key in it is unchanged. The result is stored with it.
+// Checks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in. The result is stored with it.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -13,6 +13,12 @@ import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
 
 type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>;
+
+const fileFault = (fault: string): ServiceError =>
+  new ServiceError('key-tampered', fault, {
+    reason: 'snapshot-damaged',
+    hint: 'replace the file with the right copy of this snapshot, or delete the snapshot with dke snapshot delete',
+  });
 
 /** The keys that sign, or signed, what this service makes. */
 export const ownSigners = (ring: Ports['ring']): readonly Buffer[] =>
@@ -48,6 +54,43 @@ export const isForeign = (ring: Ports['ring'], { signer }: Pick<Snapshot, 'signe
   return verifier === null || !ownSigners(ring).some((key) => publicKeyOf(verifier).equals(key));
 };
 
+/**
+ * What the file says of itself, after every destroyed key is erased from it. Those of a file that was away are still in it, and those of an older
+ * copy that replaced the file, for example from a backup of the folder, are in it again. Not to be called within `exclusion`.
+ */
+export const inspectFile = async (
+  ports: Pick<VerifyPorts, 'store' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,
+  actor: Actor,
+  snapshot: Snapshot,
+): Promise<{ readonly closing: SnapshotClosing; readonly erased: number }> => {
+  const { store, ring, archive, exclusion, log } = ports;
+  const { id, tenantId, state, counts } = snapshot;
+  const { closing, erased } = await archive.inspect(id, trustedFor(ring, snapshot));
+  if (closing.snapshotId !== id) throw fileFault('it is the file of another snapshot');
+  const returned = (counts?.erased ?? 0) - erased.length;
+  if (state !== 'missing' && returned <= 0) return { closing, erased: erased.length };
+  const total = await exclusion.run(async () =>
+    eraseUnits(ports, actor, snapshot, new Set(await store.read.tenantRows.destroyedSince(-1))),
+  );
+  if (returned <= 0) return { closing, erased: total };
+  // In a snapshot of another service, keys may be erased that are not known here.
+  if (total < (counts?.erased ?? 0)) throw fileFault('it is an older copy, from before keys were erased');
+  log.warn('the file of a snapshot was replaced by an older copy: destroyed keys were erased from it again', {
+    snapshotId: id,
+    keys: returned,
+  });
+  await store.write((tx) =>
+    tx.audit.append({
+      kind: 'snapshot.keys-erased',
+      actor,
+      tenantId,
+      subject: { kind: 'snapshot', id },
+      details: { keys: returned },
+    }),
+  );
+  return { closing, erased: total };
+};
+
 /** Opens everything. Answers what does not fit, or null. */
 export const openAll = async (
   { core, archive }: Pick<VerifyPorts, 'core' | 'archive'>,
@@ -81,22 +124,15 @@ export const verifySnapshot =
   (ports: VerifyPorts) =>
   /** `key`: opened too; it is released here. */
   async (actor: Actor, id: string, key: KeyRef | null): Promise<Snapshot> => {
-    const { store, core, ring, archive, clock, exclusion } = ports;
+    const { store, core, ring, clock } = ports;
     try {
       const snapshot = await findSnapshot(store.read, id, ['held', 'missing']);
       let finding: string | null = null;
       let erased = snapshot.counts?.erased ?? 0;
       try {
-        const trusted = trustedFor(ring, snapshot);
-        const inspection = await archive.inspect(id, trusted);
-        erased = inspection.erased.length;
-        // What was destroyed while the file was away is erased before anything else is done with it.
-        if (snapshot.state === 'missing' && inspection.closing.snapshotId === id)
-          erased = await exclusion.run(async () =>
-            eraseUnits(ports, actor, snapshot, new Set(await store.read.tenantRows.destroyedSince(-1))),
-          );
-        if (inspection.closing.snapshotId !== id) finding = 'it is the file of another snapshot';
-        else if (key !== null) finding = await openAll(ports, id, key, trusted, inspection.closing);
+        const { closing, erased: found } = await inspectFile(ports, actor, snapshot);
+        erased = found;
+        if (key !== null) finding = await openAll(ports, id, key, trustedFor(ring, snapshot), closing);
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         finding = error.message;

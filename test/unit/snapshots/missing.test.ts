@@ -1,8 +1,8 @@
 // The file of a snapshot is away while a key is destroyed: the key does not become unrecoverable behind it, and it is taken out of the file before
 // anything else is done with the file.
-import { readFileSync, renameSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import {
   administrator,
   masterKey,
@@ -10,7 +10,7 @@ import {
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
-import { handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
 let opened: OpenedService;
 let hand: SnapshotHand;
@@ -108,4 +108,42 @@ test('a file that is imported again is not there for others before it has lost t
   };
   expect(await firstSeen()).toBe(1);
   expect(await imported).toMatchObject({ state: 'held', counts: { erased: 1 } });
+});
+
+describe('a file that is replaced by an older copy of itself', () => {
+  // The erasure run takes keys out of files that were destroyed within a day: here the destruction is longer ago.
+  const replace = async (): Promise<void> => {
+    await begin('');
+    renameSync(away(), path());
+    copyFileSync(path(), away());
+    const { snapshots } = opened.operations;
+    await expect
+      .poll(async () => (await snapshots.verify(administrator, snapshotId, null)).counts?.erased, { timeout: 60_000 })
+      .toBe(1);
+    await expect.poll(async () => (await keyNow()).unrecoverableAt, { timeout: 60_000 }).not.toBeNull();
+    copyFileSync(away(), path());
+    expect(await stored()).not.toBe('erased');
+  };
+  const stored = async () => (await checksOf(opened, snapshotId, hand.recovery)).get(`${keyId} 1`);
+  test.each([
+    ['exported', () => opened.operations.snapshots.export(administrator, snapshotId)],
+    ['opened', () => opened.operations.snapshots.beginOpening(administrator, snapshotId, hand.recovery.id)],
+    ['verified', () => opened.operations.snapshots.verify(administrator, snapshotId, null)],
+  ] as const)('loses the destroyed keys again before it is %s', async (_, use) => {
+    await replace();
+    await use();
+    expect(await stored()).toBe('erased');
+    const { items } = await opened.operations.audit.list(administrator, { kind: 'snapshot.keys-erased', limit: 10 });
+    expect(items.map(({ details }) => details)).toEqual([{ keys: 1 }, { keys: 1 }]);
+  });
+  test('or by the file of another snapshot, is neither exported nor opened', async () => {
+    await begin('');
+    renameSync(away(), path());
+    const other = await hand.make((await opened.operations.tenants.default()).id);
+    await opened.operations.snapshots.verify(administrator, snapshotId, null);
+    copyFileSync(join(opened.config.snapshots.directory, `${other}.dkesnap`), path());
+    const { snapshots } = opened.operations;
+    await expect(snapshots.export(administrator, snapshotId)).rejects.toMatchObject({ code: 'key-tampered' });
+    await expect(hand.answer(snapshotId)).rejects.toMatchObject({ code: 'key-tampered' });
+  });
 });
