@@ -26,6 +26,30 @@ export const listSnapshots = async (
   return all;
 };
 
+/** How many keys are erased in the file, by its own account. Of runs that overlap, and of one that is repeated, each key is reported once. */
+export const recordErased = async (
+  { store }: Pick<ErasePorts, 'store'>,
+  actor: Actor,
+  { id, tenantId }: Snapshot,
+  total: number,
+): Promise<void> => {
+  if (total === 0) return;
+  await store.write(async (tx) => {
+    const now = await tx.snapshots.get(id);
+    const added = total - (now?.counts?.erased ?? 0);
+    if (now === undefined || added <= 0) return;
+    const counts = now.counts === null ? null : { ...now.counts, erased: total };
+    if (now.integrity === 'ok') await tx.snapshots.update({ ...now, counts });
+    await tx.audit.append({
+      kind: 'snapshot.keys-erased',
+      actor,
+      tenantId,
+      subject: { kind: 'snapshot', id },
+      details: { keys: added },
+    });
+  });
+};
+
 /** Overwrites these units in one snapshot, and says so once. Answers how many are erased in it. */
 export const eraseUnits = async (
   { store, ring, archive, clock, log }: ErasePorts,
@@ -49,22 +73,7 @@ export const eraseUnits = async (
     });
     return 0;
   }
-  if (total === 0) return 0;
-  await store.write(async (tx) => {
-    const now = await tx.snapshots.get(snapshot.id);
-    const added = total - (now?.counts?.erased ?? 0);
-    // Of runs that overlap, and of one that is repeated, each key is reported once.
-    if (now === undefined || added <= 0) return;
-    const counts = now.counts === null ? null : { ...now.counts, erased: total };
-    if (now.integrity === 'ok') await tx.snapshots.update({ ...now, counts });
-    await tx.audit.append({
-      kind: 'snapshot.keys-erased',
-      actor,
-      tenantId: snapshot.tenantId,
-      subject: { kind: 'snapshot', id: snapshot.id },
-      details: { keys: added },
-    });
-  });
+  await recordErased({ store }, actor, snapshot, total);
   return total;
 };
 

@@ -31,7 +31,7 @@ export interface SnapshotSettings {
   readonly undeleteDays: number;
   /** Verifier keys of other services whose snapshots may be imported. */
   readonly trustedSigners: readonly string[];
-  /** Whether a restore that creates credentials, or brings back into use what was disabled or removed, waits for a second person. */
+  /** Whether a restore that creates credentials, brings back into use what was disabled or removed, or sets attributes back waits for a second person. */
   readonly restoreSecondPerson: boolean;
 }
 

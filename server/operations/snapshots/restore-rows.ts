@@ -11,6 +11,7 @@ import type { RecordClass, RecordPlace, StoredRecord } from '../../ports/records
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import { nameFromLabel } from '../shared/names.ts';
 import { tokenHashUnit } from './make-snapshot.ts';
 
 export interface StaysDestroyed {
@@ -45,8 +46,16 @@ export interface RestoreOutcome {
 }
 
 export interface Activated {
-  readonly kind: 'application' | 'access-guid' | 'endpoint' | 'credential' | 'vault' | 'key' | 'dual-control';
-  /** `changed`: its group, its switches, its settings or its rule are those of before. */
+  readonly kind:
+    | 'application'
+    | 'access-guid'
+    | 'endpoint'
+    | 'credential'
+    | 'vault'
+    | 'key'
+    | 'token-object'
+    | 'dual-control';
+  /** `changed`: its group, switches, settings, attributes or rule are those of before. */
   readonly change: 'created' | 'reactivated' | 'changed';
   readonly id: string;
   readonly name: string;
@@ -113,6 +122,9 @@ class Counter {
   leftOut = 0;
 }
 
+/** What decides what a token object may be used for, and whether its value may leave. */
+const protection = ['usages', 'sensitive', 'extractable', 'attributes', 'wrapped_sensitive'] as const;
+
 const isUsable = ({ kind, state, disabled_at: disabledAt }: SnapshotRow): boolean =>
   refusalOfState({ kind, state, disabledAt } as Parameters<typeof refusalOfState>[0]) === null;
 
@@ -172,7 +184,7 @@ export const restoreRows = async (
     }
   };
 
-  /** Names rows that let a caller use keys, and changes of who must agree. */
+  /** Names rows that let a caller use keys, attributes that protect keys, and changes of who must agree. */
   const noteActivated = (table: TenantTable, row: SnapshotRow, before: SnapshotRow | undefined): void => {
     const change = before === undefined ? 'created' : 'reactivated';
     const note = (kind: Activated['kind'], name: SnapshotRow[string] | undefined, how: Activated['change'] = change) =>
@@ -192,6 +204,9 @@ export const restoreRows = async (
     if (table === 'vaults' && before !== undefined && becomes('enabled')) note('vault', row.name);
     // A soft-deleted master key is not among them: its database has gone on using it.
     if (table === 'keys' && before !== undefined && !isUsable(before) && isUsable(row)) note('key', row.name);
+    // Attributes that have become stricter since: what they protect against would be possible again.
+    if (table === 'tde_objects' && row.destroyed_at === null && differs(...protection))
+      note('token-object', nameFromLabel(String(row.label)), 'changed');
     if (table === 'vaults' && !same(row.dual_control, before?.dual_control))
       note('dual-control', row.name, before === undefined ? 'created' : 'changed');
   };

@@ -102,7 +102,7 @@ type Wanted = {
   readonly snapshotId: string;
   readonly tenantId: string | null;
   readonly newTenant: string | null;
-  /** It creates credentials, or brings back into use what was disabled or removed: a second person must agree. */
+  /** It creates credentials, brings back into use what was disabled or removed, or sets attributes back: a second person must agree. */
   readonly widensUse: boolean;
 };
 
@@ -139,7 +139,7 @@ export const restoreSnapshot = (
         subject: { kind: 'snapshot', id: snapshotId, name: at },
         vaults: [...source, ...there],
         ruled: new Set(there.map(({ id }) => id)),
-        second: widens ? 'restores that create credentials or end a block' : null,
+        second: widens ? 'restores that create credentials, end a block or set attributes back' : null,
         impact: { into: newTenant ?? into, newTenant: newTenant !== null, keys: snapshot.counts?.rows.keys ?? 0 },
         state: { at },
       };

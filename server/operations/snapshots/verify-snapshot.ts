@@ -8,7 +8,7 @@ import type { Snapshot, Verification } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
-import { eraseUnits } from './erase-destroyed.ts';
+import { eraseUnits, recordErased } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
 
@@ -62,17 +62,20 @@ export const inspectFile = async (
   ports: Pick<VerifyPorts, 'store' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,
   actor: Actor,
   snapshot: Snapshot,
-): Promise<{ readonly closing: SnapshotClosing; readonly erased: number }> => {
+): Promise<SnapshotClosing> => {
   const { store, ring, archive, exclusion, log } = ports;
   const { id, tenantId, state, counts } = snapshot;
   const { closing, erased } = await archive.inspect(id, trustedFor(ring, snapshot));
   if (closing.snapshotId !== id) throw fileFault('it is the file of another snapshot');
   const returned = (counts?.erased ?? 0) - erased.length;
-  if (state !== 'missing' && returned <= 0) return { closing, erased: erased.length };
+  if (state !== 'missing' && returned <= 0) {
+    if (returned < 0) await recordErased(ports, actor, snapshot, erased.length);
+    return closing;
+  }
   const total = await exclusion.run(async () =>
     eraseUnits(ports, actor, snapshot, new Set(await store.read.tenantRows.destroyedSince(-1))),
   );
-  if (returned <= 0) return { closing, erased: total };
+  if (returned <= 0) return closing;
   // In a snapshot of another service, keys may be erased that are not known here.
   if (total < (counts?.erased ?? 0)) throw fileFault('it is an older copy, from before keys were erased');
   log.warn('the file of a snapshot was replaced by an older copy: destroyed keys were erased from it again', {
@@ -88,7 +91,7 @@ export const inspectFile = async (
       details: { keys: returned },
     }),
   );
-  return { closing, erased: total };
+  return closing;
 };
 
 /** Opens everything. Answers what does not fit, or null. */
@@ -128,10 +131,8 @@ export const verifySnapshot =
     try {
       const snapshot = await findSnapshot(store.read, id, ['held', 'missing']);
       let finding: string | null = null;
-      let erased = snapshot.counts?.erased ?? 0;
       try {
-        const { closing, erased: found } = await inspectFile(ports, actor, snapshot);
-        erased = found;
+        const closing = await inspectFile(ports, actor, snapshot);
         if (key !== null) finding = await openAll(ports, id, key, trustedFor(ring, snapshot), closing);
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
@@ -148,14 +149,13 @@ export const verifySnapshot =
         const before = await findSnapshot(tx, id);
         const after: Snapshot = {
           ...before,
-          // It may have been deleted meanwhile, or before its file was missing, and then stays so; or have lost more keys.
+          // It may have been deleted meanwhile, or before its file was missing, and then stays so.
           state:
             finding !== null || before.state !== 'missing'
               ? before.state
               : before.deletedAt === null
                 ? 'held'
                 : 'deleted',
-          counts: before.counts === null ? null : { ...before.counts, erased: Math.max(before.counts.erased, erased) },
           verification,
           verifiedAt: finding === null ? at : before.verifiedAt,
         };

@@ -4,7 +4,14 @@ import type { Grant, Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import {
+  administrator,
+  instance,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  toLabel,
+} from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
 import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
@@ -207,4 +214,24 @@ describe('a restore by one person alone', () => {
       await expect(hand.restore(id)).rejects.toBeInstanceOf(ApprovalNeeded);
     },
   );
+
+  test('does not set attributes of a token object back', async () => {
+    const { tde, tenants, tdeGroups, applications } = opened.operations;
+    const { id: tenantId } = await tenants.create(administrator, { name: 'stricter' });
+    const actor = actorIn(tenantId);
+    const group = await tdeGroups.create(actor, { name: 'group' });
+    const { application, accessGuid } = await applications.register(actor, { name: 'db', groupId: group.id });
+    const { appId } = application;
+    const caller = await tde.authenticate({ accessGuid, appId, instance, requestId: 'call-1', peer: null });
+    const key = await tde.generateKey(caller, { ...masterKey('pages'), modifiable: true, extractable: true });
+    const id = await hand.make(tenantId);
+    await tde.updateObject(caller, key.handle, { label: toLabel('renamed') });
+    expect(await hand.restore(id, { dryRun: true })).toMatchObject({ rules: [], activated: [] });
+    await tde.updateObject(caller, key.handle, { extractable: false });
+    const planned = await hand.restore(id, { dryRun: true });
+    const named = [{ kind: 'token-object', change: 'changed', id: key.id, name: 'pages' }];
+    expect(planned.activated).toEqual(named);
+    await expect(hand.restore(id)).rejects.toBeInstanceOf(ApprovalNeeded);
+    expect(await tde.getObject(caller, key.handle)).toMatchObject({ extractable: false });
+  });
 });

@@ -131,7 +131,9 @@ test('a restore that creates credentials names them and waits for a second perso
       expect.objectContaining({ kind: 'access-guid', change: 'created', name: caller.application.id }),
     ]),
   );
-  expect(planned.rules).toMatchObject([{ vaultName: 'restores that create credentials or end a block', required: 1 }]);
+  expect(planned.rules).toMatchObject([
+    { vaultName: 'restores that create credentials, end a block or set attributes back', required: 1 },
+  ]);
   await expect(restore(service, { newTenant: 'moved' })).rejects.toBeInstanceOf(ApprovalNeeded);
   expect(await errorOf(login(service))).toBe('unauthenticated');
   const [waiting] = (await service.operations.approvals.list(administrator, { limit: 10 })).items;

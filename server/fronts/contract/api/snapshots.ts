@@ -91,7 +91,16 @@ export const restoreSchema = z
     activated: z
       .array(
         z.strictObject({
-          kind: z.enum(['application', 'access-guid', 'endpoint', 'credential', 'vault', 'key', 'dual-control']),
+          kind: z.enum([
+            'application',
+            'access-guid',
+            'endpoint',
+            'credential',
+            'vault',
+            'key',
+            'token-object',
+            'dual-control',
+          ]),
           change: z.enum(['created', 'reactivated', 'changed']),
           id: identifier,
           name: z.string(),
@@ -100,7 +109,7 @@ export const restoreSchema = z
       .readonly()
       .openapi({
         description:
-          'Applications, credentials and endpoints that the restore creates, reactivates or changes, vaults and keys that it reactivates, and dual-control rules that it changes: check them.',
+          'Applications, credentials and endpoints that the restore creates, reactivates or changes, vaults and keys that it reactivates, and attributes of token objects and dual-control rules that it changes: check them.',
       }),
     newHandles: z.int(),
     rules: z
