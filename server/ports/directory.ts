@@ -9,7 +9,7 @@ import type { ObjectClass, TdeApplication } from '../domain/tde.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { KeyRef } from './crypto-core.ts';
-import type { StoredObject } from './store.ts';
+import type { StoredObject } from './tde-repositories.ts';
 import type { XksDirectory, XksRequestRecord } from './xks-directory.ts';
 
 /** A token object with what decides about its use. `key` and `vault` are undefined for objects that are no secret keys. */

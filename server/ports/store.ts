@@ -8,22 +8,15 @@
 // once it was found. Lists come in the order that their comment names. Rows whose authentication code does not hold come with
 // integrity 'tampered'; they are never rewritten as sound: saving one throws 'key-tampered'.
 
-import type { DroppedRequests, RequestHash } from '../base/request-minutes.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
 import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
-import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
-import type { Connection, ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key } from '../domain/key.ts';
-import type { LatencyCounts } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { NodeState } from '../domain/node.ts';
 import type { Notification, NotificationFilter, NotificationKind } from '../domain/notification.ts';
-import type { RequestFilter } from '../domain/request-log.ts';
-import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
-import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
@@ -37,9 +30,10 @@ import type {
   RecoveryKeyRepository,
   SnapshotRepository,
 } from './snapshots.ts';
+import type { TdeRepositories } from './tde-repositories.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { Window } from './window.ts';
-import type { XksRequestRecord } from './xks-directory.ts';
+import type { XksRepositories } from './xks-repositories.ts';
 
 export interface StoredKek {
   readonly tenantId: string;
@@ -71,16 +65,6 @@ export interface StoredCheckpoint {
   readonly note: string;
 }
 
-/** A token object's value beside its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
-export interface StoredObject extends TokenObject {
-  readonly content: Buffer | null;
-  readonly destroyedAt: number | null;
-}
-
-export interface StoredAccessGuid extends AccessGuid {
-  readonly hash: string;
-}
-
 export interface StoredToken extends ApiToken {
   readonly hash: string;
 }
@@ -94,18 +78,6 @@ export interface TenantContents {
   readonly tokens: number;
   /** Exports of its snapshots: copies that no erasure reaches. */
   readonly exportedCopies: number;
-}
-
-/** What the diagnostics of an endpoint found, and the ids of the requests that they made for it. */
-export interface StoredDiagnosis extends EndpointDiagnosisRecord {
-  readonly requestIds: readonly string[];
-}
-
-/** What an endpoint did in a minute (since the epoch) in one process. */
-export interface LatencyMinute {
-  readonly endpointId: string;
-  readonly minute: number;
-  readonly counts: LatencyCounts;
 }
 
 /** What happened to a notification, as it was then. */
@@ -140,15 +112,6 @@ export interface KeyListFilter {
   readonly neverUsed?: boolean | undefined;
 }
 
-/** A request that made or changed token objects, whose handles these are. */
-export interface CarriedOutRequest {
-  readonly id: string;
-  /** Of what was asked for. */
-  readonly fingerprint: string;
-  readonly handles: readonly number[];
-  readonly at: number;
-}
-
 /** The set of all authenticated rows in one version, which grows with each change. */
 export interface RowSetHead {
   readonly version: number;
@@ -156,7 +119,7 @@ export interface RowSetHead {
   readonly tag: string;
 }
 
-export interface Repositories extends PeopleRepositories {
+export interface Repositories extends PeopleRepositories, TdeRepositories, XksRepositories {
   /** Everything, table by table: for the offline check. */
   readonly whole: {
     /** Tables whose rows are authenticated. */
@@ -262,123 +225,6 @@ export interface Repositories extends PeopleRepositories {
     versions(id: string): Promise<readonly (StoredVersion & { readonly vaultCopy: boolean })[]>;
     insertVersion(version: StoredVersion): Promise<void>;
   };
-  readonly groups: {
-    get(tenant: TenantScope, id: string): Promise<TdeGroup | undefined>;
-    findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
-    list(tenant: TenantScope, window: Window): Promise<readonly TdeGroup[]>;
-    insert(group: TdeGroup): Promise<void>;
-  };
-  readonly applications: {
-    get(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
-    findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
-    list(
-      tenant: TenantScope,
-      filter: { readonly groupId?: string | undefined },
-      window: Window,
-    ): Promise<readonly TdeApplication[]>;
-    insert(application: TdeApplication): Promise<void>;
-    update(application: TdeApplication): Promise<void>;
-  };
-  readonly accessGuids: {
-    findByHash(hash: string): Promise<StoredAccessGuid | undefined>;
-    /** Newest first. */
-    list(applicationId: string): Promise<readonly StoredAccessGuid[]>;
-    insert(accessGuid: StoredAccessGuid): Promise<void>;
-    update(accessGuid: StoredAccessGuid): Promise<void>;
-    /** A use, not a change of policy. */
-    touch(id: string, at: number): Promise<void>;
-  };
-  readonly instances: {
-    /** Latest use first. */
-    list(applicationId: string): Promise<readonly Instance[]>;
-    find(
-      instance: Pick<Instance, 'accessGuidId' | 'appId' | 'host' | 'process' | 'osUser'>,
-    ): Promise<Instance | undefined>;
-    insert(instance: Instance): Promise<void>;
-    /** Adds uses; each node counts those that it saw. What was seen last stays. False when the instance was removed. */
-    addUses(
-      id: string,
-      seen: Pick<Instance, 'libraryVersion' | 'agentVersion' | 'pid' | 'lastUsedAt' | 'uses'>,
-    ): Promise<boolean>;
-    /** Removes all of an application but the `keep` with the latest use; answers the removed ones, at most 1000 at a time. */
-    trim(applicationId: string, keep: number): Promise<readonly Instance[]>;
-  };
-  readonly objects: {
-    /** Live objects of the group and destroyed ones alike. */
-    get(handle: number): Promise<StoredObject | undefined>;
-    getById(id: string): Promise<StoredObject | undefined>;
-    /** Without their content, in no order. */
-    listByIds(ids: readonly string[]): Promise<readonly StoredObject[]>;
-    /** The id of the newest master key of an application that is a secret key and not destroyed. */
-    newestMasterKey(applicationId: string): Promise<string | undefined>;
-    /** Of an application, live and destroyed, by handle, greater than `after`. */
-    listByApplication(applicationId: string, after: number, limit: number): Promise<readonly StoredObject[]>;
-    /** Live secret and private keys of an application. */
-    countKeys(applicationId: string): Promise<number>;
-    /** A live secret or private key of this label in another group of the tenant. */
-    findElsewhere(tenantId: string, groupId: string, label: string): Promise<StoredObject | undefined>;
-    /** Live objects of a group by handle, greater than `after`; without their content, which is null here. */
-    find(
-      filter: {
-        readonly groupId: string;
-        readonly label?: string | undefined;
-        readonly class?: ObjectClass | undefined;
-        readonly publicKey?: string | undefined;
-        readonly after: number;
-      },
-      limit: number,
-    ): Promise<readonly StoredObject[]>;
-    /** The first handle of a live key object of the group that has this label; with `fixed` of one that is not modifiable. */
-    keyWithLabel(
-      groupId: string,
-      label: string,
-      which: { readonly classes: readonly ObjectClass[]; readonly fixed: boolean },
-      exceptHandle?: number,
-    ): Promise<number | undefined>;
-    /** The next handle: stable, positive, below 2^31, never reused. */
-    nextHandle(): Promise<number>;
-    insert(object: StoredObject): Promise<void>;
-    update(object: StoredObject): Promise<void>;
-    /** Overwrites and removes the content, sets the marker. */
-    destroy(handle: number, at: number): Promise<void>;
-  };
-  readonly endpoints: {
-    get(tenant: TenantScope, id: string): Promise<Endpoint | undefined>;
-    /** Live or deleted: a prefix is never given twice. */
-    findByPrefix(prefix: string): Promise<Endpoint | undefined>;
-    /** Not deleted, by id. */
-    list(tenant: TenantScope, window: Window): Promise<readonly Endpoint[]>;
-    /** Whose key this is, deleted ones too, by id, with the time when it was last used through each. */
-    listByKey(
-      tenantId: string,
-      keyId: string,
-      limit: number,
-    ): Promise<readonly (Endpoint & { readonly lastUsedAt: number | null })[]>;
-    /** A use of its key, where it is later than the known one. */
-    touch(id: string, at: number): Promise<void>;
-    insert(endpoint: Endpoint): Promise<void>;
-    /** Without its credentials. */
-    update(endpoint: Endpoint): Promise<void>;
-    insertCredential(tenantId: string, credential: EndpointCredential): Promise<void>;
-    removeCredential(id: string): Promise<void>;
-    touchCredential(id: string, at: number): Promise<void>;
-  };
-  readonly externalKeyStores: {
-    get(tenant: TenantScope, id: string): Promise<ExternalKeyStore | undefined>;
-    findByCloudId(tenantId: string, customKeyStoreId: string, region: string): Promise<ExternalKeyStore | undefined>;
-    /** By id. */
-    list(tenant: TenantScope, window: Window): Promise<readonly ExternalKeyStore[]>;
-    /** Of an endpoint, by id. */
-    listByEndpoint(endpointId: string): Promise<readonly ExternalKeyStore[]>;
-    insert(store: ExternalKeyStore): Promise<void>;
-    /** Those last checked by then, or never; the one that has waited longest first. */
-    listUnseenSince(at: number, limit: number): Promise<readonly ExternalKeyStore[]>;
-    /** What was seen, not policy. */
-    setConnection(id: string, connection: Connection): Promise<void>;
-    /** It was checked without a result: the previous result stays. */
-    setLookedAt(id: string, at: number): Promise<void>;
-    remove(id: string): Promise<void>;
-  };
   readonly tokens: {
     get(tenant: TenantScope, id: string): Promise<StoredToken | undefined>;
     findByHash(hash: string): Promise<StoredToken | undefined>;
@@ -472,32 +318,6 @@ export interface Repositories extends PeopleRepositories {
       })[]
     >;
   };
-  readonly diagnoses: {
-    insert(diagnosis: StoredDiagnosis): Promise<void>;
-    get(id: string): Promise<StoredDiagnosis | undefined>;
-    /** Newest first. */
-    list(endpointId: string, window: Window): Promise<readonly StoredDiagnosis[]>;
-    /** Deletes those older than this; answers how many. */
-    prune(before: number): Promise<number>;
-  };
-  readonly latency: {
-    /** Adds to what the process has written of these minutes before. */
-    add(node: string, minutes: readonly LatencyMinute[]): Promise<void>;
-    /** Of all processes, from this minute on, in no order. */
-    list(endpointIds: readonly string[], from: number): Promise<readonly LatencyMinute[]>;
-    prune(before: number): Promise<void>;
-  };
-  readonly runbookRuns: {
-    insert(run: RunbookRun): Promise<void>;
-    /** Sets how, when and by whom it ended. */
-    finish(run: RunbookRun): Promise<void>;
-    get(id: string): Promise<RunbookRun | undefined>;
-    /** Newest first. */
-    list(applicationId: string, window: Window): Promise<readonly RunbookRun[]>;
-    /** Inserts, or replaces the tick of the same step. */
-    tick(runId: string, tick: Tick): Promise<void>;
-    untick(runId: string, step: string): Promise<void>;
-  };
   readonly snapshots: SnapshotRepository;
   readonly openings: OpeningRepository;
   readonly recoveryKeys: RecoveryKeyRepository;
@@ -514,79 +334,6 @@ export interface Repositories extends PeopleRepositories {
     setState(id: string, state: NodeState): Promise<void>;
     /** Whether the node still has the duty, under this fencing number; it keeps it until the unit of work ends. Of a shared store. */
     hasDuty(hold: DutyHold): Promise<boolean>;
-  };
-  /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
-  readonly tdeRequests: {
-    get(id: string): Promise<CarriedOutRequest | undefined>;
-    /** Inserts or replaces. */
-    put(request: CarriedOutRequest): Promise<void>;
-    /** Removes those from before this time. */
-    prune(before: number): Promise<void>;
-  };
-  readonly requests: {
-    append(entries: readonly XksRequestRecord[]): Promise<void>;
-    /** Newest first. A page may be short before the end, even empty: `next` tells, which is null at the end. */
-    search(
-      tenant: TenantScope,
-      filter: RequestFilter,
-      window: Window,
-    ): Promise<{
-      readonly items: readonly (XksRequestRecord & { readonly sequence: number })[];
-      readonly next: string | null;
-    }>;
-    /** Oldest first, after this sequence. A sequence is written after every smaller one: nothing comes in between later. */
-    list(after: number, limit: number): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
-    /** The time of the oldest record. */
-    oldest(): Promise<number | undefined>;
-    /** The newest sequence; 0: there is none. */
-    newest(): Promise<number>;
-    /** Of records of a span of time, up to a sequence, by time and then by sequence; after this one. */
-    hashesInTime(
-      span: { readonly from: number; readonly to: number; readonly through: number },
-      after: { readonly at: number; readonly sequence: number } | undefined,
-      limit: number,
-    ): Promise<readonly RequestHash[]>;
-    /** Of a span of sequences (`after` is not in it), those of before this time. In no order. */
-    hashesOfLate(span: {
-      readonly after: number;
-      readonly through: number;
-      readonly before: number;
-    }): Promise<readonly RequestHash[]>;
-    /** How many records each space has, of the `limit` records after this sequence; `through` is the last of them. */
-    countBySpace(
-      after: number,
-      limit: number,
-    ): Promise<{ readonly counts: ReadonlyMap<string, number>; readonly through: number; readonly isEnd: boolean }>;
-    /** Deletes, among the `limit` oldest, those of before this time. Answers how many of each space, and the last. */
-    pruneOld(
-      before: number,
-      limit: number,
-    ): Promise<{
-      readonly removed: ReadonlyMap<string, number>;
-      readonly through: number;
-      readonly gone: readonly { readonly sequence: number; readonly endpointId: string | null }[];
-    }>;
-    /**
-     * Reads `limit` records after this sequence, and deletes the oldest of this space, at most `most`. `through` is the last that was
-     * deleted, 0 when there is none; `seen` the last that was read, null at the end.
-     */
-    pruneSpace(
-      space: string,
-      after: number,
-      most: number,
-      limit: number,
-    ): Promise<{
-      readonly removed: number;
-      readonly through: number;
-      readonly seen: number | null;
-      readonly gone: readonly { readonly sequence: number; readonly endpointId: string | null }[];
-    }>;
-    /** Adds to what could not be recorded. */
-    addDropped(dropped: readonly DroppedRequests[]): Promise<void>;
-    /** What could not be recorded up to this minute, and is not in the audit log yet. */
-    dropped(throughMinute: number): Promise<readonly DroppedRequests[]>;
-    /** The same, and removes it. */
-    takeDropped(throughMinute: number): Promise<readonly DroppedRequests[]>;
   };
 }
 

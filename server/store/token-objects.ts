@@ -3,7 +3,8 @@
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
-import type { Repositories, StoredObject } from '../ports/store.ts';
+import type { Repositories } from '../ports/store.ts';
+import type { StoredObject } from '../ports/tde-repositories.ts';
 import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';

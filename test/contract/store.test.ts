@@ -14,7 +14,8 @@ import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
-import type { Repositories, Store, StoredObject } from '../../server/ports/store.ts';
+import type { Repositories, Store } from '../../server/ports/store.ts';
+import type { StoredObject } from '../../server/ports/tde-repositories.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
 

@@ -4,7 +4,8 @@ import { newId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Repositories, StoredAccessGuid } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
 import { makeBearer } from '../access/bearer.ts';
 import type { IssuedAccessGuid } from './interface.ts';
 

@@ -18,7 +18,7 @@ import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Directory, EndpointUse, LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredRecord } from '../../ports/records.ts';
-import type { StoredAccessGuid, StoredObject } from '../../ports/store.ts';
+import type { StoredAccessGuid, StoredObject } from '../../ports/tde-repositories.ts';
 import type { Window } from '../../ports/window.ts';
 import type { XksCredentialView, XksEndpointView, XksKeyView, XksUse } from '../../ports/xks-directory.ts';
 import { credentialAttributes, recordAttributes } from '../keys/key-records.ts';

@@ -6,7 +6,7 @@ import { newId } from '../../base/ids.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { DiagnosisRequest, EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredDiagnosis } from '../../ports/store.ts';
+import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { findEndpoint } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import type { DiagnosticsOperations } from './interface.ts';

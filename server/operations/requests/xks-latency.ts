@@ -11,8 +11,8 @@ import {
   summarizeLatency,
 } from '../../domain/latency.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { LatencyMinute } from '../../ports/store.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
+import type { LatencyMinute } from '../../ports/xks-repositories.ts';
 
 const minuteMs = 60_000;
 const keptDays = 8;

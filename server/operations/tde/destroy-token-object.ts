@@ -3,7 +3,8 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Repositories, StoredObject } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { type DestroyedBy, destroyKey } from '../keys/destroy-master-key.ts';
 import type { TdeCaller, TdeOperations } from './interface.ts';
 import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';

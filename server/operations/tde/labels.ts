@@ -3,7 +3,8 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { ObjectClass } from '../../domain/tde.ts';
-import type { Repositories, StoredObject } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import type { TdeCaller } from './interface.ts';
 

@@ -7,7 +7,8 @@ import { idBytes } from '../../base/ids.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordPlace, StoredRecord } from '../../ports/records.ts';
-import type { Repositories, StoredObject } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 
 const nonceLength = 12;
 const tagLength = 16;

@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Repositories, StoredObject } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 import type { TdeCaller } from './interface.ts';
 
 /** What a request has done with its objects. */

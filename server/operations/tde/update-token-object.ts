@@ -6,7 +6,7 @@ import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyUsage } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredObject } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import type { TdeOperations, TokenObjectChange } from './interface.ts';
 import { requireFreeLabel } from './labels.ts';

@@ -4,7 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredObject } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import type { TdeCaller, VisibleObject } from './interface.ts';
 

@@ -7,7 +7,8 @@ import { isShortRsa } from '../../base/compatibility.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
-import type { Repositories, StoredObject } from '../../ports/store.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 import type { KeyToWrap, TdeCaller, TdeOperations, WrapMechanism } from './interface.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
 import {

@@ -12,7 +12,7 @@ import {
   type TdeGroup,
 } from '../../domain/tde.ts';
 import type { Integrity } from '../../domain/vault.ts';
-import type { StoredAccessGuid } from '../../ports/store.ts';
+import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
 import { long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 import { parseTags } from './values.ts';
 

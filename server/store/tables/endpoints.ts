@@ -9,7 +9,7 @@ import {
   type EndpointState,
 } from '../../domain/endpoint.ts';
 import type { Integrity } from '../../domain/vault.ts';
-import type { StoredDiagnosis } from '../../ports/store.ts';
+import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { readDocument } from '../documents.ts';
 import { integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 

@@ -5,7 +5,7 @@ import type { KeyAlgorithm } from '../../domain/key.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
 import type { ObjectClass } from '../../domain/tde.ts';
 import type { Integrity } from '../../domain/vault.ts';
-import type { StoredObject } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { bytes, integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 import { bytesOf, flag, parseUsages } from './values.ts';
 

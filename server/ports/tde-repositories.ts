@@ -1,0 +1,127 @@
+// What the store keeps of TDE: groups, applications, their callers and token objects. See store.ts.
+
+import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
+import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
+import type { TenantScope } from '../domain/tenant.ts';
+import type { Window } from './window.ts';
+
+/** A token object's value beside its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
+export interface StoredObject extends TokenObject {
+  readonly content: Buffer | null;
+  readonly destroyedAt: number | null;
+}
+
+export interface StoredAccessGuid extends AccessGuid {
+  readonly hash: string;
+}
+
+/** A request that made or changed token objects, whose handles these are. */
+export interface CarriedOutRequest {
+  readonly id: string;
+  /** Of what was asked for. */
+  readonly fingerprint: string;
+  readonly handles: readonly number[];
+  readonly at: number;
+}
+
+export interface TdeRepositories {
+  readonly groups: {
+    get(tenant: TenantScope, id: string): Promise<TdeGroup | undefined>;
+    findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
+    list(tenant: TenantScope, window: Window): Promise<readonly TdeGroup[]>;
+    insert(group: TdeGroup): Promise<void>;
+  };
+  readonly applications: {
+    get(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
+    findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
+    list(
+      tenant: TenantScope,
+      filter: { readonly groupId?: string | undefined },
+      window: Window,
+    ): Promise<readonly TdeApplication[]>;
+    insert(application: TdeApplication): Promise<void>;
+    update(application: TdeApplication): Promise<void>;
+  };
+  readonly accessGuids: {
+    findByHash(hash: string): Promise<StoredAccessGuid | undefined>;
+    /** Newest first. */
+    list(applicationId: string): Promise<readonly StoredAccessGuid[]>;
+    insert(accessGuid: StoredAccessGuid): Promise<void>;
+    update(accessGuid: StoredAccessGuid): Promise<void>;
+    /** A use, not a change of policy. */
+    touch(id: string, at: number): Promise<void>;
+  };
+  readonly instances: {
+    /** Latest use first. */
+    list(applicationId: string): Promise<readonly Instance[]>;
+    find(
+      instance: Pick<Instance, 'accessGuidId' | 'appId' | 'host' | 'process' | 'osUser'>,
+    ): Promise<Instance | undefined>;
+    insert(instance: Instance): Promise<void>;
+    /** Adds uses; each node counts those that it saw. What was seen last stays. False when the instance was removed. */
+    addUses(
+      id: string,
+      seen: Pick<Instance, 'libraryVersion' | 'agentVersion' | 'pid' | 'lastUsedAt' | 'uses'>,
+    ): Promise<boolean>;
+    /** Removes all of an application but the `keep` with the latest use; answers the removed ones, at most 1000 at a time. */
+    trim(applicationId: string, keep: number): Promise<readonly Instance[]>;
+  };
+  readonly objects: {
+    /** Live objects of the group and destroyed ones alike. */
+    get(handle: number): Promise<StoredObject | undefined>;
+    getById(id: string): Promise<StoredObject | undefined>;
+    /** Without their content, in no order. */
+    listByIds(ids: readonly string[]): Promise<readonly StoredObject[]>;
+    /** The id of the newest master key of an application that is a secret key and not destroyed. */
+    newestMasterKey(applicationId: string): Promise<string | undefined>;
+    /** Of an application, live and destroyed, by handle, greater than `after`. */
+    listByApplication(applicationId: string, after: number, limit: number): Promise<readonly StoredObject[]>;
+    /** Live secret and private keys of an application. */
+    countKeys(applicationId: string): Promise<number>;
+    /** A live secret or private key of this label in another group of the tenant. */
+    findElsewhere(tenantId: string, groupId: string, label: string): Promise<StoredObject | undefined>;
+    /** Live objects of a group by handle, greater than `after`; without their content, which is null here. */
+    find(
+      filter: {
+        readonly groupId: string;
+        readonly label?: string | undefined;
+        readonly class?: ObjectClass | undefined;
+        readonly publicKey?: string | undefined;
+        readonly after: number;
+      },
+      limit: number,
+    ): Promise<readonly StoredObject[]>;
+    /** The first handle of a live key object of the group that has this label; with `fixed` of one that is not modifiable. */
+    keyWithLabel(
+      groupId: string,
+      label: string,
+      which: { readonly classes: readonly ObjectClass[]; readonly fixed: boolean },
+      exceptHandle?: number,
+    ): Promise<number | undefined>;
+    /** The next handle: stable, positive, below 2^31, never reused. */
+    nextHandle(): Promise<number>;
+    insert(object: StoredObject): Promise<void>;
+    update(object: StoredObject): Promise<void>;
+    /** Overwrites and removes the content, sets the marker. */
+    destroy(handle: number, at: number): Promise<void>;
+  };
+  readonly runbookRuns: {
+    insert(run: RunbookRun): Promise<void>;
+    /** Sets how, when and by whom it ended. */
+    finish(run: RunbookRun): Promise<void>;
+    get(id: string): Promise<RunbookRun | undefined>;
+    /** Newest first. */
+    list(applicationId: string, window: Window): Promise<readonly RunbookRun[]>;
+    /** Inserts, or replaces the tick of the same step. */
+    tick(runId: string, tick: Tick): Promise<void>;
+    untick(runId: string, step: string): Promise<void>;
+  };
+  /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
+  readonly tdeRequests: {
+    get(id: string): Promise<CarriedOutRequest | undefined>;
+    /** Inserts or replaces. */
+    put(request: CarriedOutRequest): Promise<void>;
+    /** Removes those from before this time. */
+    prune(before: number): Promise<void>;
+  };
+}
