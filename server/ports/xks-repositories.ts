@@ -51,11 +51,11 @@ export interface XksRepositories {
     /** Of an endpoint, by id. */
     listByEndpoint(endpointId: string): Promise<readonly ExternalKeyStore[]>;
     insert(store: ExternalKeyStore): Promise<void>;
-    /** Those last looked at by then, or never, who has waited longest first. */
+    /** Those last checked by then, or never; the one that has waited longest first. */
     listUnseenSince(at: number, limit: number): Promise<readonly ExternalKeyStore[]>;
     /** What was seen, not policy. */
     setConnection(id: string, connection: Connection): Promise<void>;
-    /** It was looked at and nothing could be seen: what was seen before stays. */
+    /** It was checked without a result: the previous result stays. */
     setLookedAt(id: string, at: number): Promise<void>;
     remove(id: string): Promise<void>;
   };
@@ -118,8 +118,8 @@ export interface XksRepositories {
       readonly gone: readonly { readonly sequence: number; readonly endpointId: string | null }[];
     }>;
     /**
-     * Looks at `limit` records after this sequence, and deletes the oldest of this space, at most `most`. `through` is the last that was
-     * deleted, 0 when there is none; `seen` the last that was looked at, null at the end.
+     * Reads `limit` records after this sequence, and deletes the oldest of this space, at most `most`. `through` is the last that was
+     * deleted, 0 when there is none; `seen` the last that was read, null at the end.
      */
     pruneSpace(
       space: string,

@@ -59,7 +59,7 @@ export const createOpenings = (
   ports: Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,
 ): Openings => {
   const { store, core, ring, archive, clock } = ports;
-  /** What is kept of it, once; nobody else's attempt ends it. */
+  /** Returns the stored part, once; an attempt by another caller does not end it. */
   const takeStored = (actor: Actor, snapshotId: string, id: string): Promise<StoredRecord | undefined> =>
     store.write(async (tx) => {
       const opening = await tx.openings.get(id);
