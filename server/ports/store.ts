@@ -239,7 +239,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     touch(id: string, at: number): Promise<void>;
   };
   readonly audit: {
-    append<K extends AuditKind>(event: NewAuditEvent<K>): Promise<void>;
+    /** Answers how many records there are then. */
+    append<K extends AuditKind>(event: NewAuditEvent<K>): Promise<number>;
     list(
       tenant: TenantScope,
       filter: {

@@ -18,7 +18,7 @@ const tileLevels = 8;
 const tileWidth = 2 ** tileLevels;
 
 type AuditRepository = Omit<Repositories['audit'], 'append'> & {
-  append(event: Omit<AuditEvent, 'sequence'>): Promise<void>;
+  append(event: Omit<AuditEvent, 'sequence'>): Promise<number>;
 };
 
 const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
@@ -80,6 +80,7 @@ const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
           .values({ level: level + tileLevels, position: filled - 1, hash })
           .execute();
       }
+      return sequence;
     },
 
     list: async (tenant, { kind, actorId, subjectId, requestId, from, to, order }, { after, limit }) => {
@@ -143,7 +144,7 @@ export const createAuditRepository = (db: Kysely<Schema>, clock: Clock): Reposit
       const allowed: readonly string[] = auditKinds[kind].fields;
       const unknown = Object.keys(details).find((name) => !allowed.includes(name));
       if (unknown !== undefined) throw new ServiceError('internal', `audit record ${kind} has no field ${unknown}`);
-      await auditLog.append({
+      return auditLog.append({
         at: clock.now(),
         kind,
         actorKind: actor.kind,

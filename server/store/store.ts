@@ -144,9 +144,27 @@ const openOver = async (
   const set = createRowSet(authenticateRow, shared !== undefined);
   const { transaction } = set;
   const plain = createRepositories(writerDb, set, 'transaction', clock);
-  const tx = noteChanges(plain, (changes) => unit.push(changes));
+  /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
+  const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};
+  const audit: Repositories['audit'] = {
+    ...plain.audit,
+    append: async (event) => {
+      records.unit = await plain.audit.append(event);
+      return records.unit;
+    },
+  };
+  const tx = noteChanges({ ...plain, audit }, (changes) => unit.push(changes));
+  const endUnit = (): void => {
+    transaction.releaseSavepoint();
+    done.push(...unit);
+    records.done = records.unit ?? records.done;
+  };
+  const beginUnit = (): void => {
+    unit = [];
+    records.unit = undefined;
+    transaction.savepoint();
+  };
   let told: (ChangeMark & { readonly keks: number }) | undefined;
-  let records: number | undefined;
   const writer = createWriter(
     {
       begin: async (durable) => {
@@ -154,6 +172,8 @@ const openOver = async (
         lasting = durable;
         unit = [];
         done = [];
+        records.unit = undefined;
+        records.done = undefined;
         transaction.begin();
         const found = await engine.begin(run, durable);
         if (found === keks) return;
@@ -165,12 +185,12 @@ const openOver = async (
         requireTrusted();
         await transaction.prepare(writerDb);
         told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
-        records = lasting && engine.mark !== undefined ? await plain.audit.size() : undefined;
       },
       commit: async () => {
         await engine.commit(run);
         transaction.committed();
-        if (records !== undefined) engine.mark?.write(records);
+        records.committed = records.done ?? records.committed;
+        if (lasting && records.committed !== undefined) engine.mark?.write(records.committed);
         if (told !== undefined) {
           mark = { epoch: told.epoch, history: told.history };
           ({ keks } = told);
@@ -182,24 +202,18 @@ const openOver = async (
         return engine.rollback(run);
       },
       savepoint: () => {
-        unit = [];
-        transaction.savepoint();
+        beginUnit();
         return run('savepoint unit');
       },
       releaseSavepoint: async () => {
         await run('release savepoint unit');
-        transaction.releaseSavepoint();
-        done.push(...unit);
+        endUnit();
       },
       rollbackToSavepoint: () => {
-        unit = [];
-        transaction.savepoint();
+        beginUnit();
         return run('rollback to savepoint unit');
       },
-      endOnlyUnit: () => {
-        transaction.releaseSavepoint();
-        done.push(...unit);
-      },
+      endOnlyUnit: endUnit,
     },
     translate,
     {

@@ -246,9 +246,9 @@ const whileWritersWait = async <T>(begin: () => Promise<T>): Promise<T> => {
 
 /** What a caller learns. Which of several reasons comes first may differ. */
 type Outcome = 'done' | 'waits' | 'refused';
-const refusalOf = (code: string): Outcome => {
+const refusalOf = (code: string, error: unknown): Outcome => {
   if (code === 'internal' || code === 'unavailable' || code === 'undefined')
-    throw new Error(`the operation failed: ${code}`);
+    throw new Error(`the operation failed: ${code}`, { cause: error });
   return 'refused';
 };
 const outcomeOf = async (work: Promise<unknown>): Promise<Outcome> => {
@@ -257,9 +257,9 @@ const outcomeOf = async (work: Promise<unknown>): Promise<Outcome> => {
     const { status, text } = (answer ?? {}) as { readonly status?: number | string; readonly text?: string };
     if (typeof status !== 'number' || text === undefined) return 'done';
     if (status === 202) return 'waits';
-    return status < 300 ? 'done' : refusalOf((JSON.parse(text) as { code: string }).code);
+    return status < 300 ? 'done' : refusalOf((JSON.parse(text) as { code: string }).code, text);
   } catch (error) {
-    if (error instanceof ServiceError) return refusalOf(error.code);
+    if (error instanceof ServiceError) return refusalOf(error.code, error);
     throw error;
   }
 };
@@ -269,7 +269,13 @@ interface Result {
   readonly state: readonly string[];
 }
 type Way = 'one, other' | 'other, one' | 'concurrent';
-const run = async (one: Operation, other: Operation, way: Way): Promise<Result> => {
+const run = (one: Operation, other: Operation, way: Way): Promise<Result> =>
+  runPair(one, other, way).catch((error: unknown) => {
+    const { cause } = error as { readonly cause?: unknown };
+    const why = cause instanceof Error ? String(cause.stack) : String(cause);
+    throw new Error(`${one.name} and ${other.name} (${way}): ${String(error)}: ${why}`, { cause: error });
+  });
+const runPair = async (one: Operation, other: Operation, way: Way): Promise<Result> => {
   const [here, there] = nodes;
   const world = await makeWorld(here, thingsOf(one.row, other.row));
   let outcomes: readonly [Outcome, Outcome];
@@ -318,7 +324,7 @@ test('the pairs that once lost a change are included', () => {
 test(`two concurrent operations have the outcome of a serial order: ${chosen.length} of ${pairs.length} pairs`, async () => {
   const lost: unknown[] = [];
   for (const [one, other] of chosen) {
-    const serial = [await run(one, other, 'one, other')];
+    const serial: Result[] = [await run(one, other, 'one, other')];
     const alone = serial[0]?.outcomes[0];
     // A row that is always refused would test nothing.
     if (one === other && alone !== 'done' && !notDoneAlone.has(`${one.name} ${alone}`))

@@ -140,7 +140,7 @@ export const createFactors = (
     caller: SessionCaller,
     user: StoredUser,
     factor: Pick<StoredFactor, 'kind' | 'name'>,
-  ): Promise<void> =>
+  ): Promise<unknown> =>
     tx.audit.append({
       kind,
       actor: caller.actor,

@@ -179,7 +179,13 @@ export const createSessions = (
     return session;
   };
 
-  const recordEnd = (tx: Repositories, actor: Actor, session: StoredSession, name: string, by: string): Promise<void> =>
+  const recordEnd = (
+    tx: Repositories,
+    actor: Actor,
+    session: StoredSession,
+    name: string,
+    by: string,
+  ): Promise<unknown> =>
     tx.audit.append({
       kind: 'session.ended',
       actor,

@@ -158,7 +158,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     actor: Actor,
     user: Pick<StoredUser, 'id' | 'tenantId'>,
     details: AuditDetails<K>,
-  ): Promise<void> =>
+  ): Promise<unknown> =>
     tx.audit.append({
       kind,
       actor,

@@ -81,7 +81,7 @@ const append = (
   tx: Repositories,
   { minute, late, parts, dropped }: ToldMinute & { readonly dropped: DroppedRequests | undefined },
   requestId: string,
-): Promise<void> =>
+): Promise<unknown> =>
   tx.audit.append({
     kind: 'request-log.minute',
     actor: serviceActor(requestId),

@@ -4,7 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../server/base/clock.ts';
+import type { Repositories } from '../../../server/ports/store.ts';
 import { openCommittedMark } from '../../../server/store/sqlite/committed-mark.ts';
+import { openStore } from '../../../server/store/store.ts';
 
 let folder: string;
 let database: string;
@@ -61,4 +64,38 @@ test('a file that cannot be written hinders nobody', () => {
   database = join(folder, 'missing', 'dke.db');
   expect(() => write(5)).not.toThrow();
   expect(found()).toBe(undefined);
+});
+
+test('after commits, it counts exactly the records of the units that were committed', async () => {
+  const open = () =>
+    openStore({
+      path: database,
+      clock: systemClock,
+      authenticateRow: () => '',
+      onFatal: (error) => expect.fail(String(error)),
+    });
+  const store = await open();
+  const append = (tx: Repositories) =>
+    tx.audit.append({
+      kind: 'key.disabled',
+      actor: { kind: 'user', id: 'test', name: 'test', requestId: 'test', peer: null },
+      tenantId: 'test',
+      subject: { kind: 'key', id: 'test' },
+      details: {},
+    });
+  const fails = async (tx: Repositories): Promise<never> => {
+    await append(tx);
+    throw new Error('taken back');
+  };
+  // The first has a commit of its own; the others share one.
+  const units = [append, fails, append, fails].map((work) => store.write<unknown>(work));
+  expect((await Promise.allSettled(units)).filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  await expect(store.write(fails)).rejects.toThrow('taken back');
+  expect(found()).toBe(2);
+  await store.write(append, { durable: false });
+  expect(found()).toBe(2);
+  await store.write((tx) => tx.settings.set('test', 'test'));
+  expect(found()).toBe(3);
+  expect(await store.read.audit.size()).toBe(3);
+  await store.close();
 });
