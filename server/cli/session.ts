@@ -34,4 +34,13 @@ export const addSession = (program: Command): void => {
         output.record(await call(routes.end, { path: { id } }));
       }),
     );
+
+  noun
+    .command('rotate-key')
+    .description('Gives sessions a new key. All sessions end; API tokens, access_guids and credentials stay valid.')
+    .action(
+      action(async ({ call, output }) => {
+        output.record(await call(routes.rotateKey));
+      }),
+    );
 };

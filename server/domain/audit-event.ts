@@ -345,6 +345,7 @@ export const auditKinds = {
   'recovery-code.used': { severity: 'medium', activity: 'other', fields: ['name', 'left'] },
   'session.started': { severity: 'info', activity: 'sign-in', fields: ['name', 'method', 'proved'] },
   'session.ended': { severity: 'info', activity: 'stop', fields: ['name', 'sessionId', 'by'] },
+  'session.key-rotated': { severity: 'high', activity: 'update', fields: ['sessionsEnded'] },
   'sign-in.refused': { severity: 'low', activity: 'refuse', fields: ['method', 'reason', 'name'] },
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },
   /** A person may do everything for a limited time. */

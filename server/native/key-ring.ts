@@ -18,6 +18,7 @@ const ownKeys = {
   'token-hash': '00000000-0000-0000-0000-000000000002',
   'self-test': '00000000-0000-0000-0000-000000000003',
   'audit-signature': '00000000-0000-0000-0000-000000000004',
+  'session-hash': '00000000-0000-0000-0000-000000000005',
 } as const;
 type OwnKey = keyof typeof ownKeys;
 const secretAttributes = canonicalJson({ algorithm: 'generic', bits: 256 });
@@ -26,10 +27,11 @@ const ownAttributes: Readonly<Record<OwnKey, string>> = {
   'token-hash': secretAttributes,
   'self-test': canonicalJson({ algorithm: 'aes', bits: 256 }),
   'audit-signature': canonicalJson({ algorithm: 'ed25519' }),
+  'session-hash': secretAttributes,
 };
 const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
 
-/** The audit log's key is the only own key that is replaced: the version of its record counts up, and its attributes name the keys before it. */
+/** An own key that is replaced: the version of its record counts up. The attributes of the audit log's key name those before it. */
 interface AuditKeyAttributes {
   readonly algorithm: 'ed25519';
   readonly since?: number;
@@ -67,8 +69,9 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   /** By tenant, oldest epoch first; the last one seals. */
   const keks = new Map<string, OpenKek[]>();
   const own = new Map<OwnKey, KeyRef>();
-  /** Of the audit log's key in memory. */
+  /** Of the keys in memory that are replaced. */
   let audit = { version: 1, attributes: ownAttributes['audit-signature'] };
+  let sessionVersion = 1;
   /** By object id. */
   const adopted = new Map<string, KeyRef>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
@@ -192,7 +195,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   const ownPlace = (name: OwnKey): RecordPlace => ({
     tenantId: serviceTenantId,
     objectId: ownKeys[name],
-    version: name === 'audit-signature' ? audit.version : 1,
+    version: name === 'audit-signature' ? audit.version : name === 'session-hash' ? sessionVersion : 1,
     class: name,
     attributes: name === 'audit-signature' ? audit.attributes : ownAttributes[name],
   });
@@ -214,6 +217,16 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     const record = (await repositories.records.list(ownKeys['audit-signature'], 'audit-signature')).at(-1);
     // An older one is that of a look-up that was overtaken, or of an older database, which the sealer finds.
     if (record !== undefined && (record.version > audit.version || !own.has('audit-signature'))) takeAuditKey(record);
+  };
+  const refreshSessionKey = async (repositories: Repositories): Promise<boolean> => {
+    const record = (await repositories.records.list(ownKeys['session-hash'], 'session-hash')).at(-1);
+    if (record === undefined || (own.has('session-hash') && record.version <= sessionVersion)) return false;
+    const key = open({ ...record, ...ownPlace('session-hash'), version: record.version });
+    const former = own.get('session-hash');
+    own.set('session-hash', key);
+    sessionVersion = record.version;
+    if (former !== undefined) core.release(former);
+    return true;
   };
   const macOf = (key: KeyRef, bytes: Uint8Array): string => {
     const out = Buffer.alloc(32);
@@ -250,8 +263,10 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       await refreshAuditKey(store.read);
       if (!own.has('audit-signature'))
         throw new ServiceError('key-tampered', 'the store has lost its audit-signature key');
+      await refreshSessionKey(store.read);
+      if (!own.has('session-hash')) throw new ServiceError('key-tampered', 'the store has lost its session-hash key');
       for (const name of names) {
-        if (name === 'audit-signature') continue;
+        if (own.has(name)) continue;
         const record = await store.read.records.get(ownKeys[name], 1, name);
         if (record === undefined) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
         own.set(name, open({ ...record, ...ownPlace(name) }));
@@ -326,14 +341,28 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     },
     authenticateRow: (text) => mac(ownKey('row-authentication'), text),
     hashToken: (purpose: TokenPurpose, token) => {
-      if (typeof token === 'string') return mac(ownKey('token-hash'), `${purpose}\0${token}`);
+      // A key of their own: when it is rotated, sessions end, and what programs and databases have stays valid.
+      const key = ownKey(purpose === 'session' ? 'session-hash' : 'token-hash');
+      if (typeof token === 'string') return mac(key, `${purpose}\0${token}`);
       const message = Buffer.concat([Buffer.from(`${purpose}\0`), token]);
       try {
-        return macOf(ownKey('token-hash'), message);
+        return macOf(key, message);
       } finally {
         core.wipe(message);
       }
     },
+    rotateSessionKey: async (tx) => {
+      await refreshSessionKey(tx);
+      const before = ownPlace('session-hash');
+      const key = makeOwn('session-hash');
+      try {
+        await tx.records.put(seal({ ...before, version: before.version + 1 }, key));
+      } finally {
+        core.release(key);
+      }
+      await tx.records.wipe(before.objectId, before.version, 'session-hash');
+    },
+    refreshSessionKey,
     adoptedHashes: (purpose, token) => [...adopted.values()].map((key) => mac(key, `${purpose}\0${token}`)),
     tokenHashKeys: () => [ownKey('token-hash'), ...adopted.values()],
     adoptTokenHashKey: async (tx, key) => {

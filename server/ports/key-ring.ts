@@ -5,7 +5,33 @@ import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
 import type { KeyRef, UnwrappedKind } from './crypto-core.ts';
 import type { RecordPlace, StoredRecord } from './records.ts';
 import type { RootProvider } from './root-provider.ts';
-import type { Repositories, Store } from './store.ts';
+import type { Repositories, Store, StoredRecord } from './store.ts';
+
+/** What a record is and where it belongs; all of it is bound into the seal. */
+export interface RecordPlace {
+  readonly tenantId: string;
+  readonly objectId: string;
+  readonly version: number;
+  readonly class: RecordClass;
+  /** Canonical text of the immutable attributes. */
+  readonly attributes: string;
+}
+
+export const recordClasses = [
+  'vault-copy', // a key's copy in the shared vault
+  'sealed-copy', // the application's own copy of a master key
+  'object-content', // the key that encrypts a token object's value
+  'endpoint-secret', // a SigV4 secret access key
+  'row-authentication', // the key that authenticates stored rows
+  'token-hash', // the key that hashes bearer tokens
+  'session-hash', // the key that hashes the values of sessions
+  'adopted-token-hash', // one of another service, whose access_guids came here with a snapshot
+  'audit-signature', // the key that signs the audit log's checkpoints
+  'snapshot-opening', // the key that one opening of a snapshot is answered to
+  'second-factor', // the secret of somebody's one-time passwords
+  'self-test', // the service's own key for the health check's round trip
+] as const;
+export type RecordClass = (typeof recordClasses)[number];
 
 export type BearerPurpose = 'access-guid' | 'api-token' | 'metrics-token' | 'invitation';
 /** What hashes are told apart by: the same text for two purposes has two hashes. */
@@ -72,6 +98,13 @@ export interface KeyRing {
    * are the caller's to wipe.
    */
   hashToken(purpose: TokenPurpose, token: string | Uint8Array): string;
+  /**
+   * Stores a new key for the values of sessions, and overwrites the present one's record: every session is unknown afterwards.
+   * `refreshSessionKey` follows the commit.
+   */
+  rotateSessionKey(tx: Repositories): Promise<void>;
+  /** Takes the key that the store has by now, and wipes the former one from memory. Answers whether it is another one. */
+  refreshSessionKey(repositories: Repositories): Promise<boolean>;
   /** The same under the adopted keys: what an access_guid that came with a snapshot is kept as. */
   adoptedHashes(purpose: TokenPurpose, token: string): readonly string[];
   /** The keys of both, its own first. References of the ring's: not to be released. */

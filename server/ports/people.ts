@@ -89,6 +89,8 @@ export interface PeopleRepositories {
     remove(id: string): Promise<void>;
     /** Every session of a user, or of a token, but one. Answers how many. */
     removeOf(holder: StoredSession['holder'], except: string | null): Promise<number>;
+    /** Every session of the service. Answers how many. */
+    removeAll(): Promise<number>;
     /** Those that ended by themselves. */
     prune(now: number, idleSince: number): Promise<number>;
   };

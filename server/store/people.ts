@@ -242,6 +242,8 @@ export const createPeople = (
         if (except !== null) query = query.where('id', '<>', except);
         return policyRows.remove('sessions', idsOf(await query.execute()));
       },
+      removeAll: async () =>
+        policyRows.remove('sessions', idsOf(await db.selectFrom('sessions').select('id').execute())),
       prune: async (now, idleSince) => {
         const query = db
           .selectFrom('sessions')

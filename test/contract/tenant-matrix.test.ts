@@ -267,7 +267,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     endSessions: of('user'),
     delete: of('user'),
   },
-  sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } } },
+  sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } }, rotateKey: platform },
   profile: aboutTheCaller(apiRoutes.profile),
   session: aboutTheCaller(apiRoutes.session),
   // What it finds of others is checked below.

@@ -271,7 +271,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     endSessions: on('user', 'user'),
     delete: on('user', 'user'),
   },
-  sessions: { end: changes({ path: { id: 'session' } }, 'user') },
+  sessions: {
+    end: changes({ path: { id: 'session' } }, 'user'),
+    rotateKey: leftOut('it would end the session of every other row: session-key.test.ts'),
+  },
   profile: {
     changePassword: own(({ opened: { operations } }, session) =>
       operations.profile.changePassword(

@@ -288,7 +288,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     endSessions: does('give'),
     delete: does('give'),
   },
-  sessions: { list: sees('see-people'), end: does('give') },
+  sessions: { list: sees('see-people'), end: does('give'), rotateKey: does('root') },
   profile: {
     get: own,
     changePassword: own,

@@ -233,7 +233,7 @@ export const rows: Table = {
     endSessions: plain,
     delete: absent,
   },
-  sessions: { list: listed, end: absent },
+  sessions: { list: listed, end: absent, rotateKey: plain },
   profile: {
     get: denied,
     changePassword: { refused: true, body: () => ({ current: long(4096), password: long(4096) }) },

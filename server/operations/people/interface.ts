@@ -107,6 +107,8 @@ export interface SessionOperations {
   list(actor: TenantActor, query: PageRequest & { readonly userId?: string | undefined }): Promise<Page<SessionView>>;
   /** 'not-found' for one that ended; 'forbidden' when its holder may do more than could be given with `own`, unless it is the caller's. */
   end(actor: TenantActor, own: readonly Grant[], id: string): Promise<SessionView>;
+  /** A new key for the values of sessions: every session ends. Audited. */
+  rotateKey(actor: Actor): Promise<{ readonly sessionsEnded: number }>;
 }
 
 export interface PasskeyOperations {

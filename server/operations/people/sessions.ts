@@ -69,6 +69,13 @@ export const createSessions = (
   const hashOf = (value: string): string | undefined =>
     valuePattern.test(value) ? ring.hashToken('session', value) : undefined;
 
+  /** The same, and under the key that another node may have put into the place of the one in memory. */
+  const storedHashOf = async (from: Repositories, value: string): Promise<string | undefined> => {
+    const hash = hashOf(value);
+    if (hash === undefined || (await from.sessions.findByHash(hash)) !== undefined) return hash;
+    return (await ring.refreshSessionKey(from)) ? hashOf(value) : hash;
+  };
+
   const isOver = (session: StoredSession, now: number): boolean =>
     now >= session.expiresAt || now >= session.usedAt + people.sessionIdleMs;
 
@@ -127,6 +134,7 @@ export const createSessions = (
     core.random(bytes);
     const value = bytes.toString('base64url');
     core.wipe(bytes);
+    await ring.refreshSessionKey(tx);
     const hash = ring.hashToken('session', value);
     const now = clock.now();
     const beforeHash = from.before === undefined ? undefined : hashOf(from.before);
@@ -231,12 +239,13 @@ export const createSessions = (
 
   const operations: SessionOperations = {
     authenticate: async (value, requestId, peer) => {
-      const hash = hashOf(value);
+      let hash = hashOf(value);
       if (hash === undefined) throw doesNotHold();
       const now = clock.monotonic();
       let entry = believed.get(hash);
       if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
+        hash = (await storedHashOf(store.read, value)) ?? hash;
         entry = { found: await lookUp(hash), at: now };
         believed.set(hash, entry);
         const [oldest] = believed.keys();
@@ -255,7 +264,7 @@ export const createSessions = (
     },
 
     signOut: async (value, { requestId, peer }) => {
-      const hash = hashOf(value);
+      const hash = await storedHashOf(store.read, value);
       if (hash === undefined) return;
       believed.delete(hash);
       const found = await store.read.sessions.findByHash(hash);
@@ -279,6 +288,24 @@ export const createSessions = (
     list: ({ reach }, { userId, ...query }) => list(reach, userId, query),
 
     end: (actor, own, id) => end(actor, actor.reach, id, undefined, own),
+
+    rotateKey: async (actor) => {
+      const ended = await store.write(async (tx) => {
+        await ring.rotateSessionKey(tx);
+        const count = await tx.sessions.removeAll();
+        await tx.audit.append({
+          kind: 'session.key-rotated',
+          actor,
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'session-key' },
+          details: { sessionsEnded: count },
+        });
+        return count;
+      });
+      await ring.refreshSessionKey(store.read);
+      believed.clear();
+      return { sessionsEnded: ended };
+    },
   };
 
   return {

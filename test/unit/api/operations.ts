@@ -91,6 +91,7 @@ const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean
     signOut: async (value) => void open.delete(value),
     list: unexpected,
     end: unexpected,
+    rotateKey: unexpected,
   };
 };
 

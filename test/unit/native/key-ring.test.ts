@@ -125,3 +125,35 @@ describe('proved', () => {
     await proved();
   });
 });
+
+test('of sessions: a rotation on another node is followed, and a rotation that is undone changes nothing', async () => {
+  const { core, raw } = openCore({ allowUnlocked: true });
+  const other = createKeyRing(core);
+  await other.unlock(store, openFileRoot(raw, join(folder, 'root.key'), false));
+  const hashes = () => [ring, other].map((each) => each.hashToken('session', 'value'));
+  const tokens = () => [ring, other].map((each) => each.hashToken('api-token', 'value'));
+  const [before = ''] = hashes();
+  const [token = ''] = tokens();
+  expect(hashes()).toEqual([before, before]);
+
+  const undone = store.write(async (tx) => {
+    await ring.rotateSessionKey(tx);
+    throw new Error('undone');
+  });
+  await expect(undone).rejects.toThrow('undone');
+  expect(await ring.refreshSessionKey(store.read)).toBe(false);
+  expect(hashes()).toEqual([before, before]);
+
+  await store.write((tx) => ring.rotateSessionKey(tx));
+  expect(await ring.refreshSessionKey(store.read)).toBe(true);
+  const [after = ''] = hashes();
+  expect(after).not.toBe(before);
+  expect(hashes()).toEqual([after, before]);
+  expect([await other.refreshSessionKey(store.read), await other.refreshSessionKey(store.read)]).toEqual([true, false]);
+  expect(hashes()).toEqual([after, after]);
+  expect(tokens()).toEqual([token, token]);
+  // Two nodes one after the other.
+  await store.write((tx) => other.rotateSessionKey(tx));
+  expect([await ring.refreshSessionKey(store.read), await other.refreshSessionKey(store.read)]).toEqual([true, true]);
+  expect(new Set([...hashes(), before, after]).size).toBe(3);
+});

@@ -342,7 +342,10 @@ describe('a session', () => {
       bytes.fill(drawn);
     };
     const core = { random, wipe: () => undefined };
-    const ring = { hashToken: (purpose: string, text: string) => `${purpose} ${text}` };
+    const ring = {
+      hashToken: (purpose: string, text: string) => `${purpose} ${text}`,
+      refreshSessionKey: () => Promise.resolve(false),
+    };
     const people = { secondFactor: 'optional', sessionIdleMs: 3_600_000, sessionMs: 12 * 3_600_000, invitationMs: 1 };
     const ports = { store, core, ring, clock, people, log: { warn: () => undefined } } as never;
     const token = {

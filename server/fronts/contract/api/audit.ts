@@ -129,6 +129,7 @@ const kinds = {
   'recovery-code.used': 0,
   'session.started': 0,
   'session.ended': 0,
+  'session.key-rotated': 0,
   'sign-in.refused': 0,
   'token.created': 0,
   'break-glass.given': 0,

@@ -19,6 +19,10 @@ export const openSessionSchema = z
   .openapi('OpenSession');
 export type OpenSession = z.output<typeof openSessionSchema>;
 
+const rotatedSessionKeySchema = z
+  .strictObject({ sessionsEnded: z.int().openapi({ description: 'How many sessions were open.' }) })
+  .openapi('RotatedSessionKey');
+
 export const sessionsRoutes = {
   list: {
     method: 'get',
@@ -36,5 +40,15 @@ export const sessionsRoutes = {
     tenancy: 'both',
     summary: 'End a session',
     answer: openSessionSchema,
+  },
+  rotateKey: {
+    method: 'post',
+    path: '/api/sessions/rotate-key',
+    needs: 'root:rotate',
+    tenancy: 'platform',
+    summary: 'Give sessions a new key',
+    description:
+      'Everyone signs in again: all sessions end, also that of the caller. API tokens, access_guids and credentials stay valid. Audited.',
+    answer: rotatedSessionKeySchema,
   },
 } as const satisfies RouteGroup;

@@ -126,6 +126,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'recovery-code.used': 'Recovery code used',
   'session.started': 'Session started',
   'session.ended': 'Session ended',
+  'session.key-rotated': 'Session key rotated',
   'sign-in.refused': 'Sign-in refused',
   'token.created': 'API token created',
   'break-glass.given': 'Break-glass token created',

@@ -1,0 +1,45 @@
+// The key that hashes the values of sessions is rotated: sessions end, what programs have stays valid, and nothing is left of the former key.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { errorOf, originOf } from '../../support/people.ts';
+import { queryStored } from '../../support/test-store.ts';
+
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService();
+});
+afterAll(() => opened.remove());
+
+test('all sessions end; API tokens and access_guids stay valid, also over a restart', async () => {
+  const { sessions, tokens, audit } = opened.operations;
+  const grants = [{ role: 'administrator', scope: null }] as const;
+  const { token } = await tokens.create(administrator, 'the service', { name: 'a program', grants });
+  const before = [await sessions.startByToken(token, originOf()), await sessions.startByToken(token, originOf())];
+  const [first] = before;
+  expect((await sessions.authenticate(first?.value ?? '', 'call', null)).sessionId).toBe(first?.sessionId);
+
+  expect(await sessions.rotateKey(administrator)).toEqual({ sessionsEnded: 2 });
+  for (const { value } of before)
+    expect(await errorOf(sessions.authenticate(value, 'call', null))).toBe('unauthenticated');
+  const after = await sessions.startByToken(token, originOf());
+  expect((await sessions.authenticate(after.value, 'call', null)).sessionId).toBe(after.sessionId);
+  const [record] = (await audit.list(administrator, { kind: 'session.key-rotated' })).items;
+  expect(record).toMatchObject({ actorName: 'test', details: { sessionsEnded: 2 } });
+  expect(
+    await queryStored(
+      opened.folder,
+      "select version, record is null as gone from key_records where class = 'session-hash' order by version",
+    ),
+  ).toEqual([
+    { version: 1, gone: 1 },
+    { version: 2, gone: 0 },
+  ]);
+
+  await opened.stop();
+  opened = await openTestService({ folder: opened.folder });
+  const again = opened.operations.sessions;
+  expect((await again.authenticate(after.value, 'call', null)).sessionId).toBe(after.sessionId);
+  expect(await errorOf(again.authenticate(first?.value ?? '', 'call', null))).toBe('unauthenticated');
+  expect((await again.startByToken(token, originOf())).sessionId).not.toBe(after.sessionId);
+  expect(await again.rotateKey(administrator)).toEqual({ sessionsEnded: 2 });
+});
