@@ -342,7 +342,7 @@ export interface Store {
   readonly dialect: string;
   /** Where other processes use the same store. */
   readonly link: NodeLink | undefined;
-  /** The number of this process's last change that others hear of; 0 when there is no other. */
+  /** The number of the newest change that this process has made, or has found when its last unit of work began; 0 when there is no other process. */
   epoch(): number;
   /** The same change with its id. */
   mark(): ChangeMark;

@@ -15,6 +15,9 @@ import type { OwnFile } from './sqlite/own-file.ts';
  */
 export type ErrorKind = 'fatal' | 'full' | 'constraint' | 'away' | 'unknown' | 'busy' | undefined;
 
+/** The newest change, and how often the set of KEKs has changed. */
+export type HeadOfChanges = ChangeMark & { readonly keks: number };
+
 /** Runs a statement on the writer's connection. */
 type Run = (statement: string) => Promise<void>;
 
@@ -47,10 +50,10 @@ export interface Engine {
   /** What to do about an error of kind `away`, where the database has said why. */
   readonly whenAway: (error: unknown) => string | undefined;
   /**
-   * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Answers how often the set of
-   * KEKs has changed, where other processes may change it.
+   * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Where other
+   * processes use the database, answers the newest change, and how often the set of KEKs has changed.
    */
-  begin(run: Run, durable: boolean): Promise<number | undefined>;
+  begin(run: Run, durable: boolean): Promise<HeadOfChanges | undefined>;
   commit(run: Run): Promise<void>;
   rollback(run: Run): Promise<void>;
   /** After each commit. */
@@ -66,7 +69,7 @@ export interface Engine {
     | {
         readonly link: NodeLink;
         /** Within the transaction: what the others must read again. They hear of it when it is committed. */
-        announce(changes: Changes): Promise<ChangeMark & { readonly keks: number }>;
+        announce(changes: Changes): Promise<HeadOfChanges>;
         /** What the first of several starts makes, the next ones find. */
         started(): Promise<void>;
       }

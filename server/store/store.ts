@@ -10,7 +10,7 @@ import { type Changes, mergeChanges } from '../domain/changes.ts';
 import type { Repositories, Store } from '../ports/store.ts';
 import { noteChanges } from './changes.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, HeadOfChanges } from './engine.ts';
 import { StoreError } from './errors.ts';
 import { migrate, newestSchema } from './migrate.ts';
 import { openPostgres, type PostgresOptions } from './postgres/engine.ts';
@@ -144,27 +144,9 @@ const openOver = async (
   const set = createRowSet(authenticateRow, shared !== undefined);
   const { transaction } = set;
   const plain = createRepositories(writerDb, set, 'transaction', clock);
-  /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
-  const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};
-  const audit: Repositories['audit'] = {
-    ...plain.audit,
-    append: async (event) => {
-      records.unit = await plain.audit.append(event);
-      return records.unit;
-    },
-  };
-  const tx = noteChanges({ ...plain, audit }, (changes) => unit.push(changes));
-  const endUnit = (): void => {
-    transaction.releaseSavepoint();
-    done.push(...unit);
-    records.done = records.unit ?? records.done;
-  };
-  const beginUnit = (): void => {
-    unit = [];
-    records.unit = undefined;
-    transaction.savepoint();
-  };
-  let told: (ChangeMark & { readonly keks: number }) | undefined;
+  const tx = noteChanges(plain, (changes) => unit.push(changes));
+  let told: HeadOfChanges | undefined;
+  let records: number | undefined;
   const writer = createWriter(
     {
       begin: async (durable) => {
@@ -176,9 +158,11 @@ const openOver = async (
         records.done = undefined;
         transaction.begin();
         const found = await engine.begin(run, durable);
-        if (found === keks) return;
+        // A request that changes nothing has found the work of this change done.
+        if (found !== undefined) mark = { epoch: found.epoch, history: found.history };
+        if (found?.keks === keks) return;
         await onKeks?.(plain);
-        keks = found;
+        keks = found?.keks;
       },
       isLocked: (error) => engine.kindOf(error) === 'busy',
       prepare: async () => {

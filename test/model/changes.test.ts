@@ -13,11 +13,13 @@ const isSlow = process.env.SLOW === '1';
 const threeNodes = { nodes: 3, contact: 1 };
 const repeated: Bounds = { ...threeNodes, changes: 1, repeats: 1 };
 const failedOver: Bounds = { ...threeNodes, changes: 2, failovers: 1 };
+const repeatedAcross: Bounds = { nodes: 2, contact: 1, changes: 1, repeats: 1, failovers: 1 };
 const late: Bounds = { nodes: 2, contact: 1, changes: 2, failovers: 1, late: true };
 
 const explored: readonly (readonly [string, Bounds])[] = [
   ['changes, repeated at any node, while nodes are away and rows are pruned', { ...repeated, changes: 2, prunes: 1 }],
   ['a failover that loses changes', failedOver],
+  ['a failover, and a repeat', repeatedAcross],
   ['removals, stops and starts', { ...repeated, removals: 1, stops: 1 }],
   ['crashes and starts', { ...repeated, crashes: 1 }],
   ['late answers', { nodes: 2, contact: 2, changes: 1, repeats: 1, late: true }],
@@ -47,6 +49,12 @@ const silentLoss = expect.stringMatching(
   / shows a change that a failover has lost, is in contact, and does not report the loss$/,
 );
 const defects: readonly (readonly [string, Partial<typeof protocol>, Bounds, unknown])[] = [
+  [
+    'a request that changes nothing does not look up the change that it has found done',
+    {},
+    { ...repeatedAcross, unfound: true },
+    expect.stringMatching(/^[AB] acknowledged a change that is lost, and no node will report it$/),
+  ],
   [
     'changes are compared by their numbers, without their ids',
     {
@@ -79,7 +87,7 @@ const defects: readonly (readonly [string, Partial<typeof protocol>, Bounds, unk
         return standing.state === 'shown' ? { ...standing, epoch: own.epoch } : standing;
       },
     },
-    repeated,
+    { ...repeated, unfound: true },
     uses,
   ],
   [

@@ -33,6 +33,8 @@ export interface Bounds {
   readonly late?: boolean;
   /** A defect: the database takes the number that a node tells, without comparing the id. */
   readonly unchecked?: boolean;
+  /** A defect: a request that changes nothing does not look up the change that it has found done. */
+  readonly unfound?: boolean;
 }
 
 /** A change: its number, and the one before it. Its place in the list stands for its random id, and for the key that it disables. */
@@ -199,7 +201,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     if (standing.state === 'awaited') return caught;
     if (standing.state === 'shown')
       return withNode(caught, at, { settled: node.own, request: { ...node.request, epoch: standing.epoch } });
-    return withNode(caught, at, { settled: node.own, request: undefined });
+    return withNode(caught, at, { request: undefined });
   };
   const answer = (state: State, at: number): State => {
     const node = state.nodes[at] as Node;
@@ -349,16 +351,19 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
           if (isIn(state, key, head))
             yield [
               `${name} is asked to disable key ${key}, which is disabled`,
-              spend(withNode(state, at, { request: { key, epoch: undefined } }), 'repeats'),
+              spend(
+                withNode(state, at, {
+                  own: bounds.unfound === true ? node.own : head,
+                  request: { key, epoch: undefined },
+                }),
+                'repeats',
+              ),
             ];
     } else if (node.request.epoch === undefined) {
       const reached = reach(state, at);
       if (reached.nodes[at]?.request?.epoch !== undefined || reached.nodes[at]?.request === undefined)
         yield [`${name} hears of its own change`, reached];
-      yield [
-        `${name} gives up: the change is unconfirmed`,
-        withNode(state, at, { request: undefined, settled: node.own }),
-      ];
+      yield [`${name} gives up: the change is unconfirmed`, withNode(state, at, { request: undefined })];
     } else yield [`${name} acknowledges the change to key ${node.request.key}`, answer(state, at)];
     if (state.left.stops > 0)
       yield [

@@ -6,7 +6,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
-import { actsForMs, isSameChange, mayUseKeys, renewsContact } from '../../domain/change-protocol.ts';
+import { actsForMs, type ChangeMark, isSameChange, mayUseKeys, renewsContact } from '../../domain/change-protocol.ts';
+import type { Changes } from '../../domain/changes.ts';
 import { type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
 import type { Directory } from '../../ports/directory.ts';
@@ -48,10 +49,11 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   let settling: Promise<void> | undefined;
   /** When the last beat began that brought everything up to date. Both clocks: one may have stood still. */
   let contact = { monotonic: clock.monotonic(), wall: clock.now() };
-  /** What a request under `observe` has to wait for. `unheard`: this node could not ask for it. `doubt`: its change may be lost. */
+  /** What a request under `observe` has to wait for. `unheard`: this node could not ask for it. `own`: what the request has found done. `doubt`: its change may be lost. */
   interface Watch {
     epoch: number | undefined;
     unheard: boolean;
+    own: ChangeMark | undefined;
     doubt: ServiceError | undefined;
   }
   const watching = new AsyncLocalStorage<Watch>();
@@ -103,8 +105,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       },
     );
   };
-  const reach = (): Promise<number> =>
-    changes.reach().catch((error: unknown) => {
+  const reach = (own?: ChangeMark): Promise<number> =>
+    changes.reach(own).catch((error: unknown) => {
       throw unconfirmed(error);
     });
   const askOthers = (epoch: number): Promise<Unconfirmed> =>
@@ -240,23 +242,26 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       return settling;
     },
     observe: async (work) => {
-      const watch: Watch = { epoch: undefined, unheard: false, doubt: undefined };
+      const watch: Watch = { epoch: undefined, unheard: false, own: undefined, doubt: undefined };
       const outcome = await watching.run(watch, work).then(
         (value) => ({ value }),
         (refusal: unknown) => {
           // It was destroyed before, perhaps a moment ago, by another node.
           if (!(refusal instanceof ServiceError) || refusal.code !== 'key-destroyed') throw refusal;
           watch.unheard = true;
+          watch.own = store.mark();
           return { refusal };
         },
       );
       if (watch.doubt !== undefined) throw watch.doubt;
-      if (watch.unheard) watch.epoch = await reach();
+      if (watch.unheard) watch.epoch = await reach(watch.own);
       return { ...outcome, ...(watch.epoch === undefined ? confirmed : await askOthers(watch.epoch)) };
     },
     confirm: () => {
       const watch = watching.getStore();
-      if (watch !== undefined) watch.unheard = true;
+      if (watch === undefined) return;
+      watch.unheard = true;
+      watch.own = store.mark();
     },
     others: async () => othersOf(await heardNodes()),
     over: (directory) => {

@@ -29,10 +29,10 @@ export interface ShownChanges {
   /** Shows everything that is committed when it is called. */
   catchUp(): Promise<void>;
   /**
-   * The same; answers the number of the last change. Throws 'unavailable', `unconfirmed` when the last change that was made here is not among what
-   * is read, and something else when reading fails or takes too long.
+   * The same; answers the number of the last change. `own`: the newest change that a request has made, or has found. Throws 'unavailable', `unconfirmed`
+   * when it is not among what is read, and something else when reading fails or takes too long.
    */
-  reach(): Promise<number>;
+  reach(own?: ChangeMark): Promise<number>;
   /** Reads everything again, and takes the database as it is. */
   resume(): Promise<void>;
 }
@@ -66,7 +66,7 @@ export const createShownChanges = (
   let lost = false;
   /** The ids of the last changes that were read, by their numbers. */
   const marks = new Map<number, string>();
-  /** The id of the last change that was made here, once its standing was found. */
+  /** The id of the last change that was made or found here, once it is shown. */
   let settled = '';
   let catching: Promise<void> | undefined;
 
@@ -90,6 +90,11 @@ export const createShownChanges = (
     marks.clear();
     note([last]);
   };
+  /** Before its id is forgotten. */
+  const settle = (): void => {
+    const { epoch, history } = store.mark();
+    if (marks.get(epoch) === history) settled = history;
+  };
   const view = (): NodeView => ({ applied, lost, idOf: (epoch) => marks.get(epoch) });
   const reloadAll = async (): Promise<void> => {
     const last = await hooks.head();
@@ -101,6 +106,7 @@ export const createShownChanges = (
     // Not before the first load: what is heard until then is part of it.
     if (directory === undefined || applied.epoch === 0 || lost) return;
     for (;;) {
+      settle();
       const found = await link.changesSince(applied);
       if (found === 'lost') {
         await loseTrack();
@@ -141,10 +147,12 @@ export const createShownChanges = (
     show: (shown) => {
       directory = shown;
     },
-    begin: startFrom,
+    begin: (last) => {
+      startFrom(last);
+      settled = store.mark().history;
+    },
     catchUp,
-    reach: async () => {
-      const own = store.mark();
+    reach: async (own = store.mark()) => {
       const until = clock.monotonic() + reachMs;
       // Also a change that seems to be shown is looked up: after a failover another one may have had its number.
       for (;;) {
@@ -152,9 +160,9 @@ export const createShownChanges = (
         const standing = standingOf(own, settled, view());
         if (standing.state === 'lost') throw lostError();
         if (standing.state !== 'awaited' || clock.monotonic() > until) {
+          if (standing.state !== 'shown') break;
           settled = own.history;
-          if (standing.state === 'shown') return standing.epoch;
-          break;
+          return standing.epoch;
         }
         await new Promise<void>((resolve) => {
           setTimeout(resolve, reachAgainMs);

@@ -75,7 +75,7 @@ const hold = async (
 };
 
 const waitsFor = {
-  nodes: 'the erasure run waits for nodes: start them, or remove them',
+  nodes: 'the erasure run waits for nodes: start them, or remove them (dke node remove NAME)',
   standbys:
     'the erasure run waits for copies of the database that have not stored the new records: bring them up to date, or drop their replication slots',
   snapshots:

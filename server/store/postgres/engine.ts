@@ -232,10 +232,10 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
           `set local idle_in_transaction_session_timeout = ${idleWriterMs}`,
           ...(durable ? [] : ['set local synchronous_commit = off']),
           `select pg_advisory_xact_lock(${writerLock})`,
-          'select keks from node_head',
+          'select epoch, history, keks from node_head',
         ].join(';'),
       );
-      return Number(row?.keks);
+      return { epoch: Number(row?.epoch), history: String(row?.history), keks: Number(row?.keks) };
     },
     commit: async () => {
       let committed: boolean;
