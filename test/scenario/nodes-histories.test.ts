@@ -17,7 +17,7 @@ test.each(seedsOf())('history %i: nothing that was acknowledged is undone, and n
   const { violations, uses, acknowledged, events } = await runHistory({
     seed,
     nodes: slow ? 3 : 2,
-    steps: slow ? 60 : 16,
+    steps: slow ? 24 : 16,
     failover: failovers[seed % failovers.length] ?? 'none',
   });
   expect(violations, events.join('\n')).toEqual([]);

@@ -340,12 +340,20 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
   };
   const settle = async (): Promise<void> => {
     await healAll();
-    for (const { name, api } of members)
+    for (const { name, api } of members) {
+      let last = '';
       await until(
         `${name} to be healthy`,
-        async () => ((await api.send('GET', '/health')).text === '{"status":"healthy"}' ? true : undefined),
+        async () => {
+          last = await api.send('GET', '/health').then(({ text }) => text, String);
+          return last === '{"status":"healthy"}' ? true : undefined;
+        },
         120,
-      );
+      ).catch(async (error: unknown) => {
+        const status = await api.send('GET', '/api/status').then(({ text }) => text, String);
+        throw new Error(`${String(error)}: ${last}, ${status}`);
+      });
+    }
     for (const of of watched)
       for (const { name, api } of of.known === undefined ? [] : members) {
         const { state } = await api.call<Endpoint>('GET', `/api/endpoints/${of.call.endpoint.id}`);
