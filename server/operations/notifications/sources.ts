@@ -28,6 +28,7 @@ import type { XksLatency } from '../requests/xks-latency.ts';
 import { hasOldRootCopy } from '../service/set-up-steps.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { ageSources, type ReminderAges } from './age-sources.ts';
+import { keyStoreSources } from './key-store-sources.ts';
 import { snapshotSources } from './snapshot-sources.ts';
 import type { NotificationSource } from './watch.ts';
 
@@ -43,8 +44,6 @@ export interface NotificationViews {
   readonly folder: { readonly away: () => boolean; readonly archive: { readonly directory: string } };
 }
 
-/** Of the requests of an hour, how many may take longer than the cloud key service calls slow. */
-const slowShare = 0.01;
 /** A new credential is used within this, or the change-over is stuck. */
 const unusedCredentialDays = 7;
 
@@ -270,51 +269,6 @@ export const createSources = (
     return found;
   };
 
-  const keyStores = async (): Promise<readonly Condition[]> => {
-    const found: Condition[] = [];
-    for await (const { id, name, tenantId, connection } of all((window) =>
-      read.externalKeyStores.list(everyTenant, window),
-    ))
-      if (connection.since !== null && (connection.state === 'DISCONNECTED' || connection.state === 'FAILED'))
-        found.push({
-          kind: 'key-store.disconnected',
-          tenantId,
-          subject: { kind: 'external-key-store', id, name },
-          harmAt: connection.since,
-          details: { state: connection.state, errorCode: connection.errorCode },
-        });
-    return found;
-  };
-
-  const failing = async (): Promise<readonly Condition[]> => {
-    const found: Condition[] = [];
-    const enough = 10;
-    for await (const { id, name, tenantId, state, integrity } of all((window) =>
-      read.endpoints.list(everyTenant, window),
-    )) {
-      const about = { tenantId, subject: { kind: 'endpoint', id, name }, harmAt: null } as const;
-      if (integrity !== 'ok') found.push({ kind: 'endpoint.tampered', ...about, details: {} });
-      if (state !== 'enabled') continue;
-      const hour = (await latency.lastHour([id])).get(id);
-      if (hour !== undefined && hour.overLost > 0)
-        found.push({ kind: 'endpoint.late', ...about, details: { late: hour.overLost, requests: hour.requests } });
-      else if (hour !== undefined && hour.overSlow > hour.requests * slowShare)
-        found.push({ kind: 'endpoint.slow', ...about, details: { slow: hour.overSlow, requests: hour.requests } });
-      const filter = { endpointId: id, result: 'refused', from: clock.now() - 5 * minuteMs } as const;
-      const { items } = await read.requests.search(everyTenant, filter, { limit: enough });
-      if (items.length < enough) continue;
-      const errors = items.map(({ errorName }) => errorName ?? 'unknown');
-      const count = (error: string): number => errors.filter((each) => each === error).length;
-      const [mostly = 'unknown'] = [...new Set(errors)].sort((a, b) => count(b) - count(a));
-      found.push({
-        kind: 'endpoint.failing',
-        ...about,
-        details: { mostly },
-      });
-    }
-    return found;
-  };
-
   const approvals = async (): Promise<readonly Condition[]> =>
     (await read.approvals.listOpen()).map(({ id, kind, tenantId, subject, expiresAt, missing, requestedBy }) => ({
       kind: 'approval.pending',
@@ -471,13 +425,7 @@ export const createSources = (
     { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'minute', look: dualControl },
     ...snapshotSources({ read, clock }, schedule),
     ...ageSources({ store, clock, ring }, reminders),
-    { about: 'external key stores', kinds: ['key-store.disconnected'], every: 'minute', look: keyStores },
-    {
-      about: 'requests of endpoints',
-      kinds: ['endpoint.failing', 'endpoint.late', 'endpoint.slow', 'endpoint.tampered'],
-      every: 'minute',
-      look: failing,
-    },
+    ...keyStoreSources({ read, clock }, latency),
     { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },
     {
       about: 'audit log and erasure',
