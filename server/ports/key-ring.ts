@@ -5,33 +5,7 @@ import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
 import type { KeyRef, UnwrappedKind } from './crypto-core.ts';
 import type { RecordPlace, StoredRecord } from './records.ts';
 import type { RootProvider } from './root-provider.ts';
-import type { Repositories, Store, StoredRecord } from './store.ts';
-
-/** What a record is and where it belongs; all of it is bound into the seal. */
-export interface RecordPlace {
-  readonly tenantId: string;
-  readonly objectId: string;
-  readonly version: number;
-  readonly class: RecordClass;
-  /** Canonical text of the immutable attributes. */
-  readonly attributes: string;
-}
-
-export const recordClasses = [
-  'vault-copy', // a key's copy in the shared vault
-  'sealed-copy', // the application's own copy of a master key
-  'object-content', // the key that encrypts a token object's value
-  'endpoint-secret', // a SigV4 secret access key
-  'row-authentication', // the key that authenticates stored rows
-  'token-hash', // the key that hashes bearer tokens
-  'session-hash', // the key that hashes the values of sessions
-  'adopted-token-hash', // one of another service, whose access_guids came here with a snapshot
-  'audit-signature', // the key that signs the audit log's checkpoints
-  'snapshot-opening', // the key that one opening of a snapshot is answered to
-  'second-factor', // the secret of somebody's one-time passwords
-  'self-test', // the service's own key for the health check's round trip
-] as const;
-export type RecordClass = (typeof recordClasses)[number];
+import type { Repositories, Store } from './store.ts';
 
 export type BearerPurpose = 'access-guid' | 'api-token' | 'metrics-token' | 'invitation';
 /** What hashes are told apart by: the same text for two purposes has two hashes. */

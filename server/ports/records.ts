@@ -17,6 +17,7 @@ export const recordClasses = [
   'endpoint-secret', // a SigV4 secret access key
   'row-authentication', // the key that authenticates stored rows
   'token-hash', // the key that hashes bearer tokens
+  'session-hash', // the key that hashes the values of sessions
   'adopted-token-hash', // one of another service, whose access_guids came here with a snapshot
   'audit-signature', // the key that signs the audit log's checkpoints
   'snapshot-opening', // the key that one opening of a snapshot is answered to

@@ -7,7 +7,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
 import { actsForMs, type ChangeMark, isSameChange, mayUseKeys, renewsContact } from '../../domain/change-protocol.ts';
-import type { Changes } from '../../domain/changes.ts';
 import { type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
 import type { Directory } from '../../ports/directory.ts';
