@@ -68,11 +68,10 @@ const findPackage = (root: string, from: string, name: string): string | undefin
   }
 };
 
-/** Everything that these compiled files (relative to the root) lead to. */
-export const closureOf = (root: string, entries: readonly string[]): Closure => {
-  const code = new Set<string>();
+/** Collects packages with all that they depend on. */
+const collectPackages = (root: string) => {
   const packages = new Set<string>();
-  const addPackage = (from: string, name: string, optional: boolean): void => {
+  const add = (from: string, name: string, optional = false): void => {
     const folder = findPackage(root, from, name);
     if (folder === undefined) {
       if (optional) return;
@@ -82,9 +81,20 @@ export const closureOf = (root: string, entries: readonly string[]): Closure => 
     if (packages.has(path)) return;
     packages.add(path);
     const { dependencies = {}, optionalDependencies = {} } = readPackage(folder);
-    for (const each of Object.keys(dependencies)) addPackage(folder, each, Object.hasOwn(optionalDependencies, each));
-    for (const each of Object.keys(optionalDependencies)) addPackage(folder, each, true);
+    for (const each of Object.keys(dependencies)) add(folder, each, Object.hasOwn(optionalDependencies, each));
+    for (const each of Object.keys(optionalDependencies)) add(folder, each, true);
   };
+  const addImports = (path: string, text: string): void => {
+    for (const [, specifier = ''] of text.matchAll(imported))
+      if (!specifier.startsWith('node:')) add(join(root, dirname(path)), packageName(specifier));
+  };
+  return { addImports, sorted: () => [...packages].sort() };
+};
+
+/** Everything that these compiled files (relative to the root) lead to. */
+export const closureOf = (root: string, entries: readonly string[]): Closure => {
+  const code = new Set<string>();
+  const packages = collectPackages(root);
   const addCode = (path: string): void => {
     if (code.has(path)) return;
     code.add(path);
@@ -94,12 +104,18 @@ export const closureOf = (root: string, entries: readonly string[]): Closure => 
       const found = join(dirname(path), target);
       if (existsSync(join(root, found))) addCode(found);
     }
-    for (const [, specifier = ''] of text.matchAll(imported)) {
-      if (!specifier.startsWith('node:')) addPackage(join(root, dirname(path)), packageName(specifier), false);
-    }
+    packages.addImports(path, text);
   };
   for (const entry of entries) addCode(entry);
-  return { code: [...code].sort(), packages: [...packages].sort() };
+  return { code: [...code].sort(), packages: packages.sorted() };
+};
+
+/** Packages that source files (relative to the root) import, such as those that a bundler puts into pages. */
+export const packagesOfSources = (root: string, sources: readonly string[]): readonly string[] => {
+  const packages = collectPackages(root);
+  for (const path of sources)
+    packages.addImports(path, readFileSync(join(root, path), 'utf8').replaceAll('@import', 'import'));
+  return packages.sorted();
 };
 
 /** Files of a package that matter at run time, and its licences, relative to the root. */

@@ -1,25 +1,43 @@
-// What is in each Debian package: dke-server (the service, its pages, the whole `dke` command) and dke-provider (the PKCS#11
-// library, its agent, the `dke` command with what `dke provider install` lays down). Each brings its Node and the packages that
-// its program imports, and nothing that only a build needs.
+// What is in each package: dke-server (the service, its pages, the whole `dke` command), dke-provider (the PKCS#11 library, its agent,
+// the `dke` command with what `dke provider install` installs) and dke-mariadb (MariaDB's plugin). The first two include Node and the
+// packages that their programs import, and nothing that only a build needs.
 import { join } from 'node:path';
 import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from '../install/units.ts';
+
+export const kinds = ['deb', 'rpm'] as const;
+export type Kind = (typeof kinds)[number];
+
+interface BuiltFile {
+  /** Below build/. */
+  readonly from: string;
+  /** In the system, by kind of package. */
+  readonly to: Readonly<Record<Kind, string>>;
+  /** Links to it, by kind. */
+  readonly links?: Partial<Readonly<Record<Kind, string>>>;
+  /** Debian's package without which the build leaves the file out. */
+  readonly madeWith: string;
+  readonly strip: boolean;
+}
 
 export interface PackageSpec {
   readonly name: string;
   readonly summary: string;
   /** Paragraphs, without the leading blank of control files. */
   readonly description: readonly string[];
-  /** Beside what its programs are linked with. */
-  readonly depends: readonly string[];
-  /** Holds postinst, prerm and postrm. */
-  readonly scripts: string;
-  /** Folders of dist that are taken whole: [from, below dist]. */
-  readonly folders: readonly string[];
-  /** The library, dke-agent and dke-probe go along. */
-  readonly library: boolean;
+  /** In addition to what its programs are linked with. */
+  readonly depends: Readonly<Record<Kind, readonly string[]>>;
+  /** Folder with postinst, prerm and postrm. */
+  readonly scripts?: string;
+  /** Node, the addon and the compiled program, with these folders of dist. */
+  readonly program?: { readonly folders: readonly string[]; readonly pages: boolean; readonly library: boolean };
+  readonly built: readonly BuiltFile[];
   /** Files with their text, by absolute path in the system. */
-  readonly texts: (root: string, read: (path: string) => string) => Readonly<Record<string, string>>;
+  readonly texts: (read: (path: string) => string) => Readonly<Record<string, string>>;
+  /** Empty folders of the system. */
+  readonly directories: readonly string[];
   readonly configurationFiles: readonly string[];
+  /** SPDX expression of what is ours. */
+  readonly licence: string;
 }
 
 const documentation =
@@ -29,6 +47,12 @@ const documentation =
       pages.map((page) => [`/usr/share/doc/${name}/${page.split('/').at(-1)}`, read(join('docs', page))]),
     );
 
+/** Certificates of well-known authorities, and system users. */
+const system = {
+  deb: ['systemd | systemd-standalone-sysusers', 'ca-certificates'],
+  rpm: ['systemd', 'ca-certificates'],
+};
+
 export const packages: readonly PackageSpec[] = [
   {
     name: 'dke-server',
@@ -36,30 +60,39 @@ export const packages: readonly PackageSpec[] = [
     description: [
       'One service for the keys of databases that encrypt (over a PKCS#11 library on their hosts) and of cloud key services (an external key store proxy, signed with SigV4). It brings a console, an API, an audit log and the dke command.',
     ],
-    depends: ['systemd | systemd-standalone-sysusers', 'ca-certificates'],
+    depends: system,
     scripts: 'server/packaging',
-    folders: ['web', 'server/content/runbooks', 'server/content/api'],
-    library: false,
-    texts: (_, read) => ({
+    program: { folders: ['web', 'server/content/runbooks', 'server/content/api'], pages: true, library: false },
+    built: [],
+    texts: (read) => ({
       '/etc/dke/dke.toml': read('server/packaging/dke.toml'),
       '/usr/lib/systemd/system/dke-server.service': read('server/packaging/dke-server.service'),
       '/usr/lib/sysusers.d/dke-server.conf': read('server/packaging/dke-server.sysusers'),
       ...documentation('dke-server', 'install.md', 'command.md', 'dke.toml')(read),
     }),
+    directories: ['/etc/dke'],
     configurationFiles: ['/etc/dke/dke.toml'],
+    licence: 'Apache-2.0',
   },
   {
     name: 'dke-provider',
     summary: 'PKCS#11 library of the DKE key service, for database hosts',
     description: [
       'A database loads libdke_pkcs11.so and keeps its master key in a DKE service. The library speaks to an agent on the same host, which it starts itself or finds behind a socket of systemd.',
-      'dke provider install lays both where a database looks for them, as its OS user, and checks, upgrades and takes back.',
+      'dke provider install copies both to where a database looks for them, as its OS user, and checks, upgrades and removes them.',
     ],
-    depends: ['systemd | systemd-standalone-sysusers', 'ca-certificates'],
+    depends: system,
     scripts: 'provider/packaging',
-    folders: ['server/content/runbooks'],
-    library: true,
-    texts: (_, read) => ({
+    program: { folders: ['server/content/runbooks'], pages: false, library: true },
+    built: [
+      {
+        from: 'provider/java/dke-jce.jar',
+        to: { deb: '/usr/share/java/dke-jce.jar', rpm: '/usr/share/java/dke-jce.jar' },
+        madeWith: 'openjdk-17-jdk-headless',
+        strip: false,
+      },
+    ],
+    texts: (read) => ({
       [`/usr/lib/systemd/system/${agentSocketUnit}`]: agentSocket(),
       [`/usr/lib/systemd/system/${agentServiceUnit}`]: agentService({
         program: '/usr/lib/dke-provider/1.0/dke-agent',
@@ -71,6 +104,33 @@ export const packages: readonly PackageSpec[] = [
       '/usr/lib/sysusers.d/dke-provider.conf': read('provider/packaging/dke-provider.sysusers'),
       ...documentation('dke-provider', 'install.md', 'command.md', 'pkcs11.md', 'return-codes.md')(read),
     }),
+    directories: ['/etc/dke'],
     configurationFiles: [],
+    licence: 'Apache-2.0',
+  },
+  {
+    name: 'dke-mariadb',
+    summary: "MariaDB's encryption keys in the DKE key service",
+    description: [
+      'The plugin dke_key_management, which wraps the data keys of a MariaDB server under a master key in a DKE service. It loads the library of dke-provider.',
+    ],
+    depends: { deb: ['dke-provider'], rpm: ['dke-provider'] },
+    built: [
+      {
+        from: 'provider/mariadb/dke_key_management.so',
+        // Debian's place; that of MariaDB's own RPM packages, with a link where those of RHEL look.
+        to: {
+          deb: '/usr/lib/mysql/plugin/dke_key_management.so',
+          rpm: '/usr/lib64/mysql/plugin/dke_key_management.so',
+        },
+        links: { rpm: '/usr/lib64/mariadb/plugin/dke_key_management.so' },
+        madeWith: 'libmariadbd-dev',
+        strip: true,
+      },
+    ],
+    texts: documentation('dke-mariadb', 'databases/mariadb.md'),
+    directories: [],
+    configurationFiles: [],
+    licence: 'Apache-2.0 OR GPL-2.0-or-later',
   },
 ];

@@ -1,11 +1,13 @@
-// The Debian packages, made by the real builder, unpacked and configured by the real dpkg into a folder of its own (no file of this
-// system changes), then used: the packaged service, the packaged command, the library that the packaged provider lays down.
+// The packages, made by the real builder. Those for Debian are unpacked and configured by the real dpkg into a folder of its own (no file of
+// this system changes), then used: the packaged service, the packaged command, the library that the packaged provider installs. Both kinds
+// in another root: test/scenario/old-system.test.ts.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
   chmodSync,
   chownSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,6 +16,7 @@ import {
   readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,14 +24,17 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRunbooks } from '../../server/content/runbooks.ts';
+import { missingVersions } from '../support/elf.ts';
 import { endProcess, processesWith, until } from '../support/host.ts';
+import { installed } from '../support/tools.ts';
 
 const builder = resolve(import.meta.dirname, '../../provider/packaging/main.ts');
 const isRoot = process.getuid?.() === 0;
-const canRun =
-  isRoot && spawnSync('dpkg', ['--version']).status === 0 && spawnSync('dpkg-shlibdeps', ['--version']).status === 0;
-if (!canRun) console.info('the packages are not tested: it takes root, dpkg and dpkg-dev');
+const canRun = isRoot && installed('dpkg', 'dpkg', 'dpkg-deb') && installed('rpm', 'rpmbuild', 'rpm');
+if (!canRun) console.info('the packages are not tested: it takes root, dpkg and rpm');
+/** Those with a program. */
 const names = ['dke-server', 'dke-provider'] as const;
+const allNames = [...names, 'dke-mariadb'];
 
 let folder: string;
 let system: string;
@@ -128,25 +134,20 @@ afterAll(async () => {
 test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one dke command of two', () => {
   const all = readdirSync(join(folder, 'packages'));
   const files = all.filter((name) => name.endsWith('.deb')).map((name) => join(folder, 'packages', name));
-  expect(files).toHaveLength(2);
-  expect(all.filter((name) => !name.endsWith('.deb'))).toEqual(['SHA256SUMS']);
+  expect(files).toHaveLength(3);
+  expect(all.filter((name) => !/[.](deb|rpm|cdx[.]json)$/.test(name))).toEqual(['SHA256SUMS']);
   const sums = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'packages'), encoding: 'utf8' });
-  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(2);
+  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(9);
   const said = dpkg('--install', ...files);
-  for (const name of names) expect(stateOf(name)).toBe('install ok installed');
+  for (const name of allNames) expect(stateOf(name)).toBe('install ok installed');
   expect(said).toContain('dke provider install --owner');
   const users = readFileSync(join(system, 'etc/passwd'), 'utf8');
   expect(users).toMatch(/^dke:.*:\/var\/lib\/dke:.*nologin$/m);
   expect(users).toMatch(/^dke-agent:/m);
   expect(readlinkSync(join(system, 'etc/alternatives/dke'))).toBe('/usr/lib/dke-server/bin/dke');
   expect(readlinkSync(join(system, 'usr/bin/dke'))).toBe('/etc/alternatives/dke');
-  // MariaDB's plugin is there when it was built.
-  const plugin = 'mariadb/dke_key_management.so';
-  const built = existsSync(join(resolve(import.meta.dirname, '../../build/provider'), plugin));
-  expect(existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'))).toBe(built);
-  // So is the provider for Java.
-  const jar = join(resolve(import.meta.dirname, '../../build/provider'), 'java/dke-jce.jar');
-  expect(existsSync(join(system, 'usr/share/java/dke-jce.jar'))).toBe(existsSync(jar));
+  expect(existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'))).toBe(true);
+  expect(existsSync(join(system, 'usr/share/java/dke-jce.jar'))).toBe(true);
   for (const name of names)
     expect(readRunbooks(packaged(name, 'dist/server/content/runbooks'))).toEqual(readRunbooks());
   // What only a build needs stays at home, and licences come along.
@@ -156,15 +157,104 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
     const doc = join(system, 'usr/share/doc', name);
     for (const file of ['copyright', 'licences-of-packages.gz', 'licences-of-node.gz'])
       expect(existsSync(join(doc, file)), file).toBe(true);
-    const copyright = readFileSync(join(doc, 'copyright'), 'utf8');
-    expect(copyright).toContain('License: Apache-2.0\n');
-    // The plugin is in the provider's package where it was built.
-    const plugin = name === 'dke-provider' && existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'));
-    expect(copyright.includes('License: Apache-2.0 or GPL-2.0-or-later')).toBe(plugin);
-    expect(copyright.includes('/usr/share/common-licenses/GPL-2.')).toBe(plugin);
+    expect(readFileSync(join(doc, 'copyright'), 'utf8')).toContain('License: Apache-2.0\n');
     const { uid, gid, mode } = statSync(packaged(name, 'bin/dke'));
     expect([uid, gid, mode & 0o7777]).toEqual([0, 0, 0o755]);
   }
+  const ofPlugin = readFileSync(join(system, 'usr/share/doc/dke-mariadb/copyright'), 'utf8');
+  expect(ofPlugin).toContain('License: Apache-2.0 or GPL-2.0-or-later');
+  expect(ofPlugin).toContain('/usr/share/common-licenses/GPL-2.');
+});
+
+test.runIf(canRun)('ask for no newer libraries than the oldest systems have', () => {
+  for (const name of allNames) {
+    const file = readdirSync(join(folder, 'packages')).find((each) => each.startsWith(`${name}-`)) as string;
+    const wanted = execFileSync('rpm', ['--query', '--package', '--requires', join(folder, 'packages', file)], {
+      encoding: 'utf8',
+    });
+    expect(wanted).toContain('GLIBC_');
+    expect(missingVersions(wanted), file).toEqual([]);
+  }
+});
+
+interface Bill {
+  readonly components: readonly { readonly name: string; readonly purl: string; readonly version?: string }[];
+}
+
+test.runIf(canRun)('list everything of others that is inside them', () => {
+  const read = (name: string): Bill =>
+    JSON.parse(readFileSync(join(system, 'usr/share/doc', name, 'sbom.cdx.json'), 'utf8')) as Bill;
+  const server = read('dke-server').components;
+  // By npm's own list of what is installed.
+  const npm = join(process.execPath, '../../lib/node_modules/npm/bin/npm-cli.js');
+  const program = existsSync(npm) ? [process.execPath, npm] : ['npm'];
+  const text = spawnSync(program[0] as string, [...program.slice(1), 'sbom', '--sbom-format', 'cyclonedx'], {
+    cwd: resolve(import.meta.dirname, '../..'),
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  });
+  const known = new Set((JSON.parse(text.stdout) as Bill).components.map(({ purl }) => purl));
+  const ofNpm = server.filter(({ purl }) => purl.startsWith('pkg:npm/'));
+  expect(ofNpm.filter(({ purl }) => !known.has(purl))).toEqual([]);
+  // What the console's pages are made of counts, and what only a build needs does not.
+  const names = ofNpm.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['hono', 'kysely', 'react', 'react-dom', 'radix-ui', 'uplot']));
+  for (const each of ['vite', 'cmake-js', 'vitest', 'typescript']) expect(names).not.toContain(each);
+  // Every folder of a package that was installed is listed.
+  const installedPackages = readdirSync(packaged('dke-server', 'node_modules'), { withFileTypes: true }).flatMap(
+    ({ name }) =>
+      name.startsWith('@')
+        ? readdirSync(packaged('dke-server', 'node_modules', name)).map((each) => `${name}/${each}`)
+        : [name],
+  );
+  expect(installedPackages.filter((each) => !names.includes(each))).toEqual([]);
+  for (const { name, version } of server.filter(({ purl }) => !purl.startsWith('pkg:npm/')))
+    expect(version, name).toMatch(/^(\d+:)?\d+\.\d+/);
+  expect(read('dke-mariadb').components.map(({ name }) => name)).toEqual(['mysqlservices']);
+});
+
+test.runIf(canRun)('are the same bytes from another path, with another umask, time zone and locale', () => {
+  const project = resolve(import.meta.dirname, '../..');
+  const other = join(folder, 'another place');
+  const parts = ['dist', 'docs', 'provider', 'server', 'build/Release', 'build/provider', 'CHANGELOG.md'];
+  for (const each of [...parts, 'package.json', 'package-lock.json'])
+    cpSync(join(project, each), join(other, each), { recursive: true });
+  symlinkSync(join(project, 'node_modules'), join(other, 'node_modules'));
+  const make = (root: string, umask: string, environment: NodeJS.ProcessEnv): string => {
+    const out = join(root === project ? folder : other, 'same');
+    execFileSync(
+      'sh',
+      [
+        '-c',
+        `umask ${umask}; exec "$@"`,
+        'sh',
+        process.execPath,
+        join(root, 'provider/packaging/main.ts'),
+        '--out',
+        out,
+      ],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...environment, SOURCE_DATE_EPOCH: '1700000000' },
+      },
+    );
+    return readFileSync(join(out, 'SHA256SUMS'), 'utf8');
+  };
+  const first = make(project, '022', { TZ: 'UTC', LC_ALL: 'C' });
+  expect(first.split('\n')).toHaveLength(10);
+  expect(make(other, '077', { TZ: 'Asia/Tokyo', LC_ALL: 'C.UTF-8' })).toBe(first);
+});
+
+test.runIf(canRun)('are not made without what they need, and the line that helps is printed', () => {
+  const empty = join(folder, 'no-tools');
+  mkdirSync(empty);
+  const { status, stderr } = spawnSync(process.execPath, [builder, '--out', join(folder, 'none')], {
+    encoding: 'utf8',
+    env: { PATH: empty },
+  });
+  expect(status).toBe(1);
+  expect(stderr).toContain('rpmbuild is not installed: apt-get install -y --no-install-recommends rpm;');
+  expect(existsSync(join(folder, 'none'))).toBe(false);
 });
 
 test.runIf(canRun)('name no place of the project that made them', () => {
@@ -319,7 +409,7 @@ test.runIf(canRun)(
     dpkg(
       '--install',
       ...readdirSync(join(folder, 'packages'))
-        .filter((name) => name.startsWith('dke-server'))
+        .filter((name) => name.startsWith('dke-server') && name.endsWith('.deb'))
         .map((name) => join(folder, 'packages', name)),
     );
     expect(readFileSync(config, 'utf8')).toMatch(/# changed\n$/);
@@ -329,7 +419,7 @@ test.runIf(canRun)(
     expect(readFileSync(config, 'utf8')).toMatch(/# changed\n$/);
     // The other package's command takes over.
     expect(readlinkSync(join(system, 'etc/alternatives/dke'))).toBe('/usr/lib/dke-provider/bin/dke');
-    const said = dpkg('--purge', 'dke-server', 'dke-provider');
+    const said = dpkg('--purge', ...allNames);
     expect(said).toContain('dke-server: what stays: /var/lib/dke with the keys');
     expect(existsSync(config)).toBe(false);
     expect(existsSync(join(system, 'var/lib/dke/data/root.key'))).toBe(true);

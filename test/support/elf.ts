@@ -40,6 +40,17 @@ export const symbolsWanted = (path: string): readonly string[] =>
     .filter((line) => / U /.test(line))
     .map((line) => line.trim().split(' ').at(-1) ?? '');
 
+const isMissing = (kind: string, version: string): boolean => {
+  const newest = newestOfOldSystems[kind];
+  return newest === undefined || isNewer(version, newest);
+};
+
+/** Of versions of symbols, such as GLIBC_2.28, those that the oldest systems do not have. */
+export const missingVersions = (text: string): readonly string[] =>
+  [...text.matchAll(/\b([A-Z]+)_([\d.]+)\b/g)]
+    .filter(([, kind = '', version = '']) => isMissing(kind, version))
+    .map(([name]) => name);
+
 /** What the oldest systems do not have: symbols, weak ones included, whose version is newer. */
 export const missingOnOldSystems = (path: string): readonly string[] =>
   run('nm', '-D', '--undefined-only', path)
@@ -47,6 +58,5 @@ export const missingOnOldSystems = (path: string): readonly string[] =>
     .map((line) => line.trim().split(' ').at(-1) ?? '')
     .filter((symbol) => {
       const [, kind = '', version = ''] = /@+([A-Z]+)_(.+)$/.exec(symbol) ?? [];
-      const newest = newestOfOldSystems[kind];
-      return symbol.includes('@') && (newest === undefined || isNewer(version, newest));
+      return symbol.includes('@') && isMissing(kind, version);
     });

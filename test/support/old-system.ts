@@ -2,14 +2,24 @@
 // of Debian before this one, from the archive that this system itself is installed from. Or a copy of what DKE_OLD_SYSTEM names, such as an
 // unpacked image of another distribution.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Debian 11: glibc 2.31. Debian 10, with 2.28, is no longer in the archive. */
 const release = 'bullseye';
+/** With all that they depend on: enough to install packages of both kinds, with their scripts. */
 const packages = [
-  'libc6 libcrypt1 libstdc++6 libgcc-s1 dash coreutils libacl1 libattr1 libselinux1 libpcre2-8-0 libgmp10 dpkg tar sed',
-].flatMap((line) => line.split(' '));
+  'libc6',
+  'libstdc++6',
+  'dash',
+  'coreutils',
+  'dpkg',
+  'tar',
+  'sed',
+  'ca-certificates',
+  'systemd',
+  'rpm',
+];
 const keys = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 const archive = (): string | undefined => {
@@ -26,8 +36,7 @@ export const makeOldSystem = (folder: string, work: string): string | undefined 
   } else {
     const site = archive();
     if (site === undefined || !existsSync(keys)) return 'no archive of Debian is configured (apt-get update)';
-    for (const each of ['lists/partial', 'cache/archives/partial', 'debs'])
-      mkdirSync(join(work, each), { recursive: true });
+    for (const each of ['lists/partial', 'cache/archives/partial']) mkdirSync(join(work, each), { recursive: true });
     writeFileSync(join(work, 'sources.list'), `deb [signed-by=${keys}] ${site} ${release} main\n`);
     writeFileSync(join(work, 'status'), '');
     const apt = (...args: string[]) =>
@@ -39,14 +48,24 @@ export const makeOldSystem = (folder: string, work: string): string | undefined 
           ...['-o', `Dir::Cache=${join(work, 'cache')}`, '-o', 'APT::Sandbox::User=root'],
           ...args,
         ],
-        { cwd: join(work, 'debs'), encoding: 'utf8' },
+        { cwd: work, encoding: 'utf8' },
       );
-    for (const args of [['update'], ['download', ...packages]]) {
+    const download = ['install', '--yes', '--download-only', '--no-install-recommends', ...packages];
+    for (const args of [['update'], download]) {
       const { status, stderr } = apt(...args);
       if (status !== 0) return `Debian's archive has no ${release} here: ${stderr.trim().split('\n').at(-1)}`;
     }
-    for (const name of readdirSync(join(work, 'debs')))
-      execFileSync('dpkg-deb', ['--extract', join(work, 'debs', name), folder]);
+    const archives = join(work, 'cache/archives');
+    for (const each of ['info', 'updates', 'alternatives'])
+      mkdirSync(join(folder, 'var/lib/dpkg', each), { recursive: true });
+    for (const name of readdirSync(archives).filter((each) => each.endsWith('.deb'))) {
+      execFileSync('dpkg-deb', ['--extract', join(archives, name), folder]);
+      // As dpkg would write it, so that it decides whether the dependencies of our packages are there.
+      const fields = execFileSync('dpkg-deb', ['--field', join(archives, name)], { encoding: 'utf8' });
+      appendFileSync(join(folder, 'var/lib/dpkg/status'), `${fields.trim()}\nStatus: install ok installed\n\n`);
+    }
+    writeFileSync(join(folder, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
+    writeFileSync(join(folder, 'etc/group'), 'root:x:0:\n');
   }
   for (const each of ['dev', 'proc', 'run', 'tmp', 'etc']) mkdirSync(join(folder, each), { recursive: true });
   writeFileSync(join(folder, 'etc/hosts'), '127.0.0.1 localhost\n');

@@ -1,13 +1,13 @@
 #!/bin/sh
-# prepare.sh <demo|test|bench|soak|stress|faults|gameday>: installs what that job needs beyond the build, then builds what is not built yet.
+# prepare.sh <demo|test|long|package|bench|soak|stress|faults|gameday>: installs what that job needs beyond the build, then builds what is not built yet.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/support/packages.sh
 
-job=${1:?usage: prepare.sh demo, test, bench, soak, stress, faults or gameday}
+job=${1:?usage: prepare.sh demo, test, long, package, bench, soak, stress, faults or gameday}
 need curl 'command -v curl'
 case $job in
-  test | bench)
+  test | long | bench)
     need softhsm2 'command -v softhsm2-util'
     # Before the build: dke-jce.jar is made with it.
     need openjdk-17-jdk-headless 'command -v javac'
@@ -26,7 +26,7 @@ case $job in
     ;;
 esac
 case $job in
-  test)
+  test | long)
     need awscli 'command -v aws'
     need chromium 'command -v chromium'
     # The fuzzers of test/native/fuzz.
@@ -39,8 +39,6 @@ case $job in
     need opensc-pkcs11 'test -n "$(find /usr/lib -name pkcs11-spy.so | head -n 1)"'
     # dke provider: units are verified, and a socket is handed to the agent.
     need systemd 'command -v systemd-analyze && command -v systemd-socket-activate'
-    # npm run package.
-    need dpkg-dev 'command -v dpkg-shlibdeps && command -v dpkg-deb'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
     # The model of the connection between library and agent.
     need spin 'command -v spin'
@@ -58,12 +56,20 @@ case $job in
     need fuse3 'command -v fusermount3'
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
-  stress | faults) ;;
+  stress | faults | package) ;;
   gameday)
     need openssl 'command -v openssl'
     need libfaketime 'test -n "$(find /usr/lib -name libfaketimeMT.so.1 | head -n 1)"'
     need mariadb-server 'test -x /usr/sbin/mariadbd && command -v mariadb-install-db'
     need mariadb-backup 'command -v mariabackup'
+    need libmariadbd-dev 'test -f /usr/include/mariadb/server/mysql/plugin_encryption.h'
+    ;;
+esac
+case $job in
+  package | long)
+    need dpkg 'command -v dpkg-deb'
+    need rpm 'command -v rpmbuild'
+    need openjdk-17-jdk-headless 'command -v javac'
     need libmariadbd-dev 'test -f /usr/include/mariadb/server/mysql/plugin_encryption.h'
     ;;
 esac

@@ -1,0 +1,157 @@
+// The bill of materials of a package, as CycloneDX 1.5: packages from npm (those in the console's pages included), Node with what is built
+// into it, and the libraries that are linked into our own native files. It has no time and no random number, so that the same commit
+// gives the same bytes. `npm sbom` is not used: it lists what a build needs, and knows nothing native.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { addonOf, readPackage } from '../install/payload.ts';
+import type { PackageSpec } from './packages.ts';
+import { type Build, packagesInside } from './stage.ts';
+
+interface Component {
+  readonly type: 'library' | 'application';
+  readonly 'bom-ref': string;
+  readonly name: string;
+  readonly version?: string;
+  readonly purl?: string;
+  readonly description?: string;
+  readonly licenses?: readonly unknown[];
+  readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
+  readonly components?: readonly Component[];
+}
+
+const component = (
+  name: string,
+  version: string | undefined,
+  purl: string,
+  more: Partial<Component> = {},
+): Component => ({
+  type: 'library',
+  'bom-ref': purl,
+  name,
+  ...(version === undefined ? {} : { version }),
+  purl,
+  ...more,
+});
+
+/** An SPDX expression, or the name of a licence that has none. */
+const licences = (license: unknown): readonly unknown[] | undefined => {
+  if (typeof license !== 'string') return undefined;
+  return /^[\w.+()-]+( (AND|OR|WITH) [\w.+()-]+)*$/.test(license)
+    ? [{ expression: license }]
+    : [{ license: { name: license } }];
+};
+const withLicence = (license: unknown): Partial<Component> => {
+  const found = licences(license);
+  return found === undefined ? {} : { licenses: found };
+};
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly integrity?: string }>>;
+}
+
+const fromNpm = (build: Build, spec: PackageSpec): readonly Component[] => {
+  const lock = JSON.parse(readFileSync(join(build.root, 'package-lock.json'), 'utf8')) as Lock;
+  return packagesInside(build, spec).map((path) => {
+    const name = path.replace(/^.*node_modules\//, '');
+    const { version = '' } = readPackage(join(build.root, path));
+    const { license } = JSON.parse(readFileSync(join(build.root, path, 'package.json'), 'utf8')) as {
+      readonly license?: unknown;
+    };
+    const [, sha512] = /^sha512-(.+)$/.exec(lock.packages[path]?.integrity ?? '') ?? [];
+    return component(name, version, `pkg:npm/${name.replace('@', '%40')}@${version}`, {
+      // Two versions of a package may be inside, and one version twice.
+      'bom-ref': path,
+      ...withLicence(license),
+      ...(sha512 === undefined
+        ? {}
+        : { hashes: [{ alg: 'SHA-512', content: Buffer.from(sha512, 'base64').toString('hex') }] }),
+    });
+  });
+};
+
+/** Libraries that are built into Node, as process.versions names them. */
+const insideNode = [
+  ...['ada', 'ares', 'brotli', 'icu', 'llhttp', 'nghttp2', 'openssl', 'simdjson', 'sqlite', 'undici', 'uv'],
+  ...['v8', 'zlib', 'zstd'],
+];
+
+const node = (): Component => {
+  const version = process.versions.node;
+  const sha256 = createHash('sha256')
+    .update(readFileSync(realpathSync(process.execPath)))
+    .digest('hex');
+  const parts = insideNode.flatMap((name) => {
+    const found = process.versions[name];
+    return found === undefined
+      ? []
+      : [component(name, found, `pkg:generic/${name}@${found}`, { 'bom-ref': `node/${name}` })];
+  });
+  return component('node', version, `pkg:generic/node@${version}`, {
+    type: 'application',
+    licenses: [{ expression: 'MIT' }],
+    hashes: [{ alg: 'SHA-256', content: sha256 }],
+    components: parts,
+  });
+};
+
+/** A static library of this system: Debian's version tells which corrections are in it. */
+const fromDebian = (name: string, debianPackage: string, license: string, description: string): Component => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: fields of dpkg-query.
+  const format = ['--showformat', '${source:Package} ${source:Version}'];
+  const { stdout } = spawnSync('dpkg-query', ['--show', ...format, debianPackage], { encoding: 'utf8' });
+  const [source, version] = (stdout ?? '').trim().split(' ');
+  const purl =
+    version === undefined ? `pkg:generic/${name}` : `pkg:deb/debian/${source}@${encodeURIComponent(version)}`;
+  return component(name, version, purl, {
+    'bom-ref': `native/${name}`,
+    description,
+    licenses: [{ expression: license }],
+  });
+};
+
+/** GCC's own libraries, by the version that the compiler has left in the file. */
+const ofCompiler = (file: string): Component => {
+  const [, version] = /GCC: \([^)]*\) (\d+\.\d+\.\d+)/.exec(readFileSync(file, 'latin1')) ?? [];
+  return component('libstdc++', version, version === undefined ? 'pkg:generic/gcc' : `pkg:generic/gcc@${version}`, {
+    'bom-ref': 'native/libstdc++',
+    description: 'libstdc++ and libgcc, linked into dke_core.node',
+    licenses: [{ expression: 'GPL-3.0-or-later WITH GCC-exception-3.1' }],
+  });
+};
+
+const native = (root: string, spec: PackageSpec): readonly Component[] =>
+  spec.program === undefined
+    ? [fromDebian('mysqlservices', 'libmariadbd-dev', 'GPL-2.0-only', 'linked into dke_key_management.so')]
+    : [
+        node(),
+        fromDebian('libcrypto', 'libssl-dev', 'Apache-2.0', 'linked into dke_core.node'),
+        ofCompiler(addonOf(root)),
+      ];
+
+/** A UUID that the content gives. */
+const serialNumber = (content: string): string => {
+  const hex = createHash('sha256').update(content).digest('hex');
+  return `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+};
+
+export const billOfMaterials = (build: Build, spec: PackageSpec): string => {
+  const { root, version } = build;
+  const subject = component(spec.name, version, `pkg:generic/${spec.name}@${version}`, {
+    type: spec.program === undefined ? 'library' : 'application',
+    description: spec.summary,
+    licenses: [{ expression: spec.licence }],
+  });
+  const components = [...fromNpm(build, spec), ...native(root, spec)];
+  const bill = {
+    $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
+    bomFormat: 'CycloneDX',
+    specVersion: '1.5',
+    serialNumber: serialNumber(JSON.stringify([subject, components])),
+    version: 1,
+    metadata: { component: subject },
+    components,
+  };
+  return `${JSON.stringify(bill, undefined, 1)}\n`;
+};
