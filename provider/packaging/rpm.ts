@@ -63,7 +63,7 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
     '%description',
     ...spec.description.flatMap((text) => [text, '']),
     '%install',
-    `cp -a ${stage}/. %{buildroot}/`,
+    `mkdir -p %{buildroot} && mv ${stage}/* %{buildroot}/`,
     '%files',
     '%defattr(-,root,root,-)',
     ...listedFiles(spec, stage),

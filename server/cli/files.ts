@@ -24,7 +24,7 @@ export const readTextFile = (path: string): string => {
   }
 };
 
-/** Bytes of a file that only its owner (this user or root) can read. `-` is standard input. */
+/** Bytes of a file that only its owner can read: this user, or root. Root reads files of every user. `-` is standard input. */
 export const readSecretFile = (path: string): Buffer => {
   if (path === '-') return readFileSync(0);
   let fd: number;
@@ -39,8 +39,11 @@ export const readSecretFile = (path: string): Buffer => {
       throw new CommandError('permission', `${path} can be read by others (mode ${(mode & 0o777).toString(8)})`, {
         hint: `chmod 600 ${path}`,
       });
-    if (uid !== 0 && uid !== process.geteuid?.())
-      throw new CommandError('permission', `${path} belongs to another user (uid ${uid})`);
+    const user = process.geteuid?.();
+    if (user !== 0 && uid !== 0 && uid !== user)
+      throw new CommandError('permission', `${path} belongs to another user (uid ${uid})`, {
+        hint: 'run the command as that user, or as root',
+      });
     return readFileSync(fd);
   } finally {
     closeSync(fd);

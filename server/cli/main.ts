@@ -26,6 +26,16 @@ const asCommandError = (error: unknown): CommandError => {
   return new CommandError('internal', redact(error instanceof Error ? (error.stack ?? error.message) : String(error)));
 };
 
+/** An older Node has no node:sqlite, among others, and would fail with a stack trace. */
+const oldestNode = 24;
+if (Number.parseInt(process.versions.node, 10) < oldestNode) {
+  process.stderr.write(
+    `error: dke needs Node ${oldestNode} or later, and ${process.execPath} is Node ${process.versions.node}\n` +
+      'hint: the packages dke-server and dke-provider include it (/usr/bin/dke); in a checkout: npx dke\n',
+  );
+  process.exit(exitCodes.config);
+}
+
 const program = makeProgram(readVersion());
 const exitWith = (exitClass: ExitClass): void => {
   process.exitCode = exitCodes[exitClass];

@@ -350,9 +350,9 @@ pkcs11-tool (Debian's package opensc) as a database would:
   pkcs11-tool --module ${library} --login --pin any --list-objects
   pkcs11-tool --module ${library} --login --pin any --keygen --key-type AES:32 --label MY.KEY --sensitive
 
-The end of it:
+To end it (an agent that you started later ends by itself after ten minutes):
 
-  pkill -f ${run.folder}; rm -r ${run.folder}
+  kill ${[run.server.child.pid, ...agentsOf(run).map(([pid]) => pid)].join(' ')}; rm -r ${run.folder}
 `);
 };
 

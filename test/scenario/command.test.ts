@@ -571,6 +571,14 @@ describe('what goes wrong', () => {
   });
 });
 
+test('an older Node is told which one is needed, and prints no stack trace', async () => {
+  const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+  const url = `data:text/javascript;base64,${Buffer.from(older).toString('base64')}`;
+  const run = await runCommand(['server'], { environment: { NODE_OPTIONS: `--import=${url}` } });
+  expect(run).toMatchObject({ code: exitCodes.config, stdout: '' });
+  expect(run.stderr).toMatch(/^error: dke needs Node 24 or later, and .* is Node 20\.20\.2\nhint: .*\n$/);
+});
+
 test('no command ever printed the administrator token', () => {
   expect(printed.length).toBeGreaterThan(10_000);
   expect(printed).not.toContain(server.adminToken);

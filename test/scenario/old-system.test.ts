@@ -56,8 +56,8 @@ const copyProject = (to: string, version: string): void => {
   const text = readFileSync(join(project, 'package.json'), 'utf8');
   writeFileSync(join(to, 'package.json'), text.replace(/"version": "[^"]*"/, `"version": "${version}"`));
 };
-const makePackages = (root: string, to: string): void =>
-  void execFileSync(process.execPath, [join(root, 'provider/packaging/main.ts'), '--fast', '--out', to], {
+const makePackages = (root: string, to: string, ...options: string[]): void =>
+  void execFileSync(process.execPath, [join(root, 'provider/packaging/main.ts'), '--fast', '--out', to, ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, SOURCE_DATE_EPOCH: '1800000000' },
   });
@@ -66,7 +66,7 @@ beforeAll(() => {
   if (whyNot !== undefined) return;
   makePackages(project, join(system, 'tmp/packages'));
   copyProject(join(folder, 'next'), '1.0.1');
-  makePackages(join(folder, 'next'), join(system, 'tmp/next'));
+  makePackages(join(folder, 'next'), join(system, 'tmp/next'), '--only', 'dke-server');
 });
 afterAll(async () => {
   await stopService();

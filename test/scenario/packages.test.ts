@@ -230,8 +230,7 @@ test.runIf(canRun)('are the same bytes from another path, with another umask, ti
         'sh',
         process.execPath,
         join(root, 'provider/packaging/main.ts'),
-        '--out',
-        out,
+        ...['--only', 'dke-provider', '--out', out],
       ],
       {
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -241,7 +240,7 @@ test.runIf(canRun)('are the same bytes from another path, with another umask, ti
     return readFileSync(join(out, 'SHA256SUMS'), 'utf8');
   };
   const first = make(project, '022', { TZ: 'UTC', LC_ALL: 'C' });
-  expect(first.split('\n')).toHaveLength(10);
+  expect(first.split('\n')).toHaveLength(4);
   expect(make(other, '077', { TZ: 'Asia/Tokyo', LC_ALL: 'C.UTF-8' })).toBe(first);
 });
 
