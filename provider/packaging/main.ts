@@ -62,8 +62,7 @@ const pageSources = (root: string): readonly string[] =>
 const removeOld = (out: string): void => {
   mkdirSync(out, { recursive: true });
   for (const name of readdirSync(out))
-    if (/^dke-.*\.(deb|rpm|cdx\.json|stage|rpmbuild)$|^SHA256SUMS$/.test(name))
-      rmSync(join(out, name), { recursive: true });
+    if (/^dke-.*\.(deb|rpm|cdx\.json|stage)$|^SHA256SUMS$/.test(name)) rmSync(join(out, name), { recursive: true });
 };
 
 if (import.meta.main) {

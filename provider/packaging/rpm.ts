@@ -1,6 +1,7 @@
 // An RPM package of a staged folder, made with rpmbuild (Debian's package rpm). Its scripts are those of the Debian package.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PackageSpec } from './packages.ts';
 import { type Build, filesBelow, packageVersion, put } from './stage.ts';
@@ -63,7 +64,7 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
     '%description',
     ...spec.description.flatMap((text) => [text, '']),
     '%install',
-    `mkdir -p %{buildroot} && mv ${stage}/* %{buildroot}/`,
+    `mkdir -p %{buildroot} && mv '${stage}'/* %{buildroot}/`,
     '%files',
     '%defattr(-,root,root,-)',
     ...listedFiles(spec, stage),
@@ -75,9 +76,8 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
 export const makeRpm = (build: Build, spec: PackageSpec, stage: string): string => {
   const architecture = architectures[process.arch];
   if (architecture === undefined) throw new Error(`no RPM package is made for ${process.arch}`);
-  const work = `${stage}.rpmbuild`;
-  rmSync(work, { recursive: true, force: true });
-  mkdirSync(work, { recursive: true });
+  // rpmbuild's own scripts do not work in a folder whose name has a blank.
+  const work = mkdtempSync(join(tmpdir(), 'dke-rpm-'));
   const specFile = join(work, `${spec.name}.spec`);
   put(specFile, specOf(build, spec, stage));
   const macros = {

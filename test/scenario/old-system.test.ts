@@ -91,7 +91,7 @@ const managers = {
   },
   rpm: {
     install: (where: string) =>
-      runInside(system, ['rpm', '--upgrade', '--oldpackage', '--nodeps', ...filesIn(where, 'rpm')]),
+      runInside(system, ['rpm', '--upgrade', '--oldpackage', '--replacepkgs', '--nodeps', ...filesIn(where, 'rpm')]),
     remove: () => runInside(system, ['rpm', '--erase', '--nodeps', ...names]),
     version: () => runInside(system, ['rpm', '--query', '--queryformat', '%{VERSION}', 'dke-server']),
     saved: '.rpmsave',

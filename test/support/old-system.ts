@@ -9,16 +9,8 @@ import { join } from 'node:path';
 const release = 'bullseye';
 /** With all that they depend on: enough to install packages of both kinds, with their scripts. */
 const packages = [
-  'libc6',
-  'libstdc++6',
-  'dash',
-  'coreutils',
-  'dpkg',
-  'tar',
-  'sed',
-  'ca-certificates',
-  'systemd',
-  'rpm',
+  ...['libc6', 'libc-bin', 'libstdc++6', 'dash', 'bash', 'coreutils', 'diffutils', 'grep', 'sed', 'tar'],
+  ...['ca-certificates', 'systemd', 'dpkg', 'rpm'],
 ];
 const keys = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
