@@ -144,9 +144,27 @@ const openOver = async (
   const set = createRowSet(authenticateRow, shared !== undefined);
   const { transaction } = set;
   const plain = createRepositories(writerDb, set, 'transaction', clock);
-  const tx = noteChanges(plain, (changes) => unit.push(changes));
+  /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
+  const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};
+  const audit: Repositories['audit'] = {
+    ...plain.audit,
+    append: async (event) => {
+      records.unit = await plain.audit.append(event);
+      return records.unit;
+    },
+  };
+  const tx = noteChanges({ ...plain, audit }, (changes) => unit.push(changes));
+  const endUnit = (): void => {
+    transaction.releaseSavepoint();
+    done.push(...unit);
+    records.done = records.unit ?? records.done;
+  };
+  const beginUnit = (): void => {
+    unit = [];
+    records.unit = undefined;
+    transaction.savepoint();
+  };
   let told: HeadOfChanges | undefined;
-  let records: number | undefined;
   const writer = createWriter(
     {
       begin: async (durable) => {
