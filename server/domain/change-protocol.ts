@@ -89,7 +89,7 @@ export const pendingForMs = (pending: readonly Peer[]): number | null => {
 
 /**
  * What has become of the last change that a node has made, or that its last unit of work has found. `shown`: it is in force here, and on every node that shows this epoch. `awaited`: this node has not yet
- * heard of it. `elsewhere`: it is not in the database that this node hears of. `lost`: this node has lost track.
+ * received it. `elsewhere`: it is not in the database that this node reads. `lost`: this node has missed changes.
  */
 export type Standing =
   | { readonly state: 'shown'; readonly epoch: number }
