@@ -54,6 +54,19 @@ describe('one-time passwords', () => {
       expect(await errorOf(give(caller, wrong))).toBe('unauthenticated');
     expect((await give(caller, codeOf(secret, 1))).missing).toBeNull();
   });
+  test.each(['counter', 'name'])(
+    'of a row whose %s was changed beside the service is asked for, and its codes are refused',
+    async (column) => {
+      const change = column === 'counter' ? 'counter = counter - 2' : "name = 'tablet'";
+      const { user, session } = await makeUser(opened.operations, `lea-${column}`, 'key-manager');
+      const { secret, id } = await enrol(session);
+      await queryStored(opened.folder, `update user_factors set ${change} where id = ?`, id);
+      const caller = await signIn(user.name);
+      // Not 'enrolment': another factor is accepted only after an administrator has removed this one.
+      expect(caller).toMatchObject({ missing: 'second-factor', grants: [] });
+      expect(await errorOf(give(caller, codeOf(secret, 0)))).toBe('unauthenticated');
+    },
+  );
   test('two requests at once with one code: one of them', async () => {
     const { session } = await makeUser(opened.operations, 'carla', 'key-manager');
     const { secret } = await enrol(session);
