@@ -5,6 +5,8 @@ export interface Queue<T> {
   push(entry: T): void;
   /** The oldest, at most so many. */
   take(most: number): T[];
+  /** Puts back what was taken last, in front of the others. Costs the length of the queue. */
+  putBack(entries: readonly T[]): void;
 }
 
 /** What was taken before is let go of when it is as much as what is left, and at least so much. */
@@ -26,6 +28,9 @@ export const createQueue = <T>(): Queue<T> => {
       if (taken === entries.length) [entries, taken] = [[], 0];
       else if (taken >= leastLetGo && 2 * taken >= entries.length) [entries, taken] = [entries.slice(taken), 0];
       return piece;
+    },
+    putBack: (piece) => {
+      [entries, taken] = [[...piece, ...entries.slice(taken)], 0];
     },
   };
 };

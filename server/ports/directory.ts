@@ -90,6 +90,8 @@ export interface Directory extends XksDirectory {
   setHealthy(healthy: boolean): void;
   /** Takes the queued request records, at most `limit`. */
   drainRequests(limit: number): readonly XksRequestRecord[];
+  /** Puts back what was drained and is certainly not written. */
+  putBackRequests(records: readonly XksRequestRecord[]): void;
   /** These could not be recorded. */
   countDropped(records: readonly XksRequestRecord[]): void;
   /** How many could not be recorded, by the minute, and are not written yet. */

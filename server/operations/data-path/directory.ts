@@ -535,6 +535,7 @@ export const createDirectory = (
       requests.push(entry);
     },
     drainRequests: requests.take,
+    putBackRequests: requests.putBack,
     countDropped: requests.drop,
     dropped: requests.dropped,
     droppedWritten: requests.droppedWritten,

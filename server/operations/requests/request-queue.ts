@@ -46,6 +46,11 @@ export const createRequestQueue = (length: number) => {
       for (const entry of taken) if (isUnsigned(entry)) waitingUnsigned -= 1;
       return taken;
     },
+    /** Puts back what was taken and is certainly not written. The queue may be longer than its limit by that much. */
+    putBack: (entries: readonly XksRequestRecord[]): void => {
+      waitingUnsigned += entries.filter(isUnsigned).length;
+      queue.putBack(entries);
+    },
     drop: (entries: readonly XksRequestRecord[]): void => entries.forEach(dropOne),
     dropped: (): readonly DroppedRequests[] => [...lost].map(([minute, own]) => ({ minute, ...own })),
     droppedWritten: (written: readonly DroppedRequests[]): void => {

@@ -1,6 +1,7 @@
 // What happens by the clock: queued request records are written five times a second, uses every second, old request
 // records are removed, the audit log gets its checkpoints, and health is checked, so that the XKS front's answer is fresh without other callers.
 
+import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -89,7 +90,12 @@ export const createHousekeeping = (
       directory.droppedWritten(dropped);
       return taken.length;
     } catch (error) {
-      directory.countDropped(taken);
+      // A full disk or a locked database: the records wait for the next attempt. Where the commit may have been made, they could be written
+      // twice; where it failed for another reason, it would fail again.
+      const isUnwritten =
+        error instanceof ServiceError && error.code === 'unavailable' && error.reason !== 'unconfirmed';
+      if (isUnwritten) directory.putBackRequests(taken);
+      else directory.countDropped(taken);
       throw error;
     }
   };

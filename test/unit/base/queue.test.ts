@@ -10,6 +10,7 @@ test('gives what it got, in order, in pieces of any length', () => {
   const step = fc.oneof(
     fc.record({ push: fc.integer({ min: 0, max: 3000 }) }),
     fc.record({ take: fc.integer({ min: 0, max: 3000 }) }),
+    fc.record({ takeAndPutBack: fc.integer({ min: 0, max: 3000 }) }),
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
@@ -22,6 +23,7 @@ test('gives what it got, in order, in pieces of any length', () => {
             queue.push(next);
             model.push(next);
           }
+        else if ('takeAndPutBack' in each) queue.putBack(queue.take(each.takeAndPutBack));
         else expect(queue.take(each.take)).toEqual(model.splice(0, each.take));
         expect(queue.length).toBe(model.length);
       }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ServiceError } from '../../../server/base/errors.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
@@ -160,14 +161,21 @@ test('records wait when nothing can be written', async () => {
   expect(directory.requestLog()).toEqual({ queued: 300, dropped: 0, droppedUnsigned: 0 });
 });
 
-test('records whose commit fails are counted as dropped', async () => {
+const full = new ServiceError('unavailable', 'the disk is full: nothing was changed');
+const unknown = new ServiceError('unavailable', 'the change may be made yet', { reason: 'unconfirmed' });
+
+test.each([
+  ['are counted as dropped when it fails', new Error('no such table'), { queued: 0, dropped: 300 }],
+  ['are counted as dropped when its outcome is unknown', unknown, { queued: 0, dropped: 300 }],
+  ['wait for the next attempt when the disk is full', full, { queued: 300, dropped: 0 }],
+])('records of a commit %s', async (_, failure, outcome) => {
   for (let at = 0; at < 300; at++) directory.record(requestRecord(at));
   const failing: Store = {
     ...store,
     write: (work, options) =>
       store.write(async (tx) => {
         await work(tx);
-        throw new Error('no room');
+        throw failure;
       }, options),
   };
   const usage = createUsageLog({ store, clock, log }, 1_000);
@@ -181,6 +189,9 @@ test('records whose commit fails are counted as dropped', async () => {
   );
   await housekeeping.stop();
   expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
-  expect(directory.requestLog()).toEqual({ queued: 0, dropped: 300, droppedUnsigned: 0 });
+  expect(directory.requestLog()).toEqual({ ...outcome, droppedUnsigned: 0 });
   expect(await all()).toBe(0);
+  await open(limits).stop();
+  expect(await all()).toBe(outcome.queued);
+  expect(directory.requestLog().queued).toBe(0);
 });
