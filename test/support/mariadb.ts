@@ -1,9 +1,9 @@
 // Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops by itself. Our key management
 // plugin is in the same folder of plugins as file_key_management, as links. What makes a server encrypt is a
 // list of options that docs/databases/mariadb.md has too.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { endWithTest } from './children.ts';
 import { until } from './host.ts';
@@ -52,16 +52,28 @@ const frame = (folder: string): readonly string[] => [
   ...(process.getuid?.() === 0 ? ['--user=root'] : []),
 ];
 
+/** MariaDB's own installer has failed on a loaded machine without a fault of ours: what it says is printed, and it is run once more. */
+const installDatabase = (folder: string): void => {
+  const options = [`--datadir=${folder}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
+  const user = process.getuid?.() === 0 ? ['--user=root'] : [];
+  const args = ['--no-defaults', ...options, ...user, '--innodb-log-file-size=8M'];
+  const install = (): string | undefined => {
+    const { status, stdout, stderr } = spawnSync('mariadb-install-db', args, { encoding: 'utf8' });
+    if (status === 0) return;
+    rmSync(folder, { recursive: true, force: true });
+    return `mariadb-install-db ended with ${status}:\n${stdout}${stderr}`;
+  };
+  const first = install();
+  if (first === undefined) return;
+  console.warn(first);
+  const second = install();
+  if (second !== undefined) throw new Error(second);
+};
+
 /** An empty data directory, made once for all servers whose folders lie in the same one; they take copies. */
 const emptyData = (folder: string): string => {
   const made = join(folder, 'empty-data');
-  if (!existsSync(made)) {
-    const options = [`--datadir=${made}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
-    const user = process.getuid?.() === 0 ? ['--user=root'] : [];
-    execFileSync('mariadb-install-db', ['--no-defaults', ...options, ...user, '--innodb-log-file-size=8M'], {
-      stdio: 'ignore',
-    });
-  }
+  if (!existsSync(made)) installDatabase(made);
   return made;
 };
 
