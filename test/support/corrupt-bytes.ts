@@ -62,6 +62,8 @@ export interface DamagedSite {
   /** The same for a copy whose database was changed with SQL. */
   tryStatement(sql: string): Promise<ByteOutcome>;
   sizeOf(file: string): number;
+  /** The last byte of each commit in the database's write-ahead log, the newest first. */
+  commitEnds(): readonly number[];
   end(): void;
 }
 export type ByteOutcome =
@@ -296,6 +298,17 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
   return {
     files,
     sizeOf: (file) => statSync(join(folder, file)).size,
+    commitEnds: () => {
+      // sqlite.org/fileformat2.html, 4.1: a header of 32 bytes; frames of a header of 24 bytes and a page; the frame of a commit has the
+      // database's size in pages at byte 4.
+      const log = readFileSync(join(folder, 'dke-data/dke.db-wal'));
+      const frame = 24 + log.readUInt32BE(8);
+      const frames = Array.from({ length: Math.floor((log.length - 32) / frame) }, (_, at) => 32 + at * frame);
+      return frames
+        .filter((start) => log.readUInt32BE(start + 4) !== 0)
+        .map((start) => start + frame - 1)
+        .reverse();
+    },
     tryStatement: async (sql) =>
       judge(
         await startCopy((copy) => {
