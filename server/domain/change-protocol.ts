@@ -88,8 +88,9 @@ export const pendingForMs = (pending: readonly Peer[]): number | null => {
 };
 
 /**
- * What has become of the last change that a node has made, or that its last unit of work has found. `shown`: it is in force here, and on every node that shows this epoch. `awaited`: this node has not yet
- * received it. `elsewhere`: it is not in the database that this node reads. `lost`: this node has missed changes.
+ * What has become of the last change that a node has made, or that its last unit of work has found. `shown`: it is in force here,
+ * and on every node that shows this epoch. `awaited`: this node has not yet received it. `elsewhere`: it is not in the database that
+ * this node reads. `lost`: this node has missed changes.
  */
 export type Standing =
   | { readonly state: 'shown'; readonly epoch: number }
@@ -97,7 +98,7 @@ export type Standing =
 
 /**
  * `settled`: the id of such a change that was shown before. A request that has changed nothing waits for the newest change, too: it may have
- * found the work of another one done, which not every node shows yet, or which a failover loses before this node hears of it.
+ * found the work of another one done, which not every node shows yet, or which a failover loses before this node reads it.
  */
 export const standingOf = (own: ChangeMark, settled: string, { applied, lost, idOf }: NodeView): Standing => {
   if (lost) return { state: 'lost' };

@@ -256,7 +256,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
     expect(await find('key', 'never')).toEqual([]);
   });
 
-  test('terms that another version made, or nobody, are created again at the start', async () => {
+  test('terms that are missing or of another version are created again at the start', async () => {
     await store.close();
     run("delete from search_terms; insert into search_terms values ('x', 'key', 'stale', 'nobody', 'name')");
     run("update settings set value = '0' where name = 'search-terms'");

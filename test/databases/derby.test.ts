@@ -97,7 +97,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect(await reads()).toContain(secret);
   });
 
-  test('a new data key encrypts every page again, and the old one opens it no more', async () => {
+  test('a new data key encrypts every page again, and the old one no longer opens it', async () => {
     const old = variable('reference');
     cpSync(path('read.sql'), path('read-old.sql'));
     expect(await page.done('Rotate the data key')).not.toContain('ERROR');

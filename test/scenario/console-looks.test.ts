@@ -105,7 +105,7 @@ const all: readonly PageRow[] = [
 const atOnce = 3;
 
 // Many pages in one test each: what one second is on an idle machine may be ten on a busy one.
-/** `DKE_PAGES=vaults,key` checks these alone: for whoever is at work on them. */
+/** `DKE_PAGES=vaults,key` checks only these, while you work on them. */
 const wanted = process.env.DKE_PAGES?.split(',');
 const pages = all.filter(({ name }) => wanted?.includes(name) ?? true);
 

@@ -59,7 +59,7 @@ test('a client that has both certificates accepts the service before and after, 
   await expect.poll(() => site.server.log(), { timeout: 60_000 }).toContain(fingerprint);
   expect([await curl(pinned), await curl(oldOnly), await uses()]).toEqual(['accepted', 'curl ends with 60', 'CKR_OK']);
 
-  // The agent's connections end with the service: it connects anew.
+  // The agent's connections end with the service: it connects again.
   await site.stopServer();
   await site.startServer();
   expect([await curl(pinned), await uses()]).toEqual(['accepted', 'CKR_OK']);

@@ -92,7 +92,7 @@ const turn = (): Promise<void> => {
   return vi.waitFor(() => expect(turns).toBeGreaterThan(before + 1), { timeout: 300_000, interval: 1 });
 };
 
-test('each is checked once in its time, whoever comes later when it comes', async () => {
+test('each is checked once when it is due, and one that is added later when it is added', async () => {
   register(...Array.from({ length: 250 }, (_, at) => `store ${at}`));
   watch.start();
   await turn();
