@@ -28,13 +28,18 @@ interface Focus {
   readonly outside: boolean;
 }
 
+// The name by which a person would call what has the focus.
+const nameOf = `(element) => {
+  const labelled = element.getAttribute('aria-labelledby');
+  const label = labelled === null ? null : labelled.split(' ').map((id) => document.getElementById(id)?.textContent ?? '').join(' ');
+  return (element.getAttribute('aria-label') ?? label ?? (element.labels?.[0] ?? element).textContent ?? '').trim();
+}`;
+
 const look = `(() => {
   const element = document.activeElement;
   const outside = element === null || element === document.body;
   if (outside) { window.lastFocus = undefined; return { name: '', seen: true, inView: true, back: false, outside }; }
-  const labelled = element.getAttribute('aria-labelledby');
-  const label = labelled === null ? null : labelled.split(' ').map((id) => document.getElementById(id)?.textContent ?? '').join(' ');
-  const name = (element.getAttribute('aria-label') ?? label ?? (element.labels?.[0] ?? element).textContent ?? '').trim();
+  const name = (${nameOf})(element);
   const style = getComputedStyle(element);
   const seen = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
   const box = element.getBoundingClientRect();
@@ -46,6 +51,14 @@ const look = `(() => {
   return { name, seen, inView, back, outside };
 })()`;
 
+// Whether the page holds anything of this name that can take the focus: the answer to the last key may still be on its way.
+const isThere = `([source, flags, exact]) => {
+  const nameOf = ${nameOf};
+  const fits = (name) => (exact === null ? new RegExp(source, flags).test(name) : name === exact);
+  const reachable = 'a[href], button, input, select, textarea, summary, [tabindex]';
+  return [...document.querySelectorAll(reachable)].some((element) => !element.matches(':disabled') && fits(nameOf(element)));
+}`;
+
 export const useKeyboard = (page: Page): Keyboard => {
   const faults: string[] = [];
   const most = 150;
@@ -53,6 +66,8 @@ export const useKeyboard = (page: Page): Keyboard => {
   const to: Keyboard['to'] = async (wanted) => {
     const fits = (name: string): boolean => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
     const passed: string[] = [];
+    const arguments_ = typeof wanted === 'string' ? ['', '', wanted] : [wanted.source, wanted.flags, null];
+    await page.waitForFunction(`(${isThere})(${JSON.stringify(arguments_)})`);
     let { name, outside } = await page.evaluate<Focus>(look);
     for (let presses = 0; presses < most; presses += 1) {
       if (!outside && fits(name)) return;

@@ -94,6 +94,8 @@ export interface AuditSealer {
    * and a rotation of the root key is requested, after which no older copy of the database opens it. Throws 'conflict' while one is under way.
    */
   rotateKey(actor: Actor): Promise<void>;
+  /** This node enters quarantine: nothing is signed or kept beside the root key until `accept`. */
+  suspend(): void;
   /** An operator takes the database as it is: the log goes on under a new name, and says so. */
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
@@ -103,7 +105,9 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
   let lookedAt = clock.monotonic();
   let comparedAt = clock.monotonic();
   let rowsDueAt = clock.monotonic() + everyMs;
-  let changed = false;
+  let suspended = false;
+  /** The log's name when this node started. */
+  let nameAtStart: string | undefined;
   let sealing: Promise<StoredCheckpoint | undefined> | undefined;
 
   /**
@@ -216,7 +220,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       return await work;
     } catch (error) {
       if (!(error instanceof ChangedDatabase)) throw error;
-      changed = true;
+      suspended = true;
       onChanged(error.finding);
       throw new ServiceError('key-tampered', `${error.message}: nothing was signed`, {
         hint: 'dke quarantine show tells what differs',
@@ -230,7 +234,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     try {
       const { isSound, older } = await store.snapshot((state) => state.whole.compareRowSet());
       if (!isSound) {
-        changed = true;
+        suspended = true;
         onChanged({ state: 'rows-changed', size: await store.read.audit.size(), older: older.slice(0, mostNamed) });
       }
     } catch (error) {
@@ -255,14 +259,14 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       log.error('the newest checkpoint of the audit log is not signed by this service');
       return;
     }
-    root.anchor.write(latest.note);
+    if (!suspended) root.anchor.write(latest.note);
   };
   /** Another node has taken the database as it is, and named the log, since this node kept its last checkpoint. */
   const isNamedAnew = async (): Promise<boolean> => {
     const note = root.anchor.read();
-    const kept = note === undefined ? null : parseCheckpoint(note);
+    const known = note === undefined ? nameAtStart : parseCheckpoint(note)?.origin;
     // Names are made of ids, which have the time.
-    return kept !== null && kept.origin < (await auditOrigin(store.read));
+    return known !== undefined && known < (await auditOrigin(store.read));
   };
   const nameLog = async (tx: Repositories): Promise<void> => {
     await tx.settings.set(originSetting, `dke/audit/${newId(clock.now())}`);
@@ -276,6 +280,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     // What stands beside a new database is of one that was there before it.
     if (isNew && note === undefined) store.committed?.accept();
     if (isNew) await store.write(nameLog);
+    nameAtStart = await auditOrigin(store.read);
     const sound: AuditFinding =
       expected > size && !(isNew && note === undefined) ? { state: 'incomplete', size, expected } : { state: 'sound' };
     const rows = await store.rowSet.load();
@@ -284,8 +289,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     if (isFirst && rows.rows > 0) await store.rowSet.adopt(0);
     const rowsChanged: AuditFinding = { state: 'rows-changed', size, older: [] };
     if (note === undefined) return rows.isSound || isFirst ? sound : rowsChanged;
-    const origin = await auditOrigin(store.read);
-    const anchored = verifyLogNote(note, origin, ring.auditKeys());
+    const anchored = verifyLogNote(note, nameAtStart, ring.auditKeys());
     if (anchored === null) {
       // The log has taken another name since, or never had this one: an older copy, if its signature is of our key.
       const other = parseCheckpoint(note);
@@ -304,7 +308,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
 
     turn: async () => {
       const now = clock.monotonic();
-      if (changed || now - lookedAt < lookEveryMs) return;
+      if (suspended || now - lookedAt < lookEveryMs) return;
       lookedAt = now;
       // Every node compares, whether or not it writes checkpoints.
       if (now >= rowsDueAt) {
@@ -334,9 +338,12 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       return { state: 'restored', size: await store.read.audit.size(), at };
     },
 
+    suspend: () => {
+      suspended = true;
+    },
+
     accept: async (finding, actor) => {
       if (finding.state === 'sound') return;
-      changed = false;
       log.warn('the database was taken although it is not what the checkpoint beside the root key says', {
         ...finding,
       });
@@ -361,6 +368,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
         });
       });
       await checkpoint(true);
+      suspended = false;
     },
   };
 };

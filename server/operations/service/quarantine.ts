@@ -46,7 +46,7 @@ const describe = (place: string, finding: Unsound): string =>
 
 export const createQuarantine = (
   whole: Store,
-  sealer: Pick<AuditSealer, 'accept'>,
+  sealer: Pick<AuditSealer, 'accept' | 'suspend'>,
   {
     finding: foundAtStart,
     place,
@@ -118,6 +118,7 @@ export const createQuarantine = (
       code = newCode();
       guesses = 0;
       open = false;
+      sealer.suspend();
     },
     closed: () => {
       return open || finding.state === 'sound' ? undefined : { reason: describe(place, finding), code };

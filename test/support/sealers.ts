@@ -1,0 +1,77 @@
+// Sealers of the audit log over one store, as the nodes of a database have them, each with a checkpoint beside its own root key.
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import { systemClock } from '../../server/base/clock.ts';
+import { type AuditSealer, createAuditSealer, type Unsound } from '../../server/operations/audit/seal-audit-log.ts';
+import type { Store } from '../../server/ports/store.ts';
+import { openStore } from '../../server/store/store.ts';
+
+type SealPorts = Parameters<typeof createAuditSealer>[0];
+
+export interface TestSealer {
+  readonly sealer: AuditSealer;
+  /** What stands beside the root key. */
+  anchor(): string | undefined;
+  readonly found: readonly Unsound[];
+}
+
+export interface Sealers {
+  readonly store: Store;
+  readonly errors: readonly unknown[];
+  /** The monotonic clock of every node goes on by so many milliseconds. */
+  pass(ms: number): void;
+  /** `leads`: it makes the checkpoints by the clock. */
+  node(leads: boolean): TestSealer;
+}
+
+export const openSealers = async (path: string): Promise<Sealers> => {
+  let now = 0;
+  const clock = { ...systemClock, monotonic: () => now };
+  const store = await openStore({
+    path,
+    clock,
+    authenticateRow: (text) => createHmac('sha256', 'row key').update(text).digest('hex'),
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const published = Buffer.from(String(publicKey.export({ format: 'jwk' }).x), 'base64url');
+  const errors: unknown[] = [];
+  const silent = (): void => undefined;
+  const ring = {
+    auditPublicKey: () => published,
+    refreshAuditKey: () => Promise.resolve(),
+    auditKeys: () => [{ publicKey: published, until: null }],
+    signAudit: (text: string) => sign(null, Buffer.from(text), privateKey),
+  };
+  const log = { debug: silent, info: silent, warn: silent, error: (...all: unknown[]) => errors.push(all) };
+  return {
+    store,
+    errors,
+    pass: (ms) => {
+      now += ms;
+    },
+    node: (leads) => {
+      let anchor: string | undefined;
+      const found: Unsound[] = [];
+      const root = {
+        anchor: {
+          read: () => anchor,
+          write: (note: string) => {
+            anchor = note;
+          },
+        },
+      };
+      const sealer = createAuditSealer({
+        store,
+        ring: ring as unknown as SealPorts['ring'],
+        root: root as unknown as SealPorts['root'],
+        clock,
+        log: log as unknown as SealPorts['log'],
+        perform: (work) => (leads ? work() : Promise.resolve(undefined)),
+        onChanged: (finding) => found.push(finding),
+      });
+      return { sealer, anchor: () => anchor, found };
+    },
+  };
+};

@@ -1,0 +1,74 @@
+// Nodes in quarantine after a failover that has lost changes are confirmed one after the other. Each keeps a checkpoint beside its root key, which
+// must be of this log when the node starts again, however soon that is.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
+import { serviceActor } from '../../../server/domain/actor.ts';
+import { openSealers, type Sealers } from '../../support/sealers.ts';
+
+let folder: string;
+let sealers: Sealers;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-confirmed-'));
+  sealers = await openSealers(join(folder, 'dke.db'));
+});
+afterEach(async () => {
+  await sealers.store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const append = (): Promise<unknown> =>
+  sealers.store.write((tx) =>
+    tx.audit.append({
+      kind: 'service.started',
+      actor: serviceActor('r'),
+      tenantId: 'service',
+      subject: { kind: 'service', id: 'service' },
+      details: {},
+    }),
+  );
+
+const startBoth = async () => {
+  const [first, second] = [sealers.node(true), sealers.node(false)];
+  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'sound' });
+  await append();
+  return [first, second] as const;
+};
+
+test('a node in quarantine keeps nothing that another node has signed since', async () => {
+  const [first, second] = await startBoth();
+  await first.sealer.checkpoint();
+  sealers.pass(1_000);
+  await second.sealer.turn();
+  const kept = second.anchor();
+  expect(kept).toBe(first.anchor());
+
+  for (const { sealer } of [first, second]) sealer.suspend();
+  await first.sealer.accept({ state: 'lost-changes' });
+  sealers.pass(1_000);
+  await second.sealer.turn();
+  expect(second.anchor()).toBe(kept);
+
+  await second.sealer.accept({ state: 'lost-changes' });
+  const origins = [first, second].map(({ anchor }) => parseCheckpoint(anchor() ?? '')?.origin);
+  expect(new Set(origins).size).toBe(1);
+  // Each starts again at once.
+  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'sound' });
+  sealers.pass(1_000);
+  await append();
+  await first.sealer.checkpoint();
+  await second.sealer.turn();
+  expect(second.anchor()).toBe(first.anchor());
+  expect(sealers.errors).toEqual([]);
+});
+
+test('a node that kept no checkpoint yet does not name the log once more', async () => {
+  const [first, second] = await startBoth();
+  for (const { sealer } of [first, second]) sealer.suspend();
+  expect(second.anchor()).toBeUndefined();
+  await first.sealer.accept({ state: 'lost-changes' });
+  await second.sealer.accept({ state: 'lost-changes' });
+  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'sound' });
+});
