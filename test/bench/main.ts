@@ -4,7 +4,7 @@
 //   --rounds <n>    interleaved rounds of each PKCS#11 figure, 5 when absent
 //   --seconds <n>   of each XKS round, 5 when absent
 //   --only <text>   measurements whose title holds the text
-//   --against <path>  another built checkout: measures the PKCS#11 rows of both in turn, and nothing else
+//   --against <path>  another built checkout: measures the PKCS#11 rows, XKS and sign-ins of both alternately, and nothing else
 //   --json
 
 import { availableParallelism, loadavg } from 'node:os';
@@ -89,8 +89,7 @@ const loadBefore = loadavg()[0] ?? 0;
 // Ended by a signal, this process would leave behind what it has started: that goes at its exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 if (values.against !== undefined) {
-  const chosen = rows.filter(({ title }) => title.includes(values.only));
-  process.stdout.write(`${await measureAgainst(values.against, chosen, rounds, say)}\n`);
+  process.stdout.write(`${await measureAgainst(values.against, values.only, rounds, say)}\n`);
   process.exit(0);
 }
 const ours = await startOurs();

@@ -94,6 +94,13 @@ const load = async (
   return { perSecond, perCpuSecond: result.requests / used, p50Ms, p99Ms, p999Ms };
 };
 
+/** Encrypt over so many connections, each of which asks again when it is answered: CPU time of the server for one request, in microseconds. */
+export const measureCpu = async (ours: Ours, connections: number, seconds: number): Promise<number> => {
+  const { server, xks } = ours;
+  const { perCpuSecond } = await load(server.child.pid ?? 0, xks.url, await sign(ours), connections, seconds);
+  return 1e6 / perCpuSecond;
+};
+
 const medianOf = (figures: readonly XksFigure[]): XksFigure => ({
   perSecond: median(figures.map((figure) => figure.perSecond)),
   perCpuSecond: median(figures.map((figure) => figure.perCpuSecond)),
