@@ -1,9 +1,7 @@
-// The service's working memory (ports/directory.ts). Vaults, endpoints, applications and access_guids are held whole: they
-// are few. Token objects and their keys are a bounded cache, least recently used out first. What is shown here follows a
-// commit; a reference to a destroyed key is released in the step that hears of it, and a load that began before that step
-// does not put it back.
+// The service's working memory (ports/directory.ts). Vaults, endpoints, applications and access_guids are held whole: they are few. Token objects and
+// their keys are a bounded cache (object-cache.ts). What is shown here follows a commit; a reference to a destroyed key is released in the step that
+// learns of it, and a load that began before that step does not put it back.
 
-import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import { denyingRule } from '../../domain/authorization-rule.ts';
@@ -15,17 +13,17 @@ import type { TdeApplication } from '../../domain/tde.ts';
 import { everyTenant, isStopped, type Tenant } from '../../domain/tenant.ts';
 import type { Integrity, Vault } from '../../domain/vault.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
-import type { Directory, EndpointUse, LoadedObject } from '../../ports/directory.ts';
+import type { Directory, EndpointUse } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredRecord } from '../../ports/records.ts';
-import type { StoredAccessGuid, StoredObject } from '../../ports/tde-repositories.ts';
+import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
 import type { Window } from '../../ports/window.ts';
 import type { XksCredentialView, XksEndpointView, XksKeyView, XksUse } from '../../ports/xks-directory.ts';
 import { credentialAttributes, recordAttributes } from '../keys/key-records.ts';
 import { createRequestQueue } from '../requests/request-queue.ts';
 import { findDefaultTenant } from '../shared/find.ts';
-import { type ObjectPage, readObjectPage } from '../shared/object-pages.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
+import { createObjectCache } from './object-cache.ts';
 
 export interface DirectoryLimits {
   /** Token objects kept with their opened keys. */
@@ -34,20 +32,8 @@ export interface DirectoryLimits {
   readonly requests: number;
 }
 
-/** Searches by label whose answers are kept, and objects in one of them. */
-const mostSearches = 2000;
-const mostFoundKept = 16;
-
 /** Busy endpoints use their keys all the time: for people it is enough to know it to this. */
 const keyUsesEveryMs = 10_000;
-
-interface CachedObject {
-  readonly loaded: LoadedObject;
-  reference: KeyRef | undefined;
-}
-
-type OpenObject = CachedObject & { readonly reference: KeyRef };
-const isOpen = (cached: CachedObject): cached is OpenObject => cached.reference !== undefined;
 
 interface HeldEndpoint {
   readonly endpoint: Endpoint;
@@ -84,16 +70,12 @@ export const createDirectory = (
   const accessGuids = new Map<string, StoredAccessGuid>();
   /** By keyed hash: those that were removed, by application. A caller who still presents one is told so. */
   const formerGuids = new Map<string, string>();
-  const objects = new Map<number, CachedObject>();
   const requests = createRequestQueue(limits.requests);
   const credentialUses = new Map<string, number>();
   const alarmed = new Set<string>();
   let tellAuthorities: () => void = () => undefined;
   let healthy = true;
-  /** Answers of searches by label since the last renewal. */
-  const found = new Map<string, ObjectPage>();
-  const foundElsewhere = new Map<string, StoredObject | undefined>();
-  /** Moves with every renewal: a load that saw it move starts again. */
+  /** Changes with every renewal: agents see it as part of the epoch. */
   let generation = 0;
   /** So that a restarted service does not show an epoch that an agent has seen for another state. */
   const epochBase = clock.now();
@@ -280,43 +262,20 @@ export const createDirectory = (
     }
   };
 
-  const dropObject = (handle: number): void => {
-    const cached = objects.get(handle);
-    if (cached === undefined) return;
-    objects.delete(handle);
-    if (cached.reference !== undefined) core.release(cached.reference);
-  };
-  const cacheObject = (handle: number, cached: CachedObject): void => {
-    objects.delete(handle);
-    objects.set(handle, cached);
-    if (objects.size <= limits.objects) return;
-    for (const oldest of objects.keys()) {
-      dropObject(oldest);
-      break;
-    }
-  };
-
-  const dropObjectsOfKeys = (keys: ReadonlySet<string>): void => {
-    for (const [handle, cached] of objects) if (keys.has(cached.loaded.object.id)) dropObject(handle);
-  };
-
-  const dropObjectsOfTenants = (ids: ReadonlySet<string>): void => {
-    for (const [handle, cached] of objects) if (ids.has(cached.loaded.object.tenantId)) dropObject(handle);
-  };
-
   const endpointOfCredential = (id: string): string | undefined =>
     [...endpoints.values()].find(({ view }) => view.credentials.some((credential) => credential.id === id))?.endpoint
       .id;
 
+  const objects = createObjectCache({ store, core, ring }, limits.objects, {
+    vault: (id) => vaults.get(id),
+    sound,
+    alarm,
+    knowKeks,
+  });
+
   const forget = (changes: Changes): void => {
     generation += 1;
-    found.clear();
-    foundElsewhere.clear();
-    if (changes.tenants !== undefined && changes.tenants.length > 0) dropObjectsOfTenants(new Set(changes.tenants));
-    if (changes.vaults !== undefined && changes.vaults.length > 0)
-      for (const handle of [...objects.keys()]) dropObject(handle);
-    if (changes.keys !== undefined && changes.keys.length > 0) dropObjectsOfKeys(new Set(changes.keys));
-    for (const handle of changes.objects ?? []) dropObject(handle);
+    objects.forget(changes);
   };
 
   const renewNow = async (changes: Changes): Promise<void> => {
@@ -341,7 +300,7 @@ export const createDirectory = (
   const releaseTenant = (id: string): void => {
     for (const { endpoint } of [...endpoints.values()]) if (endpoint.tenantId === id) releaseEndpoint(endpoint.id);
     for (const { key } of [...xksKeys.values()]) if (key.tenantId === id) releaseKey(key.id);
-    dropObjectsOfTenants(new Set([id]));
+    objects.dropOfTenants(new Set([id]));
   };
 
   const renewTenant = async (id: string): Promise<void> => {
@@ -368,55 +327,6 @@ export const createDirectory = (
     for (const { id } of await store.read.tenants.list()) await renewTenant(id);
   };
 
-  const load = async (handle: number): Promise<CachedObject | undefined> => {
-    for (;;) {
-      const cached = objects.get(handle);
-      if (cached !== undefined) {
-        cacheObject(handle, cached);
-        return cached;
-      }
-      const before = generation;
-      const object = await store.read.objects.get(handle);
-      const key =
-        object === undefined ||
-        object.class === 'data' ||
-        object.class === 'certificate' ||
-        object.class === 'public-key'
-          ? undefined
-          : await store.read.keys.get(object.tenantId, object.id);
-      if (before !== generation) continue;
-      if (object === undefined || object.destroyedAt !== null) return undefined;
-      sound('tde_objects', object);
-      if (key !== undefined) sound('keys', key);
-      const loaded: LoadedObject = { object, key, vault: key === undefined ? undefined : vaults.get(key.vaultId) };
-      const entry: CachedObject = { loaded, reference: undefined };
-      cacheObject(handle, entry);
-      return entry;
-    }
-  };
-
-  /** The object with its key open. Undefined when the key is gone. After awaiting this, check whether it is still so. */
-  const open = async (handle: number): Promise<OpenObject | undefined> => {
-    for (;;) {
-      const cached = await load(handle);
-      if (cached?.loaded.key === undefined) return undefined;
-      if (isOpen(cached)) return cached;
-      const before = generation;
-      const { key } = cached.loaded;
-      const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
-      if (record !== undefined) await knowKeks([record]);
-      if (before !== generation || objects.get(handle) !== cached) continue;
-      if (record === undefined) return undefined;
-      // Another call may have opened it meanwhile; one reference is enough.
-      try {
-        cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
-      } catch (error) {
-        if (error instanceof ServiceError && error.code === 'key-tampered') alarm('key_records', key.id, key.tenantId);
-        throw error;
-      }
-    }
-  };
-
   const loadAll = async (): Promise<void> => {
     await loadTenants();
     await pages(
@@ -440,7 +350,7 @@ export const createDirectory = (
     load: loadAll,
     reload: () => {
       forget({ vaults: [...vaults.keys()] });
-      for (const handle of [...objects.keys()]) dropObject(handle);
+      objects.clear();
       const again = async (): Promise<void> => {
         for (const id of [...vaults.keys()]) await renewVault(id);
         for (const id of [...endpoints.keys()]) await renewEndpoint(id);
@@ -471,44 +381,10 @@ export const createDirectory = (
     },
     formerApplication: (hash) => applications.get(formerGuids.get(hash) ?? ''),
     applicationById: (id) => applications.get(id),
-    findElsewhere: async (tenantId, groupId, label) => {
-      const name = JSON.stringify([groupId, label]);
-      if (foundElsewhere.has(name)) return foundElsewhere.get(name);
-      const before = generation;
-      const object = await store.read.objects.findElsewhere(tenantId, groupId, label);
-      if (before === generation) {
-        if (foundElsewhere.size >= mostSearches) foundElsewhere.clear();
-        foundElsewhere.set(name, object);
-      }
-      return object;
-    },
-    object: async (handle) => (await load(handle))?.loaded,
-    findObjects: async (filter, limit) => {
-      // Databases look for a label again and again; who lists everything does so once.
-      if (filter.label === undefined) return readObjectPage(store.read, filter, limit);
-      const name = JSON.stringify([filter.groupId, filter.label, filter.class, filter.after, limit]);
-      const known = found.get(name);
-      if (known !== undefined) return known;
-      const before = generation;
-      const page = await readObjectPage(store.read, filter, limit);
-      if (before === generation && page.objects.length <= mostFoundKept) {
-        if (found.size >= mostSearches) found.clear();
-        found.set(name, page);
-      }
-      return page;
-    },
-    withObjectKeys: async (handles, use) => {
-      for (;;) {
-        const opened: OpenObject[] = [];
-        for (const handle of handles) {
-          const cached = await open(handle);
-          if (cached === undefined) return undefined;
-          opened.push(cached);
-        }
-        // Since each was opened it may have been destroyed, changed, or pushed out: its reference is released then.
-        if (opened.every((cached, at) => objects.get(handles[at] ?? 0) === cached)) return { value: use(opened) };
-      }
-    },
+    findElsewhere: objects.findElsewhere,
+    object: objects.object,
+    findObjects: objects.findObjects,
+    withObjectKeys: objects.withObjectKeys,
 
     endpoint: (prefix) => {
       const view = byPrefix.get(prefix)?.view;
@@ -576,7 +452,7 @@ export const createDirectory = (
     close: () => {
       for (const id of [...endpoints.keys()]) releaseEndpoint(id);
       for (const id of [...xksKeys.keys()]) releaseKey(id);
-      for (const handle of [...objects.keys()]) dropObject(handle);
+      objects.clear();
       accessGuids.clear();
       formerGuids.clear();
       log.debug('the directory is empty', { at: clock.now() });

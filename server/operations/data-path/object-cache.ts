@@ -1,0 +1,184 @@
+// Token objects that were used lately, with their opened keys, and the answers of searches by label. A call that has read while something changed
+// reads again.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Changes } from '../../domain/changes.ts';
+import type { Integrity, Vault } from '../../domain/vault.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { Directory, LoadedObject } from '../../ports/directory.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { StoredRecord } from '../../ports/records.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
+import { recordAttributes } from '../keys/key-records.ts';
+import { type ObjectPage, readObjectPage } from '../shared/object-pages.ts';
+
+/** Searches by label whose answers are kept, and objects in one of them. */
+const mostSearches = 2000;
+const mostFoundKept = 16;
+
+interface CachedObject {
+  readonly loaded: LoadedObject;
+  reference: KeyRef | undefined;
+}
+
+type OpenObject = CachedObject & { readonly reference: KeyRef };
+const isOpen = (cached: CachedObject): cached is OpenObject => cached.reference !== undefined;
+
+export interface ObjectCache extends Pick<Directory, 'object' | 'findObjects' | 'findElsewhere' | 'withObjectKeys'> {
+  /** Drops what these changes are about, and every answer of a search. References go at once. */
+  forget(changes: Changes): void;
+  dropOfTenants(ids: ReadonlySet<string>): void;
+  clear(): void;
+}
+
+export const createObjectCache = (
+  { store, core, ring }: Pick<Ports, 'store' | 'core' | 'ring'>,
+  most: number,
+  directory: {
+    vault(id: string): Vault | undefined;
+    /** False, and an alarm, when the row was changed from outside. */
+    sound(
+      table: string,
+      row: { readonly id: string; readonly tenantId: string; readonly integrity: Integrity },
+    ): boolean;
+    alarm(table: string, id: string, tenantId: string): void;
+    /** Reads key encryption keys again when one of these records needs another one. */
+    knowKeks(records: readonly StoredRecord[]): Promise<void>;
+  },
+): ObjectCache => {
+  const objects = new Map<number, CachedObject>();
+  const found = new Map<string, ObjectPage>();
+  const foundElsewhere = new Map<string, StoredObject | undefined>();
+  /** Changes with each `forget`: a load that was under way starts again. */
+  let generation = 0;
+
+  const dropObject = (handle: number): void => {
+    const cached = objects.get(handle);
+    if (cached === undefined) return;
+    objects.delete(handle);
+    if (cached.reference !== undefined) core.release(cached.reference);
+  };
+  const cacheObject = (handle: number, cached: CachedObject): void => {
+    objects.delete(handle);
+    objects.set(handle, cached);
+    if (objects.size <= most) return;
+    for (const oldest of objects.keys()) {
+      dropObject(oldest);
+      break;
+    }
+  };
+
+  const dropOfKeys = (keys: ReadonlySet<string>): void => {
+    for (const [handle, cached] of objects) if (keys.has(cached.loaded.object.id)) dropObject(handle);
+  };
+
+  const dropOfTenants = (ids: ReadonlySet<string>): void => {
+    for (const [handle, cached] of objects) if (ids.has(cached.loaded.object.tenantId)) dropObject(handle);
+  };
+
+  const clear = (): void => {
+    for (const handle of [...objects.keys()]) dropObject(handle);
+  };
+
+  const load = async (handle: number): Promise<CachedObject | undefined> => {
+    for (;;) {
+      const cached = objects.get(handle);
+      if (cached !== undefined) {
+        cacheObject(handle, cached);
+        return cached;
+      }
+      const before = generation;
+      const object = await store.read.objects.get(handle);
+      const key =
+        object === undefined ||
+        object.class === 'data' ||
+        object.class === 'certificate' ||
+        object.class === 'public-key'
+          ? undefined
+          : await store.read.keys.get(object.tenantId, object.id);
+      if (before !== generation) continue;
+      if (object === undefined || object.destroyedAt !== null) return undefined;
+      directory.sound('tde_objects', object);
+      if (key !== undefined) directory.sound('keys', key);
+      const loaded: LoadedObject = { object, key, vault: key === undefined ? undefined : directory.vault(key.vaultId) };
+      const entry: CachedObject = { loaded, reference: undefined };
+      cacheObject(handle, entry);
+      return entry;
+    }
+  };
+
+  /** The object with its key open. Undefined when the key is gone. After awaiting this, check whether it is still so. */
+  const open = async (handle: number): Promise<OpenObject | undefined> => {
+    for (;;) {
+      const cached = await load(handle);
+      if (cached?.loaded.key === undefined) return undefined;
+      if (isOpen(cached)) return cached;
+      const before = generation;
+      const { key } = cached.loaded;
+      const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
+      if (record !== undefined) await directory.knowKeks([record]);
+      if (before !== generation || objects.get(handle) !== cached) continue;
+      if (record === undefined) return undefined;
+      // Another call may have opened it meanwhile; one reference is enough.
+      try {
+        cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'key-tampered')
+          directory.alarm('key_records', key.id, key.tenantId);
+        throw error;
+      }
+    }
+  };
+
+  return {
+    object: async (handle) => (await load(handle))?.loaded,
+    findElsewhere: async (tenantId, groupId, label) => {
+      const name = JSON.stringify([groupId, label]);
+      if (foundElsewhere.has(name)) return foundElsewhere.get(name);
+      const before = generation;
+      const object = await store.read.objects.findElsewhere(tenantId, groupId, label);
+      if (before === generation) {
+        if (foundElsewhere.size >= mostSearches) foundElsewhere.clear();
+        foundElsewhere.set(name, object);
+      }
+      return object;
+    },
+    findObjects: async (filter, limit) => {
+      // Databases look for a label again and again; a list of everything is read once.
+      if (filter.label === undefined) return readObjectPage(store.read, filter, limit);
+      const name = JSON.stringify([filter.groupId, filter.label, filter.class, filter.after, limit]);
+      const known = found.get(name);
+      if (known !== undefined) return known;
+      const before = generation;
+      const page = await readObjectPage(store.read, filter, limit);
+      if (before === generation && page.objects.length <= mostFoundKept) {
+        if (found.size >= mostSearches) found.clear();
+        found.set(name, page);
+      }
+      return page;
+    },
+    withObjectKeys: async (handles, use) => {
+      for (;;) {
+        const opened: OpenObject[] = [];
+        for (const handle of handles) {
+          const cached = await open(handle);
+          if (cached === undefined) return undefined;
+          opened.push(cached);
+        }
+        // Since each was opened it may have been destroyed, changed, or pushed out: its reference is released then.
+        if (opened.every((cached, at) => objects.get(handles[at] ?? 0) === cached)) return { value: use(opened) };
+      }
+    },
+    forget: (changes) => {
+      generation += 1;
+      found.clear();
+      foundElsewhere.clear();
+      if (changes.tenants !== undefined && changes.tenants.length > 0) dropOfTenants(new Set(changes.tenants));
+      if (changes.vaults !== undefined && changes.vaults.length > 0) clear();
+      if (changes.keys !== undefined && changes.keys.length > 0) dropOfKeys(new Set(changes.keys));
+      for (const handle of changes.objects ?? []) dropObject(handle);
+    },
+    dropOfTenants,
+    clear,
+  };
+};
