@@ -1,0 +1,127 @@
+// First set-up: the first administrator is a person.
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { InvitedUser, Token, User } from '../../api/types.ts';
+import { ActionDialog } from '../action-dialog.tsx';
+import { Button, buttonClass } from '../button.tsx';
+import { FormDialog } from '../form.tsx';
+import { InvitationDialog, PersonFields } from '../invitation.tsx';
+import type { ListPage } from '../list-view.tsx';
+import { Finding, Settle, SettledBy, type Step, useWatched } from './shared.tsx';
+
+const InviteAdministrator = ({
+  onInvited,
+  onClose,
+}: {
+  onInvited: (invited: InvitedUser) => void;
+  onClose: () => void;
+}) => {
+  const client = useQueryClient();
+  const [name, setName] = useState('');
+  const [displayName, setDisplayName] = useState('');
+  return (
+    <FormDialog<InvitedUser>
+      title="Invite the first administrator"
+      call={{
+        method: 'POST',
+        path: '/api/users',
+        body: {
+          name,
+          ...(displayName === '' ? {} : { displayName }),
+          grants: [{ role: 'administrator', scope: null }],
+        },
+      }}
+      creates
+      submitLabel="Invite"
+      onCancel={onClose}
+      onDone={async (invited) => {
+        onInvited(invited);
+        await client.invalidateQueries({ queryKey: ['/api/users'] });
+      }}
+    >
+      {(fault) => (
+        <>
+          <PersonFields
+            name={name}
+            onName={setName}
+            displayName={displayName}
+            onDisplayName={setDisplayName}
+            fault={fault}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+const isAdministrator = ({ grants }: Pick<User, 'grants'>): boolean =>
+  grants.some(({ role }) => role === 'administrator');
+
+export const Administrator = ({ step }: { step: Step }) => {
+  const [inviting, setInviting] = useState(false);
+  const [invited, setInvited] = useState<InvitedUser | null>(null);
+  const [revoking, setRevoking] = useState<Token | null>(null);
+  const users = useWatched<ListPage<User>>('/api/users', { limit: 100 }).data?.items.filter(isAdministrator) ?? [];
+  const first = useWatched<ListPage<Token>>('/api/tokens', { limit: 1000 }).data?.items.find(
+    ({ name, revokedAt }) => name === 'first administrator' && revokedAt === null,
+  );
+  return (
+    <>
+      <p className="max-w-prose text-muted">
+        The token of the first start is for set-up only; then revoke it. Later, people sign in with their own names:
+        with a password and a passkey, or with a password and a one-time code.
+      </p>
+      <Finding>{step.finding}</Finding>
+      {step.state !== 'done' && users.length > 0 && (
+        <p>
+          Invited: {users.map(({ name }) => name).join(', ')}. Open the invitation, choose a password and add the second
+          factor; in this browser you are then signed in as that person.
+        </p>
+      )}
+      <div className="flex flex-wrap gap-2">
+        {step.state !== 'done' && (
+          <Button tone={users.length === 0 ? 'primary' : 'plain'} icon="plus" onClick={() => setInviting(true)}>
+            Invite the administrator
+          </Button>
+        )}
+        {step.state === 'done' && first !== undefined && (
+          <Button icon="blocked" onClick={() => setRevoking(first)}>
+            Revoke the token of the first start…
+          </Button>
+        )}
+        <Link to="/users" className={buttonClass()}>
+          Users
+        </Link>
+      </div>
+      <SettledBy step={step} />
+      {step.state === 'open' && <Settle step="administrator" settled text="Skip: use tokens only" />}
+      {step.state === 'settled' && <Settle step="administrator" settled={false} text="A person after all" />}
+      {inviting && (
+        <InviteAdministrator
+          onClose={() => setInviting(false)}
+          onInvited={(made) => {
+            setInviting(false);
+            setInvited(made);
+          }}
+        />
+      )}
+      {invited !== null && <InvitationDialog invited={invited} onClose={() => setInvited(null)} />}
+      {revoking !== null && (
+        <ActionDialog
+          title="Revoke the token of the first start?"
+          call={{ method: 'DELETE', path: `/api/tokens/${encodeURIComponent(revoking.id)}` }}
+          submitLabel="Revoke"
+          danger
+          renews={['/api/tokens']}
+          done="Token revoked"
+          onClose={() => setRevoking(null)}
+        >
+          <p>Sessions that were opened with it end. Do this when you are signed in as a person.</p>
+        </ActionDialog>
+      )}
+    </>
+  );
+};
+
+// --- audit sinks ----------------------------------------------------------------------------------------------------

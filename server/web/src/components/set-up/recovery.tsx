@@ -1,0 +1,163 @@
+// First set-up: a recovery key, and the first snapshot that was opened with it.
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { RecoveryKey, Snapshot, SnapshotSchedule } from '../../api/types.ts';
+import { ActionDialog } from '../action-dialog.tsx';
+import { Async } from '../async.tsx';
+import { Button, buttonClass } from '../button.tsx';
+import { ConfigLines, Lines, tomlTable } from '../config-lines.tsx';
+import type { ListPage } from '../list-view.tsx';
+import { NewRecoveryKeyDialog } from '../new-recovery-key.tsx';
+import { Facts } from '../page.tsx';
+import { setupPath } from '../set-up.ts';
+import { Time } from '../time.tsx';
+import { Finding, type Step, useWatched } from './shared.tsx';
+
+export const Recovery = ({ step }: { step: Step }) => {
+  const [making, setMaking] = useState(false);
+  const schedule = useWatched<SnapshotSchedule>('/api/snapshot-schedule');
+  const keys = useWatched<{ readonly items: readonly RecoveryKey[] }>('/api/recovery-keys');
+  return (
+    <>
+      <p className="max-w-prose text-muted">
+        Snapshots are sealed to recovery keys that the service does not have: who takes the host cannot open them, and
+        who has the key can bring everything back on another one.
+      </p>
+      <Async query={schedule} lines={2}>
+        {({ directory, schedule: cron, next }) => (
+          <>
+            <Facts
+              items={[
+                ...(directory === null
+                  ? []
+                  : [
+                      [
+                        'Where they lie',
+                        <code key="directory" className="wrap-anywhere">
+                          {directory}
+                        </code>,
+                      ] as const,
+                    ]),
+                ['Made', cron ?? 'on demand only'],
+                ['Next', <Time key="next" value={next} absent="–" />],
+              ]}
+            />
+            {cron === null && (
+              <details className="rounded-lg border border-line">
+                <summary className="min-h-9 px-3 py-2 font-medium">On another disk, every night</summary>
+                <div className="space-y-3 border-t border-line p-3">
+                  <ConfigLines
+                    value={tomlTable('[snapshots]', {
+                      directory: '/var/lib/dke-snapshots',
+                      schedule: '0 3 * * *',
+                      keep_count: 14,
+                    })}
+                  />
+                  <Lines
+                    label="commands"
+                    value={'install -d -m 700 -o dke -g dke /var/lib/dke-snapshots\nsystemctl restart dke'}
+                  />
+                </div>
+              </details>
+            )}
+          </>
+        )}
+      </Async>
+      <Async query={keys} lines={1}>
+        {({ items }) => (
+          <>
+            {items.filter(({ removedAt }) => removedAt === null).length > 0 && (
+              <ul className="space-y-1">
+                {items
+                  .filter(({ removedAt }) => removedAt === null)
+                  .map(({ id, name, createdAt }) => (
+                    <li key={id} className="wrap-anywhere">
+                      <strong>{name}</strong>, <code>{id}</code>, <Time value={createdAt} distance />
+                    </li>
+                  ))}
+              </ul>
+            )}
+            <Button icon="key" tone={step.state === 'open' ? 'primary' : 'plain'} onClick={() => setMaking(true)}>
+              {step.state === 'open' ? 'Make a recovery key' : 'Make another one'}
+            </Button>
+          </>
+        )}
+      </Async>
+      <div className="space-y-1">
+        <p className="text-muted">Or away from here, on a machine of its own, with the command:</p>
+        <Lines
+          label="commands"
+          value={
+            "dke recovery-key create --out recovery.key --passphrase\ndke recovery-key register <public-key> --name 'safe of the bank'"
+          }
+        />
+      </div>
+      {making && <NewRecoveryKeyDialog onClose={() => setMaking(false)} />}
+    </>
+  );
+};
+
+export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) => {
+  const client = useQueryClient();
+  const [making, setMaking] = useState(false);
+  const newest = useWatched<ListPage<Snapshot>>('/api/snapshots', { limit: 1 }).data?.items[0];
+  return (
+    <>
+      <p className="max-w-prose text-muted">
+        One state of everything, while others write. It is read again when it is made: signature, structure, digest and
+        counts. With the recovery key each row is opened and each key compared.
+      </p>
+      <Finding>{step.finding}</Finding>
+      {newest !== undefined && (
+        <p className="wrap-anywhere">
+          <Time value={newest.at} seconds />: {newest.keys} keys,{' '}
+          {newest.verification === null
+            ? (newest.failure ?? 'not verified')
+            : newest.verification.sound
+              ? 'valid'
+              : (newest.verification.finding ?? 'not valid')}
+          .
+        </p>
+      )}
+      <div className="flex flex-wrap gap-2">
+        <Button
+          icon="snapshot"
+          tone={step.state === 'done' ? 'plain' : 'primary'}
+          disabled={!ready}
+          onClick={() => setMaking(true)}
+        >
+          Make a snapshot
+        </Button>
+        <Link to="/snapshots" className={buttonClass()}>
+          Snapshots
+        </Link>
+      </div>
+      {!ready && <p className="text-muted">A recovery key comes first.</p>}
+      {newest !== undefined && (
+        <div className="space-y-1">
+          <p>Open it with the recovery key, on the machine with its file. The step is done when that has succeeded:</p>
+          <Lines label="command" value={`dke snapshot verify ${newest.id} --recovery-key recovery.key`} />
+        </div>
+      )}
+      {making && (
+        <ActionDialog<Snapshot>
+          title="Make the first snapshot?"
+          call={{ method: 'POST', path: '/api/snapshots', body: {} }}
+          creates
+          submitLabel="Make"
+          renews={['/api/snapshots', setupPath]}
+          done="The snapshot is created and verified"
+          onClose={() => {
+            setMaking(false);
+            void client.invalidateQueries({ queryKey: [setupPath] });
+          }}
+        >
+          <p>Sealed to every recovery key, written, and read again.</p>
+        </ActionDialog>
+      )}
+    </>
+  );
+};
+
+// --- the page -------------------------------------------------------------------------------------------------------

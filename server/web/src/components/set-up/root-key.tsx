@@ -1,0 +1,107 @@
+// First set-up: the root key is kept in a safe place.
+import { useState } from 'react';
+import type { Root } from '../../api/types.ts';
+import { Async } from '../async.tsx';
+import { ConfigLines, Lines, tomlTable, useSettings } from '../config-lines.tsx';
+import { SelectField } from '../field.tsx';
+import { Facts } from '../page.tsx';
+import { Finding, Settle, SettledBy, type Step, useWatched } from './shared.tsx';
+
+const providerTypes = [
+  { value: 'pkcs11', text: 'A hardware security module (PKCS#11)' },
+  { value: 'passphrase', text: 'A passphrase' },
+  { value: 'file', text: 'A key file on another medium' },
+] as const;
+type ProviderType = (typeof providerTypes)[number]['value'];
+
+const providerLines: Readonly<Record<ProviderType, string>> = {
+  pkcs11: tomlTable('[[root.providers]]', {
+    name: 'hsm',
+    type: 'pkcs11',
+    module: '/usr/lib/softhsm/libsofthsm2.so',
+    token: 'dke',
+    key: 'dke-root',
+    pin_file: '/etc/dke/hsm.pin',
+  }),
+  passphrase: tomlTable('[[root.providers]]', { name: 'people', type: 'passphrase' }),
+  file: tomlTable('[[root.providers]]', { name: 'stick', type: 'file', path: '/media/dke/root-provider.key' }),
+};
+const providerNames: Readonly<Record<ProviderType, string>> = { pkcs11: 'hsm', passphrase: 'people', file: 'stick' };
+
+export const RootKey = ({ step }: { step: Step }) => {
+  const [type, setType] = useState<ProviderType>('pkcs11');
+  const root = useWatched<Root>('/api/root');
+  const path = useSettings()?.items.find(({ name }) => name === 'root.path')?.value;
+  return (
+    <>
+      <p className="max-w-prose text-muted">
+        Everything is sealed under the root key. Anyone who has its file and a copy of the database has every key.
+        Without the file, the database cannot be opened.
+      </p>
+      <Async query={root} lines={2}>
+        {({ providers, epoch, fileSystem, overwritesInPlace }) => (
+          <>
+            <Finding>{step.finding}</Finding>
+            <Facts
+              items={[
+                [
+                  'File',
+                  <code key="path" className="wrap-anywhere">
+                    {path == null ? 'root.key in the data directory' : JSON.parse(path)}
+                  </code>,
+                ],
+                ['Epoch', String(epoch)],
+                [
+                  'Opened at this start by',
+                  providers
+                    .filter(({ opened }) => opened)
+                    .map(({ name }) => name)
+                    .join(', ') || 'the file itself',
+                ],
+                ['File system', `${fileSystem}${overwritesInPlace ? '' : ': old root keys are erased as best it can'}`],
+              ]}
+            />
+            <details className="rounded-lg border border-line">
+              <summary className="min-h-9 px-3 py-2 font-medium">
+                {providers.every(({ createdAt }) => createdAt === null)
+                  ? 'Protect with HSM or passphrase'
+                  : 'Add another provider'}
+              </summary>
+              <div className="space-y-3 border-t border-line p-3">
+                <SelectField
+                  label="What is to open it"
+                  value={type}
+                  onValue={(value) => setType(value as ProviderType)}
+                  choices={[...providerTypes]}
+                />
+                <ConfigLines value={providerLines[type]} />
+                <p>Then on the host of the service, while it is stopped:</p>
+                <Lines
+                  label="commands"
+                  value={`systemctl stop dke\ndke root add-provider ${providerNames[type]}\nsystemctl start dke\ndke root rotate --wait`}
+                />
+                <p className="text-muted">
+                  The rotation at the end makes copies of the unencrypted file useless. We recommend two providers: one
+                  that starts the service without a person, and one for the day when the first is lost.
+                </p>
+              </div>
+            </details>
+          </>
+        )}
+      </Async>
+      <p className="max-w-prose">
+        Make a backup on the host of the service and store it separately, never with a backup of the database. Each
+        rotation and each erasure run replaces the root key: the backup is then useless, and this step is open again.
+      </p>
+      <Lines label="commands" value="dke root backup --out root-backup.key" />
+      <SettledBy step={step} />
+      {step.state === 'open' ? (
+        <Settle step="root-key" settled text="I stored a copy separately" />
+      ) : (
+        <Settle step="root-key" settled={false} text="Mark as not done" />
+      )}
+    </>
+  );
+};
+
+// --- administrator --------------------------------------------------------------------------------------------------

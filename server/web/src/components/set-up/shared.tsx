@@ -1,0 +1,68 @@
+// What the steps of the first set-up share.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ApiCall, send } from '../../api/client.ts';
+import type { Setup } from '../../api/types.ts';
+import { useAnnounce } from '../announce.tsx';
+import { ApiCallView } from '../api-call.tsx';
+import { Button } from '../button.tsx';
+import { ProblemView } from '../problem-view.tsx';
+import { setupPath } from '../set-up.ts';
+import { Time } from '../time.tsx';
+
+export type Step = Setup['steps'][number];
+export type Settled = 'root-key' | 'administrator' | 'audit-sinks';
+
+export const lookEvery = 5_000;
+
+/** What the service is asked for while a step waits for it. */
+export const useWatched = <T,>(path: string, query?: { readonly limit: number }) =>
+  useQuery({
+    queryKey: [path, 'set-up'],
+    queryFn: ({ signal }) => send<T>({ method: 'GET', path, ...(query === undefined ? {} : { query }) }, { signal }),
+    refetchInterval: lookEvery,
+  });
+
+/** A person's statement about what the service cannot check. */
+export const Settle = ({ step, text, settled }: { step: Settled; text: string; settled: boolean }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const call: ApiCall = { method: 'PUT', path: setupPath, body: { step, settled } };
+  const change = useMutation({
+    mutationFn: () => send<Setup>(call),
+    onSuccess: async () => {
+      await client.invalidateQueries({ queryKey: [setupPath] });
+      announce(settled ? 'Settled' : 'Open again');
+    },
+  });
+  return (
+    <div className="space-y-2">
+      <Button
+        tone={settled ? 'plain' : 'quiet'}
+        className="text-left whitespace-normal!"
+        icon={settled ? 'check' : 'refresh'}
+        busy={change.isPending}
+        onClick={() => change.mutate()}
+      >
+        {text}
+      </Button>
+      {change.error !== null && <ProblemView error={change.error} compact />}
+      <ApiCallView call={call} />
+    </div>
+  );
+};
+
+export const SettledBy = ({ step }: { step: Step }) =>
+  step.settled === null ? null : (
+    <p className="text-muted">
+      Settled by {step.settled.by}, <Time value={step.settled.at} distance />.
+    </p>
+  );
+
+export const Finding = ({ children }: { children: string }) => (
+  <p role="status" className="font-medium wrap-anywhere">
+    {children.charAt(0).toUpperCase()}
+    {children.slice(1)}.
+  </p>
+);
+
+// --- root key -------------------------------------------------------------------------------------------------------
