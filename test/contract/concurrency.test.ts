@@ -127,7 +127,7 @@ beforeAll(async () => {
     { name: 'platform', grants: [{ role: 'administrator', scope: null, tenantId: null }] },
   );
   for (const { opened } of nodes) keepPlatformToken(opened, token);
-}, 240_000);
+});
 afterAll(async () => {
   for (const server of servers) {
     server.close();
@@ -227,7 +227,7 @@ const whileWritersWait = async <T>(begin: () => Promise<T>): Promise<T> => {
       await client.end();
     }
   }
-  const database = new DatabaseSync(join(folder, 'dke-data/dke.db'), { timeout: 30_000 });
+  const database = new DatabaseSync(join(folder, 'dke-data/dke.db'), { timeout: 300_000 });
   try {
     for (;;)
       try {

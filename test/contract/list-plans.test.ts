@@ -185,7 +185,7 @@ describe(`the lists in ${name}`, () => {
       opened = await openTestService({ toml });
       const path = join(opened.folder, 'dke-data', 'dke.db');
       run = async (statements) => {
-        const database = new DatabaseSync(path, { timeout: 20_000 });
+        const database = new DatabaseSync(path, { timeout: 300_000 });
         database.exec(statements);
         database.close();
       };

@@ -134,7 +134,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
 
   test('an application of another group finds no master key', async () => {
     const stranger = await registerApplication(page.site.api, 'crm', await createGroup(page.site.api, 'sales'));
-    const config = page.site.config('stranger', stranger, 'call_timeout_ms = 20000\n');
+    const config = page.site.config('stranger', stranger);
     const { out } = await page.shell(`DKE_PKCS11_CONF=${config} java @dke.options org.apache.derby.tools.ij read.sql`);
     expect(out).not.toContain(secret);
     expect(log()).toContain('the token has no master key "erp master 2"');

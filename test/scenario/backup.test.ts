@@ -112,7 +112,7 @@ beforeAll(async () => {
   await api().send('DELETE', `/api/tokens/${kept.record.id}`);
   await api().call('POST', '/api/vaults', { name: 'of after the backup' });
   await api().send('GET', '/api/audit/export');
-}, 240_000);
+});
 afterAll(async () => {
   await old?.stop();
   rmSync(work, { recursive: true, force: true });
@@ -257,7 +257,7 @@ test('on a new machine everything is there, and the quarantine lists what was ch
   const again = await begin(machine);
   expect((await openConsoleApi(again, administrator).send('GET', '/health')).text).toBe('{"status":"healthy"}');
   await again.stop();
-}, 240_000);
+});
 
 test('a root key that is already there is used', async () => {
   await old.stop();
@@ -272,4 +272,4 @@ test('a root key that is already there is used', async () => {
   expect([refused.code, refused.stderr]).toEqual([6, expect.stringMatching(/leave out --root-backup/)]);
   const restored = await restore('another.dkebackup', machine, ...withRecovery);
   expect([restored.code, restored.stderr]).toEqual([0, '']);
-}, 120_000);
+});

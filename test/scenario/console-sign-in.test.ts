@@ -131,7 +131,6 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
       alsoAt: [provider.issuer],
     });
     [context, page] = await eyes.open({ timezoneId: 'Asia/Kolkata' });
-    page.setDefaultTimeout(60_000);
     hands = useKeyboard(page);
     const session = await context.newCDPSession(page);
     await session.send('WebAuthn.enable');

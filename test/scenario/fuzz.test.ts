@@ -38,7 +38,7 @@ describe.runIf(hasClang)('no input makes it read or write where it must not, or 
     run('--build', build, '--target', 'fuzzers', '--parallel', '2');
   });
 
-  test.each(targets)('%s', { timeout: 120_000 * times }, (target) => {
+  test.each(targets)('%s', { timeout: 600_000 * times }, (target) => {
     const corpus = join(sources, 'corpus', target);
     // The first folder is the one that the fuzzer writes to.
     const found = join(build, 'found', target);

@@ -2,7 +2,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
 import type { Ports } from '../../server/ports/ports.ts';
@@ -12,12 +12,10 @@ import { type DatabaseRelay, openDatabaseRelay } from '../support/database-relay
 import { until } from '../support/host.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 
-vi.setConfig({ testTimeout: 240_000 });
-
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
-}, 120_000);
+});
 
 const start = async (settings: readonly string[] = []): Promise<PostgresServer> => {
   const postgres = await startPostgres({ settings });

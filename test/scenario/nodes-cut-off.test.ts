@@ -2,13 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import { ServerEnded, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -19,11 +17,11 @@ beforeAll(async () => {
   one = fleet.member('one');
   two = fleet.member('two');
   await untilActive(fleet, one, ['one', 'two']);
-}, 300_000);
+});
 afterAll(async () => {
   await copy?.remove();
   await fleet?.end();
-}, 120_000);
+});
 
 const plain = randomBytes(32);
 const ask = (sql: string): string => fleet.postgres.run('dke', sql);

@@ -1,9 +1,7 @@
 // Random histories of nodes behind a relay, with faults and failovers, against a model of what was acknowledged (test/support/fleet-history.ts). A few
 // here; 100 with SLOW=1, of three nodes. DKE_TEST_SEED repeats one.
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Failover, runHistory } from '../support/fleet-history.ts';
-
-vi.setConfig({ testTimeout: 600_000 });
 
 const slow = process.env.SLOW === '1';
 const failovers: readonly Failover[] = ['asynchronous', 'none', 'synchronous', 'unfenced'];

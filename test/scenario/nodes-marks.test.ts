@@ -1,6 +1,6 @@
 // What test/model takes for granted of the database: what a node tells of the changes that it shows counts only in the history that has them, and an
 // erasure run waits for copies of the database in which everything is sealed again.
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../server/base/ids.ts';
 import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
@@ -10,8 +10,6 @@ import type { Store } from '../../server/ports/store.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
 import { until } from '../support/host.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
-
-vi.setConfig({ testTimeout: 240_000 });
 
 let postgres: PostgresServer;
 let store: Store;
@@ -35,11 +33,11 @@ beforeEach(async () => {
   await store.started();
   if (store.link === undefined) throw new Error('the store has no link');
   link = store.link;
-}, 120_000);
+});
 afterEach(async () => {
   await store.close();
   await postgres.remove();
-}, 120_000);
+});
 
 /** Commits a change that others hear of. */
 const change = async (at: number) => {

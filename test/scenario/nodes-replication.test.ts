@@ -1,14 +1,12 @@
 // The end of an old root key and copies of the database: while one of them could take over without the records that are sealed again, the old root
 // key stays, and the service says which copy it waits for.
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';
 import { openDatabaseRelay } from '../support/database-relay.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import type { PostgresServer } from '../support/postgresql.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let standby: PostgresServer | undefined;
@@ -18,7 +16,7 @@ afterEach(async () => {
   await standby?.remove();
   standby = undefined;
   for (const close of closing.splice(0)) await close();
-}, 120_000);
+});
 
 const holdOf = async (member: FleetMember) => (await member.api.call<Status>('GET', '/api/status')).erasure.hold;
 const rootEpochs = async (from: FleetMember) =>

@@ -240,7 +240,6 @@ test.runIf(chromiumPath !== null)(
     const eyes = await openConsoleBrowser(one.server.url, chromiumPath ?? '');
     try {
       const [, page] = await eyes.open();
-      page.setDefaultTimeout(120_000);
       await page.goto('/vaults');
       await page.getByRole('button', { name: 'Use a token' }).click();
       await page.getByLabel('Administrator token').fill(fleet.token);

@@ -140,7 +140,7 @@ test('a service that ends in quarantine writes nothing, and is in quarantine at 
     const token = server.adminToken;
     const api = openConsoleApi(server, token);
     await seal(api);
-    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 5_000 });
+    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 300_000 });
     database.exec('UPDATE audit_events SET leaf_hash = randomblob(32) WHERE sequence = 1');
     database.close();
     await api.call('POST', '/api/vaults', { name: 'after the change' });
@@ -170,7 +170,7 @@ test('an old row that is put back is refused at once, and the next start is in q
     const old = openConsoleApi(server, made.token);
     expect((await old.send('GET', '/api/vaults')).status).toBe(200);
     const ask = <T>(work: (database: DatabaseSync) => T): T => {
-      const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 5_000 });
+      const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 300_000 });
       try {
         return work(database);
       } finally {

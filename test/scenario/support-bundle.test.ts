@@ -140,7 +140,7 @@ client_secret_file = "client-secret"
     JSON.stringify({ level: 30, msg: 'a line that help needs', port: 4711 }),
   ];
   appendFileSync(at('dke.log'), `${lines.join('\n')}\n`);
-}, 240_000);
+});
 afterAll(async () => {
   await server?.stop();
   rmSync(folder, { recursive: true, force: true });

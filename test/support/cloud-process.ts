@@ -23,7 +23,7 @@ export const startCloudProcess = async (folder: string, proxyCa: string, budgetM
   const args = ['cloud', '--data', join(folder, 'cloud'), '--port', '0', '--proxy-ca', proxyCa, ...budget];
   const child = spawn(process.execPath, [commandPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   endWithTest(child);
-  const gone = once(child, 'exit');
+  const gone = once(child, 'close');
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text;
@@ -34,7 +34,10 @@ export const startCloudProcess = async (folder: string, proxyCa: string, budgetM
       url = line.slice('listening on '.length);
       break;
     }
-  if (url === undefined) throw new Error(`dke cloud ended: ${log}`);
+  if (url === undefined) {
+    await gone;
+    throw new Error(`dke cloud ended: ${log}`);
+  }
   child.stdout.resume();
   return {
     url,
@@ -43,10 +46,8 @@ export const startCloudProcess = async (folder: string, proxyCa: string, budgetM
     certificateFile: join(folder, 'cloud/tls.crt'),
     log: () => log,
     stop: async () => {
-      if (child.exitCode === null && child.signalCode === null) {
-        child.kill('SIGTERM');
-        await gone;
-      }
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      await gone;
       return child.exitCode;
     },
   };

@@ -6,6 +6,7 @@ import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
 import type { MasterKey } from '../../server/fronts/contract/api/master-keys.ts';
 import type { IssuedAccessGuid, RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
 import { requireDescribed } from './api-document.ts';
+import { patient } from './patience.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -87,7 +88,7 @@ export const writeProviderConfig = (
   { config }: Pick<IssuedAccessGuid, 'config'>,
   own: { readonly caFile: string; readonly logDir: string; readonly extra?: string },
 ): string => {
-  const lines = `ca_file = ${JSON.stringify(own.caFile)}\nlog_dir = ${JSON.stringify(own.logDir)}\n${own.extra ?? ''}`;
+  const lines = `ca_file = ${JSON.stringify(own.caFile)}\nlog_dir = ${JSON.stringify(own.logDir)}\n${patient(own.extra)}`;
   writeFileSync(path, `${config.pkcs11_toml.trimEnd()}\n${lines}`, { mode: 0o600 });
   chmodSync(path, 0o600);
   return path;

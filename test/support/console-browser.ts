@@ -85,6 +85,9 @@ const keyHash = (certificate: string): string =>
     .update(new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'der' }))
     .digest('base64');
 
+/** For what a busy machine does late; only what never comes runs into it. */
+const patienceMs = 300_000;
+
 export const openConsoleBrowser = async (
   url: string,
   executablePath: string,
@@ -93,7 +96,7 @@ export const openConsoleBrowser = async (
   mkdirSync(outputFolder, { recursive: true });
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   const trust = trusted.length === 0 ? [] : [`--ignore-certificate-errors-spki-list=${trusted.map(keyHash).join(',')}`];
-  const browser = await chromium.launch({ executablePath, args: [...chromiumFlags, ...trust] });
+  const browser = await chromium.launch({ executablePath, args: [...chromiumFlags, ...trust], timeout: patienceMs });
   const faults: string[] = [];
   let failed = false;
   const { origin } = new URL(url);
@@ -211,7 +214,7 @@ export const openConsoleBrowser = async (
         viewport: { width: 1280, height: 860 },
         ...options,
       });
-      context.setDefaultTimeout(300_000);
+      context.setDefaultTimeout(patienceMs);
       await context.addInitScript(`
         document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
           console.error('content security policy: ' + violatedDirective + ' ' + blockedURI);

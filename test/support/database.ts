@@ -55,7 +55,8 @@ export const startDatabase = ({ config, socket, environment, user }: DatabaseOpt
   });
   // Its end is told by `call`.
   child.stdin.on('error', () => undefined);
-  const gone = once(child, 'exit');
+  // Not 'exit': its last answers and its complaints are read after its end.
+  const gone = once(child, 'close');
   const waiting: PromiseWithResolvers<Answer>[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => waiting.shift()?.resolve(JSON.parse(line) as Answer));
   void gone.then(([code, signal]) => {

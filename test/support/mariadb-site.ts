@@ -68,8 +68,7 @@ export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port
       const keyFile = join(own, 'keys/dke-keys');
       const socket = options.ownAgent === true ? join(own, 'agent.sock') : site.socket;
       if (socket !== site.socket) ownAgents.push(socket);
-      // A loaded machine is not what is tested.
-      const config = site.config(name, application, 'call_timeout_ms = 20000\n');
+      const config = site.config(name, application);
       const environment = { DKE_PKCS11_SOCKET: socket, DKE_AGENT_LOG_DIR: site.logDirectory };
       const settings = pageOptions('60-dke.cnf', {
         dke_key_management_pkcs11_library: library,

@@ -170,7 +170,7 @@ export const untilAudited = async (
   { operations }: Pick<OpenedService, 'operations'>,
   kind: AuditEvent['kind'],
   subjectId?: string,
-  timeoutMs = 50_000,
+  timeoutMs = 300_000,
 ): Promise<AuditEvent> => {
   const deadline = systemClock.monotonic() + timeoutMs;
   for (;;) {

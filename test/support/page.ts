@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { commandPath } from './command.ts';
 import { endProcess, processesWith } from './host.ts';
+import { patient } from './patience.ts';
 import { library } from './pkcs11-host.ts';
 import { type Site, startSite } from './site.ts';
 import { type Outcome, run } from './tools.ts';
@@ -126,8 +127,7 @@ export const openPage = async (
     },
     shell,
     settle: (config) => {
-      // Databases are checked here, not the speed of a loaded machine.
-      appendFileSync(join(folder, config), `log_dir = ${JSON.stringify(logDirectory)}\ncall_timeout_ms = 20000\n`);
+      appendFileSync(join(folder, config), patient(`log_dir = ${JSON.stringify(logDirectory)}\n`));
     },
     agents,
     logDirectory,

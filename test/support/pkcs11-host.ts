@@ -7,6 +7,7 @@ import pkcs11js from 'pkcs11js';
 import { returnValueName } from '../../provider/schema/return-values.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
+import { patient } from './patience.ts';
 import { startServerProcess } from './server-process.ts';
 
 export const library = resolve(import.meta.dirname, '../../build/provider/1.0/libdke_pkcs11.so');
@@ -49,7 +50,7 @@ export const writeConfig = (
   writeFileSync(
     path,
     `server_url = "${service.serverUrl}"\naccess_token = "${service.accessToken}"\nca_file = "${service.caFile}"\n` +
-      `log_dir = "${join(folder, 'log')}"\n${extra}`,
+      `log_dir = "${join(folder, 'log')}"\n${patient(extra)}`,
   );
   chmodSync(path, 0o600);
   return path;

@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setImmediate } from 'node:timers/promises';
 import { endWithTest, leave } from './children.ts';
 import { programAt } from './program.ts';
 import { storeToml } from './test-store.ts';
@@ -77,7 +78,8 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     env: { ...process.env, ...options.environment },
   });
   endWithTest(child);
-  const gone = once(child, 'exit');
+  // Not 'exit': its last words are read after its end.
+  const gone = once(child, 'close');
   let log = '';
   let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -105,12 +107,13 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     throw new ServerEnded(child.exitCode, log);
   }
   child.stdout.resume();
+  // What it wrote to its standard error before is in the pipe: one round of the event loop reads it.
+  await setImmediate();
+  await setImmediate();
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill(signal);
-      await gone;
-    }
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await gone;
     return child.exitCode;
   };
   return {

@@ -72,8 +72,7 @@ export const startOwnToken = async (label = 'tool'): Promise<Token> => {
     label,
     pin: '123456',
     environment: {
-      // Programs are checked here, not the speed of a loaded machine.
-      DKE_PKCS11_CONF: site.config(label, application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 20000\n'),
+      DKE_PKCS11_CONF: site.config(label, application),
       DKE_PKCS11_SOCKET: site.socket,
       DKE_AGENT_LOG_DIR: site.logDirectory,
     },

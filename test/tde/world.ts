@@ -53,8 +53,7 @@ const ownWorld = async (): Promise<World> => {
           mkdirSync(traces, { recursive: true });
           if (like !== undefined) return { ...like, base, traces };
           const application = await registerApplication(site.api, name, id);
-          // Programs are checked here, not the speed of a loaded machine.
-          const config = site.config(name, application, 'call_timeout_ms = 20000\nlog_level = "debug"\n');
+          const config = site.config(name, application, 'log_level = "debug"\n');
           applications.set(config, application.application.id);
           return {
             base,
