@@ -223,6 +223,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
       env: { ...process.env, ...token.environment },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
+    const gone = once(child, 'close');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const next = async (): Promise<string> => String((await lines.next()).value);
     child.stdin.write(`threads ${one} ${other}\n`);
@@ -242,7 +243,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
       end: async (): Promise<string> => {
         child.stdin.end();
         const last = await next();
-        await once(child, 'exit');
+        await gone;
         return last;
       },
     };

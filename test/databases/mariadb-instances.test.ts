@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup } from '../support/console-api.ts';
@@ -203,30 +203,32 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       test('has the keys that were made while it was taken', async () => {
         const folder = join(site.folder, 'moving');
         const keys = join(site.folder, 'moving-dke-keys');
-        const connection = ['--no-defaults', '--backup', '-uroot', `-S${database.socket}`, `--target-dir=${folder}`];
+        const connection = ['--no-defaults', '--backup', '-uroot', `-S${database.socket}`, '--stream=mbstream'];
         const backup = spawn('mariabackup', connection, {
-          stdio: ['ignore', 'ignore', 'pipe'],
+          stdio: ['ignore', 'pipe', 'pipe'],
           env: { ...process.env, ...source.environment },
         });
-        const ended = once(backup, 'exit');
+        const ended = once(backup, 'close');
         let said = '';
-        // Held still once it has loaded its keys and begun to copy.
-        await new Promise<void>((resolve) => {
-          backup.stderr.setEncoding('utf8').on('data', (text: string) => {
-            if (!/Copying/.test(said) && /Copying/.test(said + text)) {
-              backup.kill('SIGSTOP');
-              resolve();
-            }
-            said += text;
-          });
+        backup.stderr.setEncoding('utf8').on('data', (text: string) => {
+          said += text;
+        });
+        // It has loaded its keys and begun to copy. It comes no further while its copy is not taken, which is larger than a pipe.
+        await until('the first copied bytes', async () => {
+          if (backup.exitCode !== null || backup.signalCode !== null) throw new Error(said.slice(-2000));
+          return backup.stdout.readableLength > 0 ? true : undefined;
         });
         await database.sql(
           `SET GLOBAL dke_key_management_create_data_key = 5; ${pageBlock('sql', 'rotate the data keys')}
            CREATE TABLE orders.young (id INT PRIMARY KEY) ENCRYPTED=YES ENCRYPTION_KEY_ID=5; INSERT INTO orders.young VALUES (1)`,
         );
         await untilEmpty(database, 'what has old versions still');
-        backup.kill('SIGCONT');
+        mkdirSync(folder);
+        const extract = spawn('mbstream', ['-x', '-C', folder], { stdio: ['pipe', 'inherit', 'inherit'] });
+        const extracted = once(extract, 'close');
+        backup.stdout.pipe(extract.stdin);
         expect(await ended, said.slice(-2000)).toEqual([0, null]);
+        expect(await extracted).toEqual([0, null]);
         copyFileSync(source.keyFile, keys);
         cpSync(folder, join(site.folder, 'moving-raw'), { recursive: true });
         const prepared = await run('mariabackup', ['--prepare', `--target-dir=${folder}`], source);

@@ -15,6 +15,7 @@ import type { ExternalKeyStore } from '../../server/fronts/contract/api/external
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
 import { type CloudProcess, startCloudProcess } from '../support/cloud-process.ts';
 import { runCommand } from '../support/command.ts';
+import { until } from '../support/host.ts';
 import { type PublicFront, startPublicFront } from '../support/public-front.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
@@ -56,6 +57,13 @@ const register = (site: Site, endpointId: string, customKeyStoreId = 'cks-1', re
   });
 const probe = (site: Site, { id }: ExternalKeyStore) =>
   site.api.call<ExternalKeyStore>('POST', `/api/external-key-stores/${id}/probe`);
+const timedOut = 'XKS_PROXY_TIMED_OUT';
+/** Probed again while it is too slow for the cloud's 250 ms: so is a busy machine. */
+const probeInTime = (site: Site, store: ExternalKeyStore) =>
+  until('a probe in time', async () => {
+    const probed = await probe(site, store);
+    return probed.connection.errorCode === timedOut ? undefined : probed;
+  });
 
 describe('the probe plays the cloud’s part', () => {
   test('each fault has the cloud’s code, and every change of state is audited once', async () => {
@@ -63,18 +71,18 @@ describe('the probe plays the cloud’s part', () => {
     const { endpoint } = await createXksEndpoint(site, 'watched');
     const store = await register(site, endpoint.id);
     expect(store.connection).toMatchObject({ state: 'DISCONNECTED', source: null, since: null, checkedAt: null });
-    expect(await probe(site, store)).toMatchObject({
+    expect(await probeInTime(site, store)).toMatchObject({
       connection: { state: 'CONNECTED', errorCode: null, source: 'probe' },
     });
-    const { connection } = await probe(site, store);
+    const { connection } = await probeInTime(site, store);
 
     const expectFailure = async (errorCode: string, detail?: RegExp): Promise<void> => {
-      const seen = (await probe(site, store)).connection;
+      const seen = (await (errorCode === timedOut ? probe : probeInTime)(site, store)).connection;
       expect(seen).toMatchObject({ state: 'FAILED', errorCode });
       if (detail !== undefined) expect(seen.detail).toMatch(detail);
     };
     front.behave({ delayMs: 300 });
-    await expectFailure('XKS_PROXY_TIMED_OUT', /GetHealthStatus took \d+ ms/);
+    await expectFailure(timedOut, /GetHealthStatus took \d+ ms/);
     front.behave({ answer: { status: 200, body: '<html>' } });
     await expectFailure('XKS_PROXY_INVALID_RESPONSE');
     front.behave({ answer: { status: 404, body: '{}' } });
@@ -98,7 +106,7 @@ describe('the probe plays the cloud’s part', () => {
     await site.api.call('POST', `/api/endpoints/${endpoint.id}/disable`);
     expect((await probe(site, store)).connection).toMatchObject({ state: 'DISCONNECTED', errorCode: null });
     await site.api.call('POST', `/api/endpoints/${endpoint.id}/enable`);
-    const again = await probe(site, store);
+    const again = await probeInTime(site, store);
     expect(again.connection).toMatchObject({ state: 'CONNECTED', source: 'probe' });
     expect(Date.parse(again.connection.since ?? '')).toBeGreaterThan(Date.parse(connection.since ?? ''));
 
@@ -108,9 +116,13 @@ describe('the probe plays the cloud’s part', () => {
       ...Array(audit.length - 1).fill('external-key-store.state-changed'),
     ]);
     // CONNECTED twice in a row, and NOT_REACHABLE by 429 and by a closed port one after another with TLS between: each change once.
-    expect(audit.slice(1).map(({ details }) => details.errorCode ?? details.to)).toEqual([
+    const changes = audit.slice(1).map(({ details }) => details.errorCode ?? details.to);
+    expect(changes.filter((change, at) => change === changes[at - 1])).toEqual([]);
+    expect(changes).toContain(timedOut);
+    // On a busy machine it is too slow in between, too.
+    const seen = changes.filter((change) => change !== timedOut);
+    expect(seen.filter((change, at) => change !== seen[at - 1])).toEqual([
       'CONNECTED',
-      'XKS_PROXY_TIMED_OUT',
       'XKS_PROXY_INVALID_RESPONSE',
       'XKS_PROXY_INVALID_CONFIGURATION',
       'INVALID_CREDENTIALS',
@@ -139,7 +151,7 @@ describe('the probe plays the cloud’s part', () => {
     );
     const line = results.find((result) => result.id === 'store-status');
     expect(line).toMatchObject({ state: 'failed' });
-    expect(line?.evidence).toContain('cks-1 FAILED XKS_PROXY_TIMED_OUT');
+    expect(line?.evidence).toContain(`cks-1 FAILED ${timedOut}`);
   });
 });
 
@@ -177,7 +189,7 @@ describe('the cloud, where it can be asked', () => {
       );
       const store = await register(site, endpoint.id, CustomKeyStoreId, 'us-east-1');
       const seen = async () => {
-        const { connection } = await probe(site, store);
+        const { connection } = await probeInTime(site, store);
         return `${connection.source}: ${connection.state}`;
       };
       // The endpoint would work; the cloud has not connected it.
@@ -236,7 +248,9 @@ test('the command registers, lists, probes and forgets; a store is registered on
   const twice = await dke(...registration);
   expect(twice.code).toBe(11);
   expect(twice.stderr).toContain('registered already');
-  expect(JSON.parse((await dke('probe', 'orders')).stdout)).toMatchObject({ connection: { state: 'CONNECTED' } });
+  await expect
+    .poll(async () => JSON.parse((await dke('probe', 'orders')).stdout))
+    .toMatchObject({ connection: { state: 'CONNECTED' } });
   expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [{ name: 'orders' }] });
   expect((await dke('remove', 'orders')).code).toBe(0);
   expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [] });

@@ -1,19 +1,37 @@
 // Servers of others that a test runs: started on a free port of the loopback, waited for by what they print or by their port,
 // stopped by their id.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { findProgram } from './tools.ts';
 
-/** A port that nobody had a moment ago. */
+/** The first of the ports that the system gives to connections, and to listeners that name none. */
+const [firstGiven = 32_768] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s+/).map(Number);
+const firstPort = 10_000;
+/** Test files that run at the same time use different ports. */
+const lanes = 8;
+const lane = Number(process.env.VITEST_POOL_ID ?? 0) % lanes;
+const given = new Set<number>();
+
+/** A free port that nothing else is given: it stays free until it is used, and while its server is restarted. */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (typeof address !== 'object' || address === null) throw new Error('no port');
-  return address.port;
+  for (;;) {
+    const most = Math.max(firstGiven, firstPort + 1_000) - firstPort;
+    const port = firstPort + lanes * randomInt(Math.floor(most / lanes)) + lane;
+    if (given.has(port)) continue;
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    given.add(port);
+    return port;
+  }
 };
 
 export interface Daemon {

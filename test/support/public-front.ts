@@ -3,8 +3,9 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, createServer, request, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { IssuedCertificate } from './authority.ts';
+import { freePort } from './daemon.ts';
 
 export interface FrontFault {
   /** Milliseconds before a request is passed on. */
@@ -37,7 +38,7 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
   let target = 0;
   let shown = certificate;
   let server: Server;
-  let port = 0;
+  const port = await freePort();
 
   const open = async (): Promise<void> => {
     server = createServer(read(shown), (incoming, outgoing) => {
@@ -75,7 +76,6 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
     });
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
   };
   await open();
   return {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setImmediate } from 'node:timers/promises';
 import { endWithTest, leave } from './children.ts';
+import { freePort } from './daemon.ts';
 import { programAt } from './program.ts';
 import { storeToml } from './test-store.ts';
 
@@ -64,10 +65,11 @@ export class ServerEnded extends Error {
 }
 
 export const startServerProcess = async (options: ServerProcessOptions = {}): Promise<ServerProcess> => {
+  const port = options.port ?? (await freePort());
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-server-'));
   const config = join(folder, 'dke.toml');
   const named = options.publicUrl === undefined ? '' : `public_url = "${options.publicUrl}"\n`;
-  const server = `[server]\nhost = "127.0.0.1"\nport = ${options.port ?? 0}\npublic_names = ["127.0.0.1", "localhost"]\n${named}`;
+  const server = `[server]\nhost = "127.0.0.1"\nport = ${port}\npublic_names = ["127.0.0.1", "localhost"]\n${named}`;
   const toml = options.toml ?? '[erasure]\ngather_ms = 20\n';
   writeFileSync(config, `${server}drain_seconds = 2\n${toml}${await storeToml(folder, toml)}`);
   const program = options.program ?? [main];
@@ -103,6 +105,11 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   }
   if (url === undefined) {
     await gone;
+    // The tests of another folder may have taken it meanwhile.
+    if (options.port === undefined && log.includes('EADDRINUSE')) {
+      const again = await startServerProcess({ ...options, folder });
+      return { ...again, adminToken: again.adminToken || adminToken };
+    }
     if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     throw new ServerEnded(child.exitCode, log);
   }
