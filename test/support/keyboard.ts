@@ -1,6 +1,7 @@
 // A person who uses a page by keyboard alone: Tab, Enter, Escape, arrows and typing. What has the focus must be seen to have it, and the focus
 // must go on through the page in the order of the page.
 import type { Page } from 'playwright-core';
+import { until } from './host.ts';
 
 export interface Keyboard {
   /** Tab until the focus is on what has this name; throws when it does not come there. */
@@ -67,7 +68,12 @@ export const useKeyboard = (page: Page): Keyboard => {
     const fits = (name: string): boolean => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
     const passed: string[] = [];
     const arguments_ = typeof wanted === 'string' ? ['', '', wanted] : [wanted.source, wanted.flags, null];
-    await page.waitForFunction(`(${isThere})(${JSON.stringify(arguments_)})`);
+    // Not by waitForFunction: the page's content security policy refuses the function that it makes of a text.
+    await until(`"${wanted}" on the page`, async () => {
+      const found = page.evaluate<boolean>(`(${isThere})(${JSON.stringify(arguments_)})`);
+      // The page may be left for another one at this moment.
+      return (await found.catch(() => false)) ? true : undefined;
+    });
     let { name, outside } = await page.evaluate<Focus>(look);
     for (let presses = 0; presses < most; presses += 1) {
       if (!outside && fits(name)) return;
