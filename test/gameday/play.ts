@@ -9,7 +9,7 @@ import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts'
 import type { Tenant } from '../../server/fronts/contract/api/tenants.ts';
 import { until } from '../support/host.ts';
 import { pageBlock } from '../support/mariadb.ts';
-import { ServerEnded } from '../support/server-process.ts';
+import { quarantineCodeOf, ServerEnded } from '../support/server-process.ts';
 import type { Fault } from './table.ts';
 import { passphraseFile, type World } from './world.ts';
 
@@ -187,7 +187,7 @@ export const play: Readonly<Record<Fault, (stage: Stage) => Promise<void>>> = {
     expect('the finding', seen.finding, 'older');
     const records = seen.missing?.records ?? [];
     reported(new Set(records.map(({ subjectId }) => subjectId)));
-    const [, code = ''] = /^quarantine confirmation code: (\w+)$/m.exec(site.server.output()) ?? [];
+    const code = await quarantineCodeOf(site.server);
     const confirmed = await world.dke('quarantine', 'confirm', '--code', code);
     expect('dke quarantine confirm', [confirmed.code, confirmed.stderr], [0, '']);
   },

@@ -22,7 +22,7 @@ import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
 import { builtServer } from '../support/killed-server.ts';
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { quarantineCodeOf, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
@@ -240,9 +240,9 @@ test('on a new machine everything is there, and the quarantine lists what was ch
     expect(shown.stdout).toMatch(/^\d+ .* token\.revoked .*token /m);
     expect((await place.api.send('POST', '/api/vaults', { name: 'now' })).status).toBe(503);
 
-    const [, code = ''] = /^quarantine confirmation code: (\w+)$/m.exec(server.output()) ?? [];
+    const code = await quarantineCodeOf(server);
     await place.api.call('POST', '/api/quarantine/confirm', { code });
-    expect((await place.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+    await expect.poll(async () => (await place.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
     expect((await xks.at(server).decrypt(sealed.body)).status).toBe(200);
     const users = await place.api.call<{ items: readonly { name: string }[] }>('GET', '/api/users');
     expect(users.items.map(({ name }) => name)).toContain('alice.operator');

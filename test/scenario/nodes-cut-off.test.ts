@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import { ServerEnded, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
@@ -35,6 +35,7 @@ const instanceOf = (name: string): string =>
 test('a node whose readers stall is behind, and neither silent nor confirming', async () => {
   const endpoint = await createXksEndpoint({ api: one.api, server: one.server }, 'stalled');
   const there = endpoint.at(two.server);
+  await untilShown(fleet, one);
   expect((await there.encrypt(plain)).status).toBe(200);
   const instance = instanceOf('two');
   // It has connections that are open and stay where they are.
@@ -47,7 +48,9 @@ test('a node whose readers stall is behind, and neither silent nor confirming', 
   await until('more heartbeats', async () =>
     Number(ask("select heartbeat_at from nodes where name = 'two'")) > before + 4_000 ? true : undefined,
   );
-  expect((await fleet.nodes(one)).find(({ name }) => name === 'two')).toMatchObject({ state: 'active', behind: 1 });
+  await expect
+    .poll(async () => (await fleet.nodes(one)).find(({ name }) => name === 'two'))
+    .toMatchObject({ state: 'active', behind: 1 });
   fleet.relay.cut(`dke reader ${instance}`);
   await until('the other node to show it', async () =>
     (await there.encrypt(plain)).status === 400 ? true : undefined,
@@ -111,6 +114,7 @@ test('a copy of a data directory is refused while the node itself is cut off, an
   );
   fleet.relay.moveTo(fleet.postgres.socket);
   await until('the end of the original', async () => two.server.child.exitCode ?? undefined);
+  await two.stop();
   expect(two.server.log()).toContain('another server runs as this node');
   expect(copy.child.exitCode).toBeNull();
   // The next start is refused like any other one.

@@ -16,6 +16,7 @@ import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Database } from '../support/database.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
+import { quarantineCodeOf } from '../support/server-process.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
 let fleet: TestFleet;
@@ -52,14 +53,10 @@ const destroyOne = async (by: FleetMember): Promise<string> => {
   return path;
 };
 const untilUnrecoverable = (from: FleetMember, path: string) =>
-  until(
-    'the erasure run',
-    async () => {
-      const { unrecoverableAt } = await from.api.call<{ unrecoverableAt: string | null }>('GET', path);
-      return unrecoverableAt ?? undefined;
-    },
-    120,
-  );
+  until('the erasure run', async () => {
+    const { unrecoverableAt } = await from.api.call<{ unrecoverableAt: string | null }>('GET', path);
+    return unrecoverableAt ?? undefined;
+  });
 /** What lives opens on each node, sealed long ago or just now. */
 const expectAllServe = async (members: readonly FleetMember[]): Promise<void> => {
   for (const { server } of members) {
@@ -117,7 +114,8 @@ test('the key of the audit log is rotated on any node: the others sign and verif
   const before = await keyOf(one);
   const rotated = await other.api.call<AuditLog>('POST', '/api/audit/log/rotate-key', {});
   expect(rotated.formerKeys).toEqual([{ verifierKey: before.verifierKey, through: expect.any(Number) }]);
-  for (const member of [one, two]) expect((await keyOf(member)).verifierKey).toBe(rotated.verifierKey);
+  for (const member of [one, two])
+    await expect.poll(async () => (await keyOf(member)).verifierKey).toBe(rotated.verifierKey);
   await until('the rotation of the root key', async () =>
     (await one.api.call<{ rotating: boolean }>('GET', '/api/root')).rotating ? undefined : true,
   );
@@ -164,16 +162,12 @@ const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
   let open = true;
   return {
     reached: () =>
-      until(
-        `${when} of ${table}`,
-        async () => {
-          const { rows } = await hand.query(
-            `select count(*)::int as waiting from pg_locks where locktype = 'advisory' and objid = ${stopLock} and objsubid = 1 and not granted`,
-          );
-          return rows[0]?.waiting > 0 ? true : undefined;
-        },
-        120,
-      ),
+      until(`${when} of ${table}`, async () => {
+        const { rows } = await hand.query(
+          `select count(*)::int as waiting from pg_locks where locktype = 'advisory' and objid = ${stopLock} and objsubid = 1 and not granted`,
+        );
+        return rows[0]?.waiting > 0 ? true : undefined;
+      }),
     /** The database is another one. */
     abandon: () => {
       open = false;
@@ -220,14 +214,10 @@ test.each([
   await victim.start();
   await untilUnrecoverable(other, path);
   await expectAllServe([one, two]);
-  const roots = await until(
-    'one root key',
-    async () => {
-      const seen = await rootsOf(other);
-      return seen.every(({ holdsOldRoot }) => !holdsOldRoot) ? seen : undefined;
-    },
-    120,
-  );
+  const roots = await until('one root key', async () => {
+    const seen = await rootsOf(other);
+    return seen.every(({ holdsOldRoot }) => !holdsOldRoot) ? seen : undefined;
+  });
   expect(new Set(roots.map(({ rootEpoch }) => rootEpoch)).size).toBe(1);
 });
 
@@ -246,7 +236,7 @@ test('a failover that loses what nodes told of their root keys: the run comes to
   stop.abandon();
   for (const { api, server } of [one, two]) {
     await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
-    const code = [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1] ?? '';
+    const code = await quarantineCodeOf(server);
     await api.call('POST', '/api/quarantine/confirm', { code });
   }
   await until('the end of the run', async () =>

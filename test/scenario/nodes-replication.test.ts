@@ -6,6 +6,7 @@ import { openDatabaseRelay } from '../support/database-relay.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import type { PostgresServer } from '../support/postgresql.ts';
+import { quarantineCodeOf } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 
 let fleet: TestFleet;
@@ -65,7 +66,7 @@ test('a failover to a standby that lags behind a rotation of the root key leaves
   for (const { server, api } of [one, two]) {
     const { finding } = await api.call<{ finding: string | null }>('GET', '/api/quarantine');
     if (finding !== null) {
-      const code = [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1] ?? '';
+      const code = await quarantineCodeOf(server);
       await api.call('POST', '/api/quarantine/confirm', { code });
     }
   }

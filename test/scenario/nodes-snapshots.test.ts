@@ -117,7 +117,6 @@ test('in one folder, what one node has made the other verifies, exports and open
       await until(
         'the erasure run',
         async () => (await api.call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt ?? undefined,
-        120,
       );
       for (const { id } of [made, other]) {
         const { erased, verification } = await api.call<Snapshot>('POST', `/api/snapshots/${id}/verify`);

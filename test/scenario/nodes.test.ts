@@ -9,7 +9,7 @@ import { envelopeType, instanceText, packEnvelope } from '../../server/fronts/co
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
-import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
 import { type HalfRequest, openHalfRequest } from '../support/half-request.ts';
 import { until } from '../support/host.ts';
 import { instance } from '../support/open-service.ts';
@@ -41,27 +41,28 @@ const changeBy = async (member: FleetMember, path: string, method: 'POST' | 'DEL
   const { status, headers, text } = await member.api.send(method, path);
   if (status > 299) throw new Error(text);
   // A busy machine takes longer than a node waits for the others: then it says so.
-  if (headers['x-dke-pending-nodes'] !== undefined)
-    await until('the others to show it', async () =>
-      (await fleet.nodes(member)).every(({ behind }) => behind === 0) ? true : undefined,
-    );
+  if (headers['x-dke-pending-nodes'] !== undefined) await untilShown(fleet, member);
 };
 
 test('nodes know each other, and the command shows them', async () => {
-  const { code, stdout } = await dke('node', 'list', '-o', 'json');
-  expect(code).toBe(0);
-  const { items } = JSON.parse(stdout) as { items: { name: string; state: string; self: boolean; behind: number }[] };
-  expect(items.map(({ name, state, self }) => [name, state, self])).toEqual([
+  const listed = async () => {
+    const { code, stdout } = await dke('node', 'list', '-o', 'json');
+    expect(code).toBe(0);
+    const { items } = JSON.parse(stdout) as { items: { name: string; state: string; self: boolean }[] };
+    return items.map(({ name, state, self }) => [name, state, self]);
+  };
+  await expect.poll(listed).toEqual([
     ['one', 'active', true],
     ['two', 'active', false],
   ]);
-  expect((await dke('node', 'show', 'two')).stdout).toContain('active');
+  await expect.poll(async () => (await dke('node', 'show', 'two')).stdout).toContain('active');
   expect((await dke('node', 'show', 'three')).code).toBe(10);
 });
 
 test('what one node has made, the other serves at once, and refuses at once when it is taken away', async () => {
   const here = await createXksEndpoint(siteOf(one), 'cloud');
   const there: XksEndpoint = here.at(two.server);
+  await untilShown(fleet, one);
   const sealed = await there.encrypt(plain);
   expect(sealed.status).toBe(200);
   expect((await here.decrypt(sealed.body)).body.plaintext).toBe(plain.toString('base64'));

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
 import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
 import { builtServer } from '../support/killed-server.ts';
-import { startServerProcess } from '../support/server-process.ts';
+import { quarantineCodeOf, startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 
 /** An export ends with a checkpoint that covers everything. */
@@ -63,12 +63,13 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     const guess = await command('confirm', '--code', '0123456789abcdef');
     expect([guess.code, guess.stderr]).toEqual([9, expect.stringMatching(/not the confirmation code/)]);
 
-    const [, code = ''] = /^quarantine confirmation code: (\w+)$/m.exec(server.output()) ?? [];
+    const code = await quarantineCodeOf(server);
     // Not in the log, which many may read.
     expect(server.log()).not.toContain(code);
     const confirmed = await command('confirm', '--code', code);
     expect([confirmed.code, confirmed.stderr]).toEqual([0, '']);
-    expect((await api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+    // What health said in quarantine is kept for two seconds.
+    await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
     const opened = await xks.decrypt(sealed.body);
     expect(opened.status).toBe(200);
     const [record] = await api.audit('kind=audit-log.accepted');
@@ -115,7 +116,7 @@ test('a log that is rewritten while the service runs is not signed: quarantine, 
     expect((await api.send('POST', '/api/vaults', { name: 'now' })).status).toBe(503);
     expect(await api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'changed' });
 
-    const [, code = ''] = /^quarantine confirmation code: (\w+)$/m.exec(server.output()) ?? [];
+    const code = await quarantineCodeOf(server);
     const connection = ['--server', server.url, '--ca-file', server.caFile, '--token-file', tokenFile];
     const confirmed = await runCommand([...connection, 'quarantine', 'confirm', '--code', code]);
     expect([confirmed.code, confirmed.stderr]).toEqual([0, '']);
@@ -198,7 +199,7 @@ test('an old row that is put back is refused at once, and the next start is in q
     const again = openConsoleApi(server, token);
     expect(await again.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'rows-changed' });
     expect(server.output()).toMatch(/^quarantine: .*rows that are not those that the service wrote last/m);
-    const [, code = ''] = /^quarantine confirmation code: (\w+)$/m.exec(server.output()) ?? [];
+    const code = await quarantineCodeOf(server);
     await again.call('POST', '/api/quarantine/confirm', { code });
     expect((await again.send('GET', '/health')).text).toBe('{"status":"healthy"}');
     const [record] = await again.audit('kind=audit-log.accepted');

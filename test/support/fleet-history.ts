@@ -12,6 +12,7 @@ import { chance } from './fault-workload.ts';
 import { type FleetMember, startFleet, untilActive } from './fleet.ts';
 import { until } from './host.ts';
 import type { PostgresServer } from './postgresql.ts';
+import { quarantineCodeOf } from './server-process.ts';
 import { shiftedClock } from './shifted-clock.ts';
 import { createXksEndpoint, type XksEndpoint } from './xks-call.ts';
 import { callXks, requestMetadata } from './xks-client.ts';
@@ -322,7 +323,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     }
     for (const name of created.keys()) created.set(name, 'unknown');
     for (const { server, api } of members) {
-      const code = [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1] ?? '';
+      const code = await quarantineCodeOf(server);
       await api.call('POST', '/api/quarantine/confirm', { code });
     }
   };

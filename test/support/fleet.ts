@@ -285,6 +285,12 @@ export const startFleet = async (
   };
 };
 
+/** Waits until every node shows every change: on a busy machine an answer comes before, and names those that do not. */
+export const untilShown = (fleet: TestFleet, from: FleetMember): Promise<boolean> =>
+  until('every change on every node', async () =>
+    (await fleet.nodes(from)).every(({ behind }) => behind === 0) ? true : undefined,
+  );
+
 /** Waits until each of these nodes has been heard of by the first. */
 export const untilActive = (fleet: TestFleet, from: FleetMember, names: readonly string[]): Promise<boolean> =>
   until('the nodes to be heard of', async () => {

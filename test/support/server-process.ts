@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { setImmediate } from 'node:timers/promises';
 import { endWithTest, leave } from './children.ts';
 import { freePort } from './daemon.ts';
+import { until } from './host.ts';
 import { programAt } from './program.ts';
 import { storeToml } from './test-store.ts';
 
@@ -63,6 +64,13 @@ export class ServerEnded extends Error {
     this.exitCode = exitCode;
   }
 }
+
+/** The code that a server in quarantine has shown last: it may be known to be in quarantine before that line is read. */
+export const quarantineCodeOf = (server: Pick<ServerProcess, 'output'>): Promise<string> =>
+  until(
+    'the confirmation code',
+    async () => [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1],
+  );
 
 export const startServerProcess = async (options: ServerProcessOptions = {}): Promise<ServerProcess> => {
   const port = options.port ?? (await freePort());
