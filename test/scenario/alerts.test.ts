@@ -37,8 +37,14 @@ const scrape = async (): Promise<Scrape> => {
 const numberOf = ({ samples }: Scrape, name: string): number | undefined =>
   samples.find((sample) => sample.name === name)?.value;
 /** The state holds when `is` says so of an answer. */
-const reach = async (name: string, first: Scrape, is: (now: Scrape) => boolean): Promise<void> => {
+const reach = async (
+  name: string,
+  first: Scrape,
+  is: (now: Scrape) => boolean,
+  before?: () => Promise<unknown>,
+): Promise<void> => {
   const last = await until(name, async () => {
+    await before?.();
     const now = await scrape();
     return is(now) ? now : undefined;
   });
@@ -70,8 +76,14 @@ beforeAll(async () => {
   const first = await scrape();
   const endpoint = await createXksEndpoint(site, 'watched');
   expect((await endpoint.encrypt(Buffer.alloc(32, 7))).status).toBe(200);
-  // What was begun by a change of the last minute has no checkpoint yet.
-  await reach('running', first, (now) => (numberOf(now, 'dke_audit_unsealed_records') ?? 0) > 0);
+  // A change of the last minute has no checkpoint yet.
+  let changes = 0;
+  await reach(
+    'running',
+    first,
+    (now) => (numberOf(now, 'dke_audit_unsealed_records') ?? 0) > 0,
+    () => site.api.call('POST', '/api/vaults', { name: `change ${++changes}` }),
+  );
   await reach('unreachable sink', first, ({ samples }) =>
     samples.some(({ name, value }) => name === 'dke_audit_sink_failing' && value === 1),
   );

@@ -10,6 +10,7 @@ import type { IssuedToken } from '../../server/fronts/contract/api/tokens.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { checkExposition, type Exposition, readExposition } from '../support/exposition.ts';
+import { until } from '../support/host.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
@@ -167,10 +168,14 @@ describe('requests to the XKS proxy', () => {
       ...settings,
       rate: { perSecond: 1, burst: 1 },
     });
-    const answers = await Promise.all([1, 2, 3, 4].map(() => encrypt()));
+    // A busy machine may not be faster than one a second.
+    let throttled = 0;
+    await until('more than one a second', async () => {
+      const answers = await Promise.all([1, 2, 3, 4].map(() => encrypt()));
+      throttled += answers.filter(({ status }) => status === 429).length;
+      return throttled > 0 ? true : undefined;
+    });
     await site.api.call('PUT', `/api/endpoints/${endpoint()}/settings`, settings);
-    const throttled = answers.filter(({ status }) => status === 429).length;
-    expect(throttled).toBeGreaterThan(0);
     const after = await scrape();
     expect(after.value('dke_xks_throttled_total', labels)).toBe(throttled);
   });

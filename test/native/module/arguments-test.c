@@ -16,7 +16,7 @@ static CK_FUNCTION_LIST_PTR list;
 static int start(void **state) {
   (void)state;
   peer_start(&peer);
-  peer_configure(&peer, "call_timeout_ms = 2000\nconnect_timeout_ms = 1000\n");
+  peer_configure(&peer, PATIENT);
   if (C_GetFunctionList(&list) != CKR_OK) return -1;
   return list->C_Initialize(NULL) == CKR_OK ? 0 : -1;
 }

@@ -19,8 +19,14 @@ static struct peer peer;
 static int start(void **state) {
   (void)state;
   peer_start(&peer);
-  peer_configure(&peer, "call_timeout_ms = 300\nconnect_timeout_ms = 200\nspin_us = 20\n");
+  peer_configure(&peer, PATIENT "spin_us = 20\n");
   return 0;
+}
+
+static int start_hasty(void **state) {
+  start(state);
+  peer_configure(&peer, HASTY "spin_us = 20\n");
+  return C_Initialize(NULL) == CKR_OK ? 0 : -1;
 }
 
 static int start_initialized(void **state) {
@@ -626,7 +632,7 @@ static void no_entry_point_is_a_cancellation_point(void **state) {
 
   need_cancellation();
   reached = false;
-  alarm(60); /* a lock that the thread leaves behind would hang the test */
+  alarm(300); /* a lock that the thread leaves behind would hang the test */
   assert_int_equal(pthread_create(&thread, NULL, call_with_a_pending_cancellation, NULL), 0);
   pthread_join(thread, &result);
   assert_ptr_equal(result, PTHREAD_CANCELED);
@@ -641,7 +647,7 @@ static void a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable(v
   (void)state;
 
   need_cancellation();
-  alarm(60);
+  alarm(300);
   peer.silent = 64;
   assert_int_equal(pthread_create(&thread, NULL, call_many_times, (void *)1), 0);
   while (peer.received < 2) process_sleep(1000); /* C_Initialize and the call, which waits for its answer */
@@ -655,6 +661,7 @@ static void a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable(v
 
 #define WITHOUT(test) cmocka_unit_test_setup_teardown(test, start, stop)
 #define WITH(test) cmocka_unit_test_setup_teardown(test, start_initialized, stop)
+#define UNANSWERED(test) cmocka_unit_test_setup_teardown(test, start_hasty, stop)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -665,13 +672,13 @@ int main(void) {
       WITH(output_lengths_follow_the_standard),
       WITH(null_pointers_and_absurd_counts_are_errors),
       WITH(misaligned_pointers_are_written_bytewise),
-      WITH(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
-      WITH(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one),
-      WITH(an_init_never_finds_an_operation_active_that_its_caller_does_not_know),
-      WITH(an_operation_without_an_answer_has_ended_for_its_caller),
-      WITH(a_session_that_was_opened_too_late_is_closed),
-      WITH(a_session_that_was_opened_too_late_goes_with_its_agent),
-      WITH(a_login_that_was_carried_out_too_late_is_known_by_the_next_one),
+      UNANSWERED(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
+      UNANSWERED(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one),
+      UNANSWERED(an_init_never_finds_an_operation_active_that_its_caller_does_not_know),
+      UNANSWERED(an_operation_without_an_answer_has_ended_for_its_caller),
+      UNANSWERED(a_session_that_was_opened_too_late_is_closed),
+      UNANSWERED(a_session_that_was_opened_too_late_goes_with_its_agent),
+      UNANSWERED(a_login_that_was_carried_out_too_late_is_known_by_the_next_one),
       WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
       WITH(what_is_cancelled_is_not_started_again_and_the_rest_is),
       WITH(messages_go_on_with_the_next_agent),
@@ -683,10 +690,10 @@ int main(void) {
       WITHOUT(a_child_keeps_no_descriptor_of_a_connection_that_is_being_made),
       WITHOUT(a_child_with_the_same_pid_is_another_process),
       WITH(sixty_four_threads_share_one_socket_and_get_their_own_answers),
-      WITH(a_pair_is_waited_for_longer_than_other_calls),
-      WITH(finalize_lets_waiting_calls_return),
+      UNANSWERED(a_pair_is_waited_for_longer_than_other_calls),
+      UNANSWERED(finalize_lets_waiting_calls_return),
       WITHOUT(no_entry_point_is_a_cancellation_point),
-      WITH(a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable),
+      UNANSWERED(a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static struct peer peer;
 static int start(void **state) {
   (void)state;
   peer_start(&peer);
-  peer_configure(&peer, "");
+  peer_configure(&peer, PATIENT);
   return C_Initialize(NULL) == CKR_OK ? 0 : -1;
 }
 

@@ -83,6 +83,7 @@ static int make_folder(void **state) {
   setenv("DKE_PKCS11_SOCKET", in_folder("agent.sock"), 1);
   setenv("DKE_PKCS11_CONF", in_folder("pkcs11.toml"), 1);
   copy_library();
+  put("pkcs11.toml", PATIENT, 0644);
   return 0;
 }
 
@@ -396,7 +397,7 @@ static void no_entry_point_needs_more_than_8_kib_of_stack(void **state) {
   needs_little_stack("C_Initialize without the folder of the socket", initialize_in_vain);
 
   peer_start(&peer);
-  peer_configure(&peer, "log_dir = \"/nonexistent/log\"\nconnect_timeout_ms = 200\ncall_timeout_ms = 300\n");
+  peer_configure(&peer, "log_dir = \"/nonexistent/log\"\n" HASTY);
   needs_little_stack("C_Initialize", initialize);
   needs_little_stack("sessions, an Init, operations", call_once);
   needs_little_stack("a call when the agent is lost", call_while_the_agent_is_lost);

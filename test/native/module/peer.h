@@ -379,6 +379,10 @@ static void peer_stop(struct peer *peer) {
   rmdir(peer->folder);
 }
 
+/** Times of a pkcs11.toml: a busy machine is waited for. Where no answer comes, the call's time must be over; then the rest is hasty, too. */
+#define PATIENT "connect_timeout_ms = 20000\ncall_timeout_ms = 20000\n"
+#define HASTY "connect_timeout_ms = 20000\ncall_timeout_ms = 1500\n"
+
 /** Writes a pkcs11.toml into the peer's folder and makes it the configuration. */
 static void peer_configure(struct peer *peer, const char *text) {
   char path[128];
