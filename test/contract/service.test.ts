@@ -410,7 +410,7 @@ describe('the way over HTTPS', () => {
     const pairs: ServerResponse[] = [];
     const { call, door, stop } = await serve((request, response) => {
       if (request.url?.endsWith('/key-pairs')) pairs.push(response);
-    }, 200);
+    }, 2_000);
     const head = { privateKey: masterKey('pair'), publicKey: null };
     const pair = door
       .call({ route: 'generateKeyPair', handle: null, head, raw: null }, caller())

@@ -108,7 +108,7 @@ describe.runIf(isRoot)('one user', () => {
     const refused = await gather(5_000, 0);
     expect(refused).toBeGreaterThanOrEqual(5_000 - (4_096 + 64));
     await working();
-    expect(agent.log()).toContain('"cause":"user-limit"');
+    await expect.poll(() => agent.log()).toContain('"cause":"user-limit"');
     crowds.pop()?.kill('SIGKILL');
   });
 

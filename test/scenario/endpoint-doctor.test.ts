@@ -10,6 +10,7 @@ import type { CheckResult } from '../../server/base/checks.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
 import { runCommand } from '../support/command.ts';
+import { until } from '../support/host.ts';
 import { type PublicFront, startPublicFront } from '../support/public-front.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
@@ -55,16 +56,21 @@ const dke = (here: Site, ...args: string[]) =>
   runCommand(args, {
     environment: { DKE_SERVER: here.server.url, DKE_CA_FILE: here.server.caFile, DKE_TOKEN_FILE: tokenFile },
   });
+/** What a busy machine fails, too: it is about time. */
+const aboutTime: ReadonlySet<string> = new Set(['latency', 'recent-latency', 'cloud-latency']);
 const diagnose = async (here: Site, endpoint: string, ...options: string[]) => {
   const run = await dke(here, 'doctor', 'endpoint', endpoint, '-o', 'json', ...options);
   const [diagnosed] = JSON.parse(run.stdout) as Diagnosed[];
   const results = diagnosed?.results ?? [];
+  const others = results.filter(({ id }) => !aboutTime.has(id));
   return {
     code: run.code,
     results,
     states: Object.fromEntries(results.map(({ id, state }) => [id, state])),
+    /** Failed because this machine is busy. */
+    isLate: results.some(({ id, state }) => aboutTime.has(id) && state === 'failed'),
     /** The first line that is not in order; warnings count when nothing failed. */
-    first: results.find(({ state }) => state === 'failed') ?? results.find(({ state }) => state === 'warning'),
+    first: others.find(({ state }) => state === 'failed') ?? others.find(({ state }) => state === 'warning'),
   };
 };
 /** A call of the cloud: signed as `configuration` says, whatever the server has. */
@@ -90,10 +96,13 @@ const fresh = (): Promise<XksEndpoint> => {
 };
 
 test('an endpoint that is in order: every line is ok or says why it was skipped', async () => {
-  const place = await fresh();
-  expect(await callAsCloud(site, place.configuration, place.endpoint.keyId)).toMatchObject({ status: 200 });
-  await logged(site, place, '"status":200');
-  const { code, results, states } = await diagnose(site, place.endpoint.name);
+  const { place, code, results, states } = await until('answers in time', async () => {
+    const made = await fresh();
+    expect(await callAsCloud(site, made.configuration, made.endpoint.keyId)).toMatchObject({ status: 200 });
+    await logged(site, made, '"status":200');
+    const diagnosed = await diagnose(site, made.endpoint.name);
+    return diagnosed.isLate ? undefined : { place: made, ...diagnosed };
+  });
   expect(results.filter(({ state }) => state === 'failed')).toEqual([]);
   expect(code).toBe(0);
   expect(results.length).toBeGreaterThan(25);
@@ -122,9 +131,10 @@ test('an endpoint that is in order: every line is ok or says why it was skipped'
   const lines = followed.stderr.trim().split('\n');
   expect(lines).toHaveLength(Object.keys(states).length);
   expect(lines[0]).toMatch(/^ok +connection +/);
-  expect(followed.stdout).toContain(`the endpoint ${place.endpoint.name} is in order`);
-  const text = await dke(site, 'doctor', 'endpoint', place.endpoint.name);
-  expect(text.stdout).toContain(`the endpoint ${place.endpoint.name} is in order`);
+  for (const options of [['--follow'], []])
+    await expect
+      .poll(async () => (await dke(site, 'doctor', 'endpoint', place.endpoint.name, ...options)).stdout)
+      .toContain(`the endpoint ${place.endpoint.name} is in order`);
 });
 
 test('unsigned requests are no evidence: they cannot hide the real fault', async () => {
@@ -157,7 +167,7 @@ test('its own requests count neither as use of the key and the credential, nor a
       errors: items.reduce((sum, each) => sum + each.errors, 0),
     };
   };
-  expect(await latency()).toEqual({ requests: 1, errors: 0 });
+  await expect.poll(latency).toEqual({ requests: 1, errors: 0 });
   expect(await site.api.call('GET', `/api/keys/${keyId}/use`)).toMatchObject({ firstUsedAt: null, lastUsedAt: null });
   const recorded = async () => (await site.api.send('GET', `/api/endpoints/${id}/requests?limit=1000`)).text;
   await expect.poll(recorded).toContain('DkeDiagnostics');
@@ -297,8 +307,17 @@ describe('answers', () => {
     expect(await callAsCloud(site, place.configuration, place.endpoint.keyId)).toMatchObject({ status: 200 });
     await logged(site, place, '"status":200');
     front.behave({ delayMs });
-    const { results } = await diagnose(site, place.endpoint.name);
-    const first = results.find((result) => ['failed', 'warning'].includes(result.state) && result.id !== 'tls-served');
+    const first = await until('a diagnosis', async () => {
+      const { results } = await diagnose(site, place.endpoint.name);
+      const { id, state: found } = results.find((result) => result.id === 'latency') ?? {};
+      // A busy machine adds to the delay.
+      if (state === 'warning' && found === 'failed') return undefined;
+      expect([id, found]).toEqual(['latency', state]);
+      return results.find(
+        (result) =>
+          ['failed', 'warning'].includes(result.state) && !['tls-served', 'recent-latency'].includes(result.id),
+      );
+    });
     expect(first).toMatchObject({ id: 'latency', state });
     expect(first?.predicts).toBe(predicts);
   });

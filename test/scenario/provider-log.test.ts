@@ -82,7 +82,7 @@ const host = (change: (toml: string) => string = (toml) => toml, issued: Registe
   const config = join(folder, 'pkcs11.toml');
   const toml =
     `${issued.config.pkcs11_toml.trimEnd()}\nca_file = "${site.server.caFile}"\nlog_dir = "${logs}"\n` +
-    'connect_timeout_ms = 2000\ncall_timeout_ms = 10000\n';
+    'connect_timeout_ms = 20000\ncall_timeout_ms = 20000\n';
   writeFileSync(config, change(toml), { mode: 0o600 });
   return { folder, config, logs };
 };
@@ -239,7 +239,7 @@ const ways = {
     return made(answer, on, /nowhere.*No such file or directory/);
   },
   'agent-slow': async () => {
-    const on = host(setting('call_timeout_ms', 300));
+    const on = host(setting('call_timeout_ms', 1500));
     const agent = await ownAgent();
     const process_ = await opened(on.config, { socket: agent.socket });
     agent.child.kill('SIGSTOP');
@@ -259,12 +259,12 @@ const ways = {
     const text = readFileSync(join(on.logs, 'library.log'), 'utf8');
     expect(text.match(/ agent-slow /g)).toHaveLength(2);
     expect(text).toMatch(/agent-slow CKR_DEVICE_ERROR: 2 more since it was told last/);
-    return made(answers[0] ?? { rv: '' }, on, /call C_GenerateRandom within 300 ms/);
+    return made(answers[0] ?? { rv: '' }, on, /call C_GenerateRandom within 1500 ms/);
   },
   'agent-interrupted': async () => {
     const asked = Promise.withResolvers<void>();
     const origin = await standIn(() => asked.resolve());
-    const on = host((toml) => setting('call_timeout_ms', 20_000)(trusting(origin)(toml)));
+    const on = host(trusting(origin));
     const agent = await ownAgent();
     const process_ = await opened(on.config, { socket: agent.socket });
     const answer = process_.call('generate', { label: 'INTERRUPTED' });
@@ -391,7 +391,7 @@ const ways = {
   },
   'service-slow': async () => {
     const origin = await standIn(() => undefined);
-    const on = host((toml) => setting('call_timeout_ms', 300)(trusting(origin)(toml)));
+    const on = host((toml) => setting('call_timeout_ms', 1500)(trusting(origin)(toml)));
     return made(await looking(on.config), on, /TimeoutError|UND_ERR_HEADERS_TIMEOUT/);
   },
   'tls-untrusted': async () => {

@@ -37,8 +37,9 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Ends a process and answers when it is gone. */
+/** Ends a process and answers when it is gone. It may have ended by itself since it was found. */
 export const endProcess = async (pid: number): Promise<void> => {
+  if (!isAlive(pid)) return;
   process.kill(pid, 'SIGTERM');
   await until(`the end of process ${pid}`, async () => (isAlive(pid) ? undefined : true));
 };
