@@ -40,7 +40,7 @@ export default defineConfig({
     pool: 'forks',
     // Two cores: two more files run while others wait for a process, a disk or a browser.
     maxWorkers: 4,
-    globalSetup: ['test/support/programs.ts', 'test/support/sqlite-template.ts'],
+    globalSetup: ['test/support/quick-folder.ts', 'test/support/programs.ts', 'test/support/sqlite-template.ts'],
     sequence: { sequencer: LongestFirst },
     // Limits end what hangs, and judge no speed: a machine that is ten times slower passes.
     testTimeout: 600_000,

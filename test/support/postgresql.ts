@@ -1,25 +1,13 @@
 // PostgreSQL 15 as Debian installs it, for tests that run servers of their own.
 import { type ExecFileOptions, execFile, execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { type Daemon, startDaemon } from './daemon.ts';
+import { quickFolder, runFolder } from './quick-folder.ts';
 
 export const postgresqlPrograms = '/usr/lib/postgresql/15/bin';
-
-const memory = '/dev/shm';
-const enough = 2 * 1024 ** 3;
-/** Where files need not outlive the machine: in memory where there is room, so that nothing waits for its disk. */
-const quickFolder = (): string => {
-  try {
-    const { bavail, bsize } = statfsSync(memory);
-    return bavail * bsize > enough ? memory : tmpdir();
-  } catch {
-    return tmpdir();
-  }
-};
 
 /** The user that runs a server: PostgreSQL's own when the tests are root's, which it refuses; undefined: the tests' own. */
 export const postgresqlUser = (): { readonly uid: number; readonly gid: number } | undefined => {
@@ -70,6 +58,33 @@ export interface StandbyOptions {
   readonly from?: { readonly host: string; readonly port: number };
 }
 
+/** Which user runs a program, and where. */
+type As = Pick<ExecFileOptions, 'cwd' | 'uid' | 'gid' | 'env'>;
+
+const initialize = (data: string, as: As): void => {
+  const options = ['-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
+  execFileSync(join(postgresqlPrograms, 'initdb'), ['-D', data, ...options], { ...as, stdio: 'pipe' });
+};
+/** Within a test run the first cluster is kept, and the others are copies: initdb takes longer than everything else of a start. */
+const makeCluster = (data: string, as: As): void => {
+  const run = runFolder();
+  if (run === undefined) {
+    initialize(data, as);
+    return;
+  }
+  const template = join(run, 'cluster');
+  if (!existsSync(template)) {
+    const own = `${data}.template`;
+    initialize(own, as);
+    try {
+      renameSync(own, template);
+    } catch {
+      // Another test was faster.
+    }
+  }
+  execFileSync('cp', ['-a', template, data], { ...as, stdio: 'pipe' });
+};
+
 /** A server of its own in a folder of its own, on a socket in it; whoever may enter the folder is the superuser. */
 export const startPostgres = async ({
   connections = 60,
@@ -97,12 +112,7 @@ export const startPostgres = async ({
   const data = join(folder, 'data');
   const kept = join(folder, 'kept');
   if (make !== undefined) await make(data, as);
-  else
-    execFileSync(
-      join(postgresqlPrograms, 'initdb'),
-      ['-D', data, '-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-      as,
-    );
+  else makeCluster(data, as);
   let daemon: Daemon | undefined;
   const start = async (): Promise<void> => {
     daemon = await startDaemon(

@@ -1,0 +1,64 @@
+// Temporary files of a test run are in memory where there is room. Services sync every change that they confirm, so on a disk a run mostly
+// waits for the disk. Tests say nothing about power failures: those about syncs that fail or never end make them so (struck-server.ts,
+// hung-disk.ts). `TMPDIR=/tmp npm test` runs on the disk.
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+
+const memory = '/dev/shm';
+/** A run uses about a quarter of it. */
+const enough = 8 * 1024 ** 3;
+const hasRoom = (): boolean => {
+  try {
+    const { bavail, bsize } = statfsSync(memory);
+    return Math.min(bavail * bsize, freemem()) > enough;
+  } catch {
+    return false;
+  }
+};
+
+/** Where files need not outlive the machine. */
+export const quickFolder = (): string => (process.env.TMPDIR === undefined && hasRoom() ? memory : tmpdir());
+
+const folderName = /^dke-run-(\d+)-/;
+/** What the set-up below has made; undefined where there is none. */
+export const runFolder = (): string | undefined => (folderName.test(basename(tmpdir())) ? tmpdir() : undefined);
+
+const isGone = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+};
+
+/** The set-up of a run: all its programs get the folder as TMPDIR. */
+export default (): (() => void) | undefined => {
+  if (process.env.TMPDIR !== undefined) return undefined;
+  const place = quickFolder();
+  if (place !== memory) {
+    console.log(`temporary files are on the disk: ${memory} or the memory has less than 8 GiB of room`);
+    return undefined;
+  }
+  const remove = (path: string): void => {
+    try {
+      rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+    } catch (error) {
+      // A mount of a test that was broken off, for example: no result of the run depends on it.
+      console.log(`temporary files are left: ${String(error)}`);
+    }
+  };
+  // Of runs that were killed.
+  for (const name of readdirSync(place)) {
+    const [, pid] = folderName.exec(name) ?? [];
+    if (pid !== undefined && isGone(Number(pid))) remove(join(place, name));
+  }
+  const folder = mkdtempSync(join(place, `dke-run-${process.pid}-`));
+  // As /tmp: database servers run as other users.
+  chmodSync(folder, 0o1777);
+  process.env.TMPDIR = folder;
+  // A run that is broken off ends without its tear-down.
+  process.once('exit', () => remove(folder));
+  return () => remove(folder);
+};
