@@ -31,7 +31,7 @@ const oldestNode = 24;
 if (Number.parseInt(process.versions.node, 10) < oldestNode) {
   process.stderr.write(
     `error: dke needs Node ${oldestNode} or later, and ${process.execPath} is Node ${process.versions.node}\n` +
-      'hint: the packages dke-server and dke-provider include it (/usr/bin/dke); in a checkout: npx dke\n',
+      'hint: the packages dke-server and dke-provider include it (/usr/bin/dke); in a checkout: node_modules/.bin/node dist/server/cli/main.js\n',
   );
   process.exit(exitCodes.config);
 }

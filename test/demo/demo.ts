@@ -24,7 +24,8 @@ import { chapter, check, DemonstrationFailure, say, show } from './transcript.ts
 
 const root = resolve(import.meta.dirname, '../..');
 const library = join(root, 'build/provider/1.0/libdke_pkcs11.so');
-const command = [join(root, 'dist/server/cli/main.js'), 'server'];
+const program = join(root, 'dist/server/cli/main.js');
+const command = [program, 'server'];
 const settings = '[log]\ndestination = "server.log"\n';
 
 interface Run {
@@ -341,7 +342,7 @@ The dke command:
 
   export DKE_SERVER=${run.server.url} DKE_CA_FILE=${run.server.caFile}
   export DKE_TOKEN_FILE=${tokenFile}
-  npx dke audit list
+  ${process.execPath} ${program} audit list
 
 pkcs11-tool (Debian's package opensc) as a database would:
 
