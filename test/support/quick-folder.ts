@@ -11,7 +11,7 @@ const enough = 8 * 1024 ** 3;
 const hasRoom = (): boolean => {
   try {
     const { bavail, bsize } = statfsSync(memory);
-    return Math.min(bavail * bsize, freemem()) > enough;
+    return Math.min(bavail * bsize, freemem(), process.availableMemory()) > enough;
   } catch {
     return false;
   }
