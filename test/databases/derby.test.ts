@@ -4,6 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup, registerApplication } from '../support/console-api.ts';
+import { killProcess } from '../support/host.ts';
 import { derbyPresent, jars, shortLived, startJava } from '../support/java.ts';
 import { openPage, type PageRun } from '../support/page.ts';
 import { filesHolding } from '../support/search.ts';
@@ -80,7 +81,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     const load = startJava(['@dke.options', 'org.apache.derby.tools.ij', written('load.sql', text.join('\n'))], page);
     for (const step of [1, 2]) {
       await load.printed('1 row inserted', step * 500);
-      for (const pid of page.agents()) process.kill(pid, 'SIGKILL');
+      for (const pid of page.agents()) killProcess(pid);
     }
     const { out } = await load.ended();
     expect(out).not.toContain('ERROR');

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { killProcess } from '../support/host.ts';
 import { hsqldbPresent, jars, shortLived, startJava } from '../support/java.ts';
 import { openPage, type PageRun } from '../support/page.ts';
 import { filesHolding } from '../support/search.ts';
@@ -93,7 +94,7 @@ END`,
     const load = startJava(['@dke.options', 'SqlClient', url], { environment, folder, input });
     for (const step of [1, 2]) {
       await load.printed('1\n', step * 500);
-      for (const pid of page.agents()) process.kill(pid, 'SIGKILL');
+      for (const pid of page.agents()) killProcess(pid);
     }
     expect((await load.ended()).out).toMatch(new RegExp(`^${rows}\\|0\\|${rows - 1}\n0\n$`, 'm'));
     expect(inTheOpen()).toEqual([]);

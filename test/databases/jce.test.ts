@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { processesWith } from '../support/host.ts';
+import { killProcess, processesWith } from '../support/host.ts';
 import { jars, javaPresent, shortLived } from '../support/java.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { type Outcome, run } from '../support/tools.ts';
@@ -255,7 +255,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     await progress(100);
     for (const _ of name === 'DKE' ? [1, 2] : []) {
       const socket = token.environment.DKE_PKCS11_SOCKET ?? '';
-      for (const [pid] of processesWith(socket)) process.kill(pid, 'SIGKILL');
+      for (const [pid] of processesWith(socket)) killProcess(pid);
       await progress(100);
     }
     expect(await end()).toBe('right true, wrong 0');

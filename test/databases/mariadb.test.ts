@@ -17,7 +17,7 @@ import {
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../support/host.ts';
+import { killProcess, until } from '../support/host.ts';
 import { type Mariadb, mariadbIsThere, pageBlock } from '../support/mariadb.ts';
 import {
   filesBelowWith,
@@ -277,7 +277,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     for (let round = 0; round < 3; round++) {
       const before = await statusOf(database);
       const rotation = database.trySql(rotateMaster());
-      for (const pid of site.agents()) process.kill(pid, 'SIGKILL');
+      for (const pid of site.agents()) killProcess(pid);
       const { code, complaints } = await rotation;
       if (code === 0) continue;
       expect(complaints).toContain('dke_key_management: ');

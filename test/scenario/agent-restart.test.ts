@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CKS } from '../../provider/schema/constants.ts';
+import { endProcess } from '../support/host.ts';
 import { library, rvOf, type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
 
 /** The process that listens on a socket. */
@@ -57,7 +58,7 @@ describe('an agent that nobody started', () => {
     const agent = listener(socket);
     pkcs11.C_Finalize();
     pkcs11.close();
-    process.kill(agent);
+    await endProcess(agent);
     await service.stop();
     rmSync(folder, { recursive: true });
   });

@@ -368,7 +368,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await go('Overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.getByRole('table', { name: 'Nodes' }).getByText('Runs', { exact: true }).waitFor();
-    await page.waitForLoadState('networkidle');
+    await eyes.settle(page);
     await shoot('overview');
   });
 
@@ -402,7 +402,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
       ]) {
         await opened.goto(path);
         await opened.getByRole('heading', { level: 1 }).waitFor();
-        await opened.waitForLoadState('networkidle');
+        await eyes.settle(opened);
         await shoot(`${name}${path.replaceAll('/', '-')}`, opened);
         const wider = await opened.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
         expect(wider, `${name} ${path} scrolls sideways`).toBeLessThanOrEqual(0);

@@ -54,7 +54,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await press('Begin');
     await page.getByRole('heading', { level: 1, name: 'Set up this service' }).waitFor();
     await step('Keep the root key safe').getByText('Unencrypted in its file').waitFor();
-    await page.waitForLoadState('networkidle');
+    await eyes.settle(page);
     await lookClosely('begin');
     expect(Object.values(await stateOf())).toEqual(['open', 'open', 'open', 'open', 'open']);
   });
@@ -167,7 +167,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await lookClosely('done');
     await page.goto('/');
     await page.getByRole('heading', { name: 'What needs you today' }).waitFor();
-    await page.waitForLoadState('networkidle');
+    await eyes.settle(page);
     expect(await page.getByText('Set up this service').count()).toBe(0);
     expect(eyes.faults.filter((fault) => !/ERR_CONNECTION|502|failed:/.test(fault))).toEqual([]);
   });

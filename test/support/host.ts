@@ -37,10 +37,18 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Ends a process and answers when it is gone. It may have ended by itself since it was found. */
+/** Kills a process, which may have ended by itself since it was found. */
+export const killProcess = (pid: number, signal: NodeJS.Signals = 'SIGKILL'): void => {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+};
+
+/** Ends a process and answers when it is gone. */
 export const endProcess = async (pid: number): Promise<void> => {
-  if (!isAlive(pid)) return;
-  process.kill(pid, 'SIGTERM');
+  killProcess(pid, 'SIGTERM');
   await until(`the end of process ${pid}`, async () => (isAlive(pid) ? undefined : true));
 };
 

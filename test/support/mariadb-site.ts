@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
 import { startAgent } from './agent-process.ts';
 import { createGroup, registerApplication } from './console-api.ts';
-import { endProcess, processesWith, until } from './host.ts';
+import { endProcess, killProcess, processesWith, until } from './host.ts';
 import { type Mariadb, newMariadbFolder, pageBlock, pageOptions, refusedStart, startMariadb } from './mariadb.ts';
 import { library } from './pkcs11-host.ts';
 import type { ServerProcessOptions } from './server-process.ts';
@@ -115,7 +115,7 @@ export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port
     async end() {
       for (const database of running) await database.kill();
       // Those that a test started by itself, or that did not come up in time.
-      for (const [pid] of processesWith(`--datadir=${folder}/`)) process.kill(pid, 'SIGKILL');
+      for (const [pid] of processesWith(`--datadir=${folder}/`)) killProcess(pid);
       for (const socket of ownAgents) for (const [pid] of processesWith(socket)) await endProcess(pid);
       await site.end();
       rmSync(folder, { recursive: true, force: true });

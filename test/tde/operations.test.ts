@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { KeyMigration } from '../../server/fronts/contract/api/audit.ts';
 import type { DestroyedMasterKey } from '../../server/fronts/contract/api/master-keys.ts';
-import { endProcess, until } from '../support/host.ts';
+import { endProcess, killProcess, until } from '../support/host.ts';
 import type { Site } from '../support/site.ts';
 import { tracesUnder } from './golden.ts';
 import type { Instance } from './instance.ts';
@@ -160,7 +160,7 @@ describe('the agent', () => {
         done += 1;
         if (deaths[0] !== undefined && done >= deaths[0]) {
           deaths.shift();
-          for (const pid of site.agents()) process.kill(pid, 'SIGKILL');
+          for (const pid of site.agents()) killProcess(pid);
         }
       }
       return wrong;
