@@ -10,8 +10,7 @@
 // That a run comes to its end is checked, too: from every state there is a way there.
 //
 // Left out: copies of the database that it does not show (`replica_lag_seconds` is for those: a standby without a slot that is disconnected); nodes that
-// join during a run; a node that crashes with a new root key of which a failover has lost all trace, so that another node makes one, too: the run
-// ends when an operator has removed it (`unended`); snapshots; records that do not open; who may forge what (the proofs are taken as such).
+// join during a run; snapshots; records that do not open; who may forge what (the proofs are taken as such).
 
 import type * as rules from '../../server/domain/root-run.ts';
 import type { Model } from '../support/explore.ts';
@@ -25,8 +24,6 @@ export interface Bounds {
   readonly crashes?: number;
   readonly removals?: number;
   readonly failovers?: number;
-  /** Not every run comes to its end: see above. */
-  readonly unended?: boolean;
   /** A defect: copies are waited for although the database that shows them may not be the one in which everything was sealed. */
   readonly unproved?: boolean;
   /** A defect: the turn that the database shows counts as that of the run. */
@@ -101,9 +98,21 @@ const nextSteps: readonly Next[] = [
 ];
 
 export const createErasureModel = (
-  { askedOf, isTold, mayLeadTurn, isEnding, isLeftOver, turnOf, hasNewRoot, hasErasedOldRoot, awaitedCopies }: Rules,
+  {
+    askedOf,
+    isTold,
+    mayLeadTurn,
+    mayMakeRootKey,
+    isEnding,
+    isLeftOver,
+    turnOf,
+    hasNewRoot,
+    hasErasedOldRoot,
+    awaitedCopies,
+  }: Rules,
   bounds: Bounds,
 ): Model<State> => {
+  const { nodes, runs, takeovers, crashes = 0, removals = 0, failovers = 0 } = bounds;
   const withNode = (state: State, at: number, change: Partial<Node>): State => ({
     ...state,
     nodes: state.nodes.with(at, { ...(state.nodes[at] as Node), ...change }),
@@ -190,6 +199,8 @@ export const createErasureModel = (
       case 'begin':
         return step('begins the run', begin(state, at));
       case 'make': {
+        if (!mayMakeRootKey({ epoch: node.begun }, keysOf(state, node)))
+          return step('finds that it has a newer root key', withNode(state, at, { next: 'begin' }));
         const epochs = [...state.epochs, epochOf(state, node.current) + 1];
         return step(
           'makes a new root key',
@@ -272,6 +283,16 @@ export const createErasureModel = (
         `an operator removes ${name}`,
         spend(withNode(withRow(state, at, { removed: true }), at, { gone: true, runs: false }), 'removals'),
       ];
+    // Two nodes have made one each: the node with the duty names those that do not have its own, and the operator removes them. This is needed only after a
+    // failover together with a crash or a removal.
+    const leader = state.nodes[primary.duty];
+    const isOther =
+      epochOf(state, node.current) === epochOf(state, leader?.current ?? none) && node.current !== leader?.current;
+    if (crashes + removals > 0 && leader?.runs === true && leader.next === 'offer' && isOther && !row.removed)
+      yield [
+        `an operator removes ${name}, which has another root key of the same number`,
+        withNode(withRow(state, at, { removed: true }), at, { gone: true, runs: false }),
+      ];
     // A failover may have lost that it was removed.
     if (node.gone && !row.removed) yield [`an operator removes ${name} again`, withRow(state, at, { removed: true })];
     if (!node.runs) {
@@ -299,7 +320,10 @@ export const createErasureModel = (
     const isFree = state.nodes[primary.duty]?.runs !== true || mayLead(state, primary.duty) === 'no';
     if (may === 'no' || (left.takeovers === 0 && !isFree)) return;
     if (!haveAllTold(state)) return;
-    const taken = withPrimary(state, { duty: at, turn: may === 'start-over' ? undefined : primary.turn });
+    // What it did when it had the duty before is under way, with an older fencing number: its units of work fail.
+    const next = ['seal', 'reseal', 'finish'].includes(node.next) ? 'begin' : node.next;
+    const turn = may === 'start-over' ? undefined : primary.turn;
+    const taken = withNode(withPrimary(state, { duty: at, turn }), at, { next });
     yield [
       `${name} takes the duty over${may === 'start-over' ? ', and the turn starts again' : ''}`,
       isFree ? taken : spend(taken, 'takeovers'),
@@ -308,18 +332,12 @@ export const createErasureModel = (
 
   const node: Node = { runs: true, current: 0, previous: none, next: 'begin', begun: 0, gone: false };
   const row: Row = { removed: false, rootEpoch: 1, oldestRootEpoch: 1, proof: 0 };
-  const { nodes, runs, takeovers, crashes = 0, removals = 0, failovers = 0 } = bounds;
   return {
-    goal:
-      bounds.unended === true
-        ? undefined
-        : {
-            rule: 'from here the run never comes to its end',
-            isReached: ({ primary, nodes: all }) =>
-              primary.due === 0 &&
-              primary.turn === undefined &&
-              all.every(({ gone, previous }) => gone || previous === none),
-          },
+    goal: {
+      rule: 'from here the run never comes to its end',
+      isReached: ({ primary, nodes: all }) =>
+        primary.due === 0 && primary.turn === undefined && all.every(({ gone, previous }) => gone || previous === none),
+    },
     initial: {
       fault: undefined,
       epochs: [1],

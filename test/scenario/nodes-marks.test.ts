@@ -1,22 +1,37 @@
 // What test/model takes for granted of the database: what a node tells of the changes that it shows counts only in the history that has them, and an
-// erasure run waits for copies of the database in which everything is sealed again.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+// erasure run waits for copies of the database in which everything is sealed again. And what the model has found of root keys on their way.
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../server/base/ids.ts';
+import { openCore } from '../../server/native/core.ts';
 import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
+import { createRootSpread, type RootSpread } from '../../server/operations/root/spread-root.ts';
 import type { NodeLink } from '../../server/ports/node-link.ts';
 import type { Ports } from '../../server/ports/ports.ts';
+import type { RootProvider } from '../../server/ports/root-provider.ts';
 import type { Store } from '../../server/ports/store.ts';
+import { openFileRoot } from '../../server/roots/file.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
 import { until } from '../support/host.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 
 let postgres: PostgresServer;
+/** One for each test. */
+let database = '';
+let databases = 0;
 let store: Store;
 let link: NodeLink;
-beforeEach(async () => {
+beforeAll(async () => {
   postgres = await startPostgres();
-  const place = postgres.createDatabase('dke');
+});
+afterAll(() => postgres?.remove());
+beforeEach(async () => {
+  databases += 1;
+  database = `dke${databases}`;
+  const place = postgres.createDatabase(database);
   store = await openPostgresStore({
     clock: systemClock,
     authenticateRow: () => '',
@@ -24,7 +39,7 @@ beforeEach(async () => {
       throw error;
     },
     postgres: {
-      ...{ host: place.host, port: place.port, user: 'dke', database: 'dke' },
+      ...{ host: place.host, port: place.port, user: place.user, database },
       readers: 2,
       password: undefined,
       ca: undefined,
@@ -34,10 +49,7 @@ beforeEach(async () => {
   if (store.link === undefined) throw new Error('the store has no link');
   link = store.link;
 });
-afterEach(async () => {
-  await store.close();
-  await postgres.remove();
-});
+afterEach(() => store.close());
 
 /** Commits a change that others hear of. */
 const change = async (at: number) => {
@@ -81,7 +93,7 @@ test('the last change that a node tells counts while the database has it in its 
   expect(told).toEqual([first.epoch, second.epoch]);
 
   // A node that is behind what is kept is behind.
-  postgres.run('dke', 'delete from node_changes');
+  postgres.run(database, 'delete from node_changes');
   expect(await shownAfter(first)).toBe(0);
   expect(await shownAfter(second)).toBe(second.epoch);
 });
@@ -99,4 +111,100 @@ test('copies of a database in which something is sealed under the old root key a
   await expect(awaitCopies(() => false)).rejects.toThrow('the database is sealed under another root key');
   epoch = 1;
   expect((await awaitCopies(() => false)).behind).toEqual([]);
+});
+
+// --- two nodes that make a root key each ----------------------------------------------------------------------------
+interface RootNode {
+  readonly id: string;
+  readonly root: RootProvider;
+  readonly spread: RootSpread;
+}
+let folder: string;
+/** What the nodes have logged as errors. */
+let errors: string[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-spread-'));
+  errors = [];
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const { core, raw } = openCore({ allowUnlocked: true });
+const rowOf = async (id: string) => (await link.nodes()).find((node) => node.id === id);
+/** A node with a copy of the same root key file. `through`: how it reaches the database. */
+const joinNode = async (name: string, through: Partial<NodeLink> = {}): Promise<RootNode> => {
+  const id = newId(0);
+  const path = join(folder, name);
+  const first = join(folder, 'one');
+  if (name !== 'one') copyFileSync(first, path);
+  const root = openFileRoot(raw, path, name === 'one');
+  let ahead = 0;
+  const spread = createRootSpread({
+    ...{ core, root, store: { ...store, link: { ...link, ...through } } },
+    // Neither is used by what is tried here.
+    ring: {} as Ports['ring'],
+    clock: { ...systemClock, monotonic: () => systemClock.monotonic() + ahead },
+    log: {
+      ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },
+      error: (message: string, details: unknown) => {
+        errors.push(`${message} ${JSON.stringify(details)}`);
+        // What it waits for does not come.
+        ahead = 60_000;
+      },
+    },
+    fleet: {
+      ...{ id, holds: () => true },
+      duties: { current: () => undefined, fence: (each: Store) => each },
+      others: async () => (await link.nodes()).filter((node) => node.id !== id && node.state !== 'removed'),
+    },
+  });
+  await link.join({ ...{ id, name, version: '1', contactMs: 1_000, directory: '' }, ...spread.face() });
+  return { id, root, spread };
+};
+const epochsOf = ({ root }: RootNode) => [root.current.epoch, root.previous?.epoch];
+
+test('a node that has taken the new root key of another one since it began a run makes none', async () => {
+  const one = await joinNode('one');
+  let answer = (): void => undefined;
+  let begun = (): void => undefined;
+  const isBegun = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  const two = await joinNode('two', {
+    setTurn: async (...turn) => {
+      const done = await link.setTurn(...turn);
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+        begun();
+      });
+      return done;
+    },
+  });
+  const beginning = two.spread.begin();
+  await isBegun;
+  // A failover has lost that it has begun; the other node has made its root key before.
+  postgres.run(database, 'delete from root_turns');
+  one.root.addEpoch();
+  const offering = one.spread.offer();
+  await until('the root key', async () => {
+    await two.spread.follow(await link.turn(), await rowOf(two.id));
+    return two.root.current.epoch === 2 ? true : undefined;
+  });
+  expect(await offering).toEqual([]);
+  answer();
+  await expect(beginning).rejects.toThrow('another node has taken over the duty erasure: nothing was changed');
+  expect(epochsOf(two)).toEqual([2, 1]);
+  expect(errors).toEqual([]);
+});
+
+test('a node that has another root key of the same number is named, with what to do', async () => {
+  const one = await joinNode('one');
+  const two = await joinNode('two');
+  for (const { root, spread } of [one, two]) {
+    root.addEpoch();
+    await spread.tell();
+  }
+  expect(await one.spread.offer()).toEqual(['two']);
+  expect(errors).toEqual([expect.stringMatching(/^a node has made another root key .*dke node remove two/)]);
+  postgres.run(database, "update nodes set state = 'removed' where name = 'two'");
+  expect(await one.spread.offer()).toEqual([]);
 });

@@ -412,7 +412,12 @@ export const createErasureScheduler = (
           else if (await isDue()) soon();
         },
         (error: unknown) => {
-          if (error instanceof Interrupted || error instanceof DutyLost) return;
+          if (error instanceof Interrupted) return;
+          if (error instanceof DutyLost) {
+            // This node may have it again: only the fencing number of this work is too old.
+            if (fleet.holds('erasure')) later(delays.heldMs);
+            return;
+          }
           failure = error instanceof Error ? error.message : 'failed';
           log.error('the erasure run failed and will be tried again', { error });
           later(delays.retryMs);

@@ -17,6 +17,7 @@ import {
   isLeftOver,
   isTold,
   mayLeadTurn,
+  mayMakeRootKey,
   type RootKeys,
   type RootRun,
   turnOf,
@@ -174,6 +175,19 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     log.info('the new root key is here', { rootEpoch: turn.epoch });
   };
 
+  /** Nodes whose root key is another one with the number of this node's, as `<id> <number>`. */
+  const reported = new Set<string>();
+  /** Both were made for the same run, of which a failover has lost a part. Nothing is sealed under either before every node has it. */
+  const reportOther = ({ id, name, rootEpoch }: SeenNode): void => {
+    const what = `${id} ${rootEpoch}`;
+    if (reported.has(what)) return;
+    reported.add(what);
+    log.error(
+      `a node has made another root key for this erasure run, which waits for it: stop that node, run \`dke node remove ${name}\`, and let it join again ` +
+        "with a copy of another node's root key file",
+      { node: name, rootEpoch },
+    );
+  };
   /** Checks repeatedly, until every node that is online has done it. */
   const waitFor = async (isDone: (node: SeenNode) => Promise<boolean> | boolean): Promise<readonly string[]> => {
     const until = clock.monotonic() + patienceMs;
@@ -226,7 +240,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       if (mayLeadTurn(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
       if (!isSameRun(known, next)) await setTurn(undefined, next);
       // It may have stood still since, and another node may have begun a run meanwhile, after a failover that has lost this one.
-      if (!fleet.holds('erasure')) throw new DutyLost('erasure');
+      if (!fleet.holds('erasure') || !mayMakeRootKey(next, keys())) throw new DutyLost('erasure');
       root.addEpoch();
     },
     offer: async () => {
@@ -239,6 +253,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       return waitFor(async (node) => {
         const proved = isProved(node);
         if (hasNewRoot(node, turn, proved)) return true;
+        if (node.rootEpoch === turn.epoch) reportOther(node);
         const to = node.publicKey.toString('hex');
         if (previous === undefined || !proved || given.get(node.id) === to) return false;
         await link.putParcel(parcelFor(node, previous));

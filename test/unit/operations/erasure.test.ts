@@ -1,6 +1,10 @@
 // The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records hold it back (docs/decisions, 7).
 import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../../server/base/clock.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
+import { DutyLost } from '../../../server/operations/nodes/node-duties.ts';
+import { createErasureScheduler } from '../../../server/operations/root/run-erasure.ts';
+import type { Fleet } from '../../../server/ports/fleet.ts';
 import { until } from '../../support/host.ts';
 import {
   administrator,
@@ -17,7 +21,7 @@ const plain = Buffer.alloc(32, 0x5a);
 const slow = '[erasure]\ngather_ms = 3600000\n[memory]\nallow_unlocked = true\n';
 
 let opened: OpenedService;
-afterEach(() => opened.remove());
+afterEach(() => opened?.remove());
 
 const state = async () => (await opened.operations.status(administrator)).erasure;
 const untilHeld = () =>
@@ -199,4 +203,23 @@ test('more damaged records than fit into one batch hold nothing else up', async 
   expect(left).toEqual({ n: 420 });
   opened = await openTestService({ folder: opened.folder });
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
+});
+
+test('work of a duty that was lost and came back is too late, and the run begins again', async () => {
+  let runs = 0;
+  const again = new Promise<void>((resolve) => {
+    const fleet: Pick<Fleet, 'holds' | 'perform'> = {
+      holds: () => true,
+      perform: (duty) => {
+        runs += 1;
+        if (runs === 1) return Promise.reject(new DutyLost(duty));
+        resolve();
+        return Promise.resolve(undefined);
+      },
+    };
+    const ports = { fleet, clock: systemClock } as unknown as Parameters<typeof createErasureScheduler>[0];
+    createErasureScheduler(ports, { gatherMs: 1, retryMs: 3_600_000, heldMs: 1 }).schedule();
+  });
+  await again;
+  expect(runs).toBe(2);
 });
