@@ -7,6 +7,7 @@ import { newId, serviceTenantId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
 import { serviceActor } from '../domain/actor.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
+import type { Unsound } from '../operations/audit/seal-audit-log.ts';
 import { setUp } from '../operations/service/first-start.ts';
 import { openData } from './data.ts';
 import { createFronts } from './fronts.ts';
@@ -67,10 +68,12 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   telemetry?.startMetrics(metrics);
   certificates.make();
 
-  // What is served now: everything, or what a service in quarantine answers.
-  let { handle } = fronts;
   let adminToken: string | undefined;
   let begun = false;
+  /** What was found before the service had begun. */
+  let early: Unsound | undefined;
+  /** False: what a service in quarantine answers is served. */
+  let serving = false;
   const record = async (
     kind: 'service.started' | 'service.stopped',
     details: Record<string, unknown>,
@@ -87,50 +90,78 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
       }),
     );
   };
+  const steps: readonly (() => Promise<unknown>)[] = [
+    async () => {
+      ({ adminToken } = await setUp(ports)());
+    },
+    rawStore.started,
+    deadlines.turn,
+    folder.settle,
+    snapshots.settle,
+    erasure.resume,
+    async () => {
+      await fleet.join(spread.face());
+      if (reactions.fault !== undefined) throw reactions.fault;
+    },
+    () =>
+      lifecycle.start('the forwarding of the audit log', {
+        start: forwarding.start,
+        stop: () => forwarding.stop(stopGraceMs),
+      }),
+    () =>
+      lifecycle.start('the last checkpoint of the audit log', {
+        stop: async () => {
+          if (quarantine.closed() !== undefined) return;
+          // The next start makes up for it.
+          await sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error }));
+        },
+      }),
+    () =>
+      lifecycle.start('the audit record of the run', {
+        start: () =>
+          record('service.started', {
+            version,
+            rootEpoch: root.current.epoch,
+            rootProvider: root.ways.find(({ opened: by }) => by)?.name ?? 'passphrase',
+            failedUnseals,
+            fileSystem: root.erasure.fileSystem,
+            erasure: root.erasure.overwritesInPlace ? 'overwrites in place' : 'best effort',
+          }),
+        stop: () => record('service.stopped', {}),
+      }),
+    () => startJobs(lifecycle, jobs),
+  ];
+  let taken = 0;
+  const enterQuarantine = (found: Unsound): void => {
+    quarantine.enter(found);
+    quarantine.onConfirmed(async () => {
+      await fleet.resume();
+      serving = true;
+    });
+    close();
+  };
+  /** Begun again after a failure, it goes on with the step that failed. */
   const begin = async (): Promise<void> => {
-    ({ adminToken } = await setUp(ports)());
-    await rawStore.started();
-    await deadlines.turn();
-    await folder.settle();
-    await snapshots.settle();
-    await erasure.resume();
-    await fleet.join(spread.face());
-    if (reactions.fault !== undefined) throw reactions.fault;
-    await lifecycle.start('the forwarding of the audit log', {
-      start: forwarding.start,
-      stop: () => forwarding.stop(stopGraceMs),
-    });
-    await lifecycle.start('the last checkpoint of the audit log', {
-      stop: async () => {
-        if (quarantine.closed() !== undefined) return;
-        // The next start makes up for it.
-        await sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error }));
-      },
-    });
-    await lifecycle.start('the audit record of the run', {
-      start: () =>
-        record('service.started', {
-          version,
-          rootEpoch: root.current.epoch,
-          rootProvider: root.ways.find(({ opened: by }) => by)?.name ?? 'passphrase',
-          failedUnseals,
-          fileSystem: root.erasure.fileSystem,
-          erasure: root.erasure.overwritesInPlace ? 'overwrites in place' : 'best effort',
-        }),
-      stop: () => record('service.stopped', {}),
-    });
-    await startJobs(lifecycle, jobs);
+    for (let step = steps[taken]; step !== undefined; step = steps[taken]) {
+      await step();
+      taken += 1;
+    }
     begun = true;
-    ({ handle } = fronts);
+    serving = true;
+    if (early !== undefined) enterQuarantine(early);
   };
   const close = (): void => {
     const closed = quarantine.closed();
     if (closed === undefined) return;
-    handle = fronts.handleClosed;
+    serving = false;
     directory.setHealthy(false);
     log.error('the service is in quarantine', { reason: closed.reason });
     options.say?.(`quarantine: ${closed.reason}`);
     options.say?.(`quarantine confirmation code: ${closed.code}`);
+  };
+  reactions.enterQuarantine = (found) => {
+    if (!begun) early ??= found;
+    else if (quarantine.closed() === undefined) enterQuarantine(found);
   };
   if (quarantine.closed() === undefined) await begin();
   else {
@@ -138,15 +169,6 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     await directory.loadTenants();
     quarantine.onConfirmed(begin);
   }
-  reactions.enterQuarantine = (found) => {
-    if (!begun || quarantine.closed() !== undefined) return;
-    quarantine.enter(found);
-    quarantine.onConfirmed(async () => {
-      await fleet.resume();
-      ({ handle } = fronts);
-    });
-    close();
-  };
 
   const withAuthorities = (pairs: TlsMaterial['pairs']): TlsMaterial => ({
     pairs,
@@ -156,9 +178,13 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     operations,
     checkNotifications: () => notifications.turn(true),
     handle: (incoming, outgoing) => {
+      const answer = (): void => {
+        const isOpen = serving && quarantine.closed() === undefined;
+        (isOpen ? fronts.handle : fronts.handleClosed)(incoming, outgoing);
+      };
       const settled = fleet.settle();
-      if (settled === undefined) handle(incoming, outgoing);
-      else void settled.then(() => handle(incoming, outgoing));
+      if (settled === undefined) answer();
+      else void settled.then(answer);
     },
     xks: fronts.xks,
     tde: fronts.tde,

@@ -91,3 +91,26 @@ test('a node that was away while changes were pruned reads everything again befo
   }
   await expect.poll(async () => (await there.encrypt(plain)).status).toBe(400);
 });
+
+test('a failover while a node starts is found, too: the node begins in quarantine', async () => {
+  fleet = await startFleet(['one']);
+  const one = fleet.member('one');
+  await one.stop();
+  // Between what the node reads at its start and its first beat.
+  fleet.postgres.run(
+    fleet.place.database,
+    `create function fail_over() returns trigger language plpgsql as $$
+     begin
+       update node_changes set history = 'another' where epoch = (select epoch from node_head);
+       update node_head set history = 'another';
+       return new;
+     end $$;
+     create trigger fail_over before insert on nodes for each row execute function fail_over()`,
+  );
+  await one.start();
+  expect(await one.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'lost-changes' });
+  expect((await one.api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
+  fleet.postgres.run(fleet.place.database, 'drop trigger fail_over on nodes');
+  await one.api.call('POST', '/api/quarantine/confirm', { code: codeOf(one) });
+  await expect.poll(async () => (await one.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+});

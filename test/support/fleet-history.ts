@@ -309,7 +309,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
   };
   /** Every node knows of changes that are lost, so every node must stop. */
   const confirmAll = async (): Promise<void> => {
-    const findingOf = async ({ api }: FleetMember) =>
+    const findingOf = async ({ api }: Pick<FleetMember, 'api'>) =>
       (await api.call<{ finding: string | null }>('GET', '/api/quarantine').catch(() => undefined))?.finding;
     for (const member of members)
       await until(`the quarantine of ${member.name}`, async () =>
@@ -322,10 +322,18 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       of.known = undefined;
     }
     for (const name of created.keys()) created.set(name, 'unknown');
-    for (const { server, api } of members) {
-      const code = await quarantineCodeOf(server);
-      await api.call('POST', '/api/quarantine/confirm', { code });
-    }
+    for (const { name, server, api } of members)
+      await until(`the confirmation of ${name}`, async () => {
+        const code = await quarantineCodeOf(server);
+        const answer = await api.send('POST', '/api/quarantine/confirm', { code });
+        log(`confirm ${name}: ${answer.status} ${answer.status === 200 ? '' : answer.text}`);
+        // Slow or faulty, the database takes it another time.
+        if (answer.status === 503) return undefined;
+        // An earlier answer may have been late: then there is no quarantine any more.
+        if (answer.status !== 200 && (await findingOf({ api })) !== null)
+          throw new Error(`the confirmation of ${name} was answered with ${answer.status}: ${answer.text}`);
+        return true;
+      });
   };
 
   // --- what must be true at the end -----------------------------------------------------------------------------------

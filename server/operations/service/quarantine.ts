@@ -19,7 +19,7 @@ export interface QuarantineGate {
   enter(finding: Unsound): void;
   /** Undefined: there is none. */
   closed(): { readonly reason: string; readonly code: string } | undefined;
-  /** What is done once an operator has confirmed, before he is answered. */
+  /** What is done once an operator has confirmed, before he is answered. When it fails, the quarantine stays, and the operator confirms again. */
   onConfirmed(begin: () => Promise<void>): void;
 }
 
@@ -66,6 +66,8 @@ export const createQuarantine = (
   let open = finding.state === 'sound';
   let guesses = 0;
   let confirming = false;
+  /** It is taken, and not yet used: what followed has failed. */
+  let accepted = false;
   let begin: () => Promise<void> = () => Promise.resolve();
   const newCode = (): string => {
     const bytes = Buffer.alloc(8);
@@ -117,6 +119,7 @@ export const createQuarantine = (
       known = undefined;
       code = newCode();
       guesses = 0;
+      accepted = false;
       open = false;
       sealer.suspend();
     },
@@ -149,9 +152,13 @@ export const createQuarantine = (
         }
         confirming = true;
         try {
-          await sealer.accept(finding, actor);
+          if (!accepted) await sealer.accept(finding, actor);
+          accepted = true;
           open = true;
           await begin();
+        } catch (error) {
+          open = false;
+          throw error;
         } finally {
           confirming = false;
         }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
+import { createQuarantine } from '../../../server/operations/service/quarantine.ts';
 import { openSealers, type Sealers } from '../../support/sealers.ts';
 
 let folder: string;
@@ -71,4 +72,30 @@ test('a node that kept no checkpoint yet does not name the log once more', async
   await first.sealer.accept({ state: 'lost-changes' });
   await second.sealer.accept({ state: 'lost-changes' });
   for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'sound' });
+});
+
+test('a node that could not go on after a confirmation stays in quarantine, and is confirmed again', async () => {
+  const [{ sealer }] = await startBoth();
+  const gate = createQuarantine(sealers.store, sealer, {
+    finding: { state: 'sound' },
+    place: 'the database',
+    core: { random: (to) => to.fill(1), timingSafeEqual: (a, b) => a.equals(b) },
+    log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+    missing: () => Promise.resolve(null),
+  });
+  gate.enter({ state: 'lost-changes' });
+  let attempts = 0;
+  gate.onConfirmed(() => {
+    attempts += 1;
+    return attempts === 1 ? Promise.reject(new Error('the database does not answer')) : Promise.resolve();
+  });
+  const size = await sealers.store.read.audit.size();
+  const { code = '' } = gate.closed() ?? {};
+  const confirm = () => gate.operations.confirm(serviceActor('r'), code);
+  await expect(confirm()).rejects.toThrow('the database does not answer');
+  expect(await gate.operations.get()).toMatchObject({ quarantined: true, finding: 'lost-changes' });
+  await expect(gate.store.write(async () => undefined)).rejects.toThrow('the service is in quarantine');
+  expect(await confirm()).toMatchObject({ quarantined: false });
+  // It was accepted once.
+  expect(await sealers.store.read.audit.size()).toBe(size + 1);
 });
