@@ -9,6 +9,7 @@ import {
   listTokens,
   revokeToken,
 } from '../operations/access/manage-tokens.ts';
+import { endFormerTokenKey, rotateTokenKey } from '../operations/access/rotate-token-key.ts';
 import { createApplicationOperations, createTdeGroupOperations } from '../operations/applications/index.ts';
 import type { Approvals } from '../operations/approvals/approvals.ts';
 import { dualControl } from '../operations/approvals/dual-control.ts';
@@ -84,7 +85,13 @@ export const createOperations = (ports: Ports, parts: OperationParts): Operation
     search: createSearchOperation(ports),
     root: manageRoot(ports),
     access: createAccess(ports),
-    tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
+    tokens: {
+      create: createToken(ports),
+      list: listTokens(ports),
+      revoke: revokeToken(ports),
+      rotateKey: rotateTokenKey(ports),
+      endFormerKey: endFormerTokenKey(ports),
+    },
     tde: createTdeOperations(ports),
     ...createPeople(ports, administrators),
     authenticateAdmin: administrators,

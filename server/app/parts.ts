@@ -104,6 +104,7 @@ export const createParts = (
       schedule: config.snapshots.schedule,
       reminders: {
         token: config.reminders.tokenDays,
+        key: config.reminders.keyDays,
         backup: config.postgresql === undefined ? config.reminders.backupDays : 0,
       },
     }),

@@ -102,6 +102,26 @@ export const addToken = (program: Command): void => {
     );
 
   noun
+    .command('rotate-key')
+    .description('Gives API tokens a new key. Tokens stay valid: each is stored under the new key at its next use.')
+    .option('--compromised', 'end all tokens now, that of this command too')
+    .action(
+      action<{ readonly compromised?: boolean }>(async ({ call, output }, { compromised = false }) => {
+        output.record(await call(routes.rotateKey, { body: { compromised } }));
+      }),
+    );
+
+  noun
+    .command('end-former-key')
+    .description('Ends the former key of API tokens. Refused while tokens were not used since the rotation.')
+    .option('--force', 'revoke these tokens')
+    .action(
+      action<{ readonly force?: boolean }>(async ({ call, output }, { force = false }) => {
+        output.record(await call(routes.endFormerKey, { body: { force } }));
+      }),
+    );
+
+  noun
     .command('revoke <token>')
     .description('Revokes a token, by id or name. The last administrator stays: tokens that expire do not count.')
     .action(

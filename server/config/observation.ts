@@ -110,6 +110,7 @@ export const observationTables = {
     .strictObject({
       /** After how many days people are reminded; 0: never. */
       token_days: z.int().min(0).max(3650).default(365),
+      key_days: z.int().min(0).max(3650).default(365),
       backup_days: z.int().min(0).max(3650).default(7),
       targets: namedList(notificationTarget, 20).default([]),
     })

@@ -347,6 +347,8 @@ export const auditKinds = {
   'session.ended': { severity: 'info', activity: 'stop', fields: ['name', 'sessionId', 'by'] },
   'session.key-rotated': { severity: 'high', activity: 'update', fields: ['sessionsEnded'] },
   'sign-in.refused': { severity: 'low', activity: 'refuse', fields: ['method', 'reason', 'name'] },
+  'token.key-rotated': { severity: 'high', activity: 'update', fields: ['tokensEnded', 'tokensLeft'] },
+  'token.former-key-ended': { severity: 'high', activity: 'delete', fields: ['tokensEnded'] },
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },
   /** A person may do everything for a limited time. */
   'break-glass.given': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },

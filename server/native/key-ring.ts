@@ -7,7 +7,7 @@ import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import { idBytes, serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef, RecordContext } from '../ports/crypto-core.ts';
-import { type KeyRing, RootKeyError, type TokenPurpose } from '../ports/key-ring.ts';
+import { type HashKey, type KeyRing, RootKeyError, type TokenPurpose } from '../ports/key-ring.ts';
 import type { RecordPlace, StoredRecord } from '../ports/records.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
 import type { Repositories, Store, StoredKek } from '../ports/store.ts';
@@ -19,6 +19,7 @@ const ownKeys = {
   'self-test': '00000000-0000-0000-0000-000000000003',
   'audit-signature': '00000000-0000-0000-0000-000000000004',
   'session-hash': '00000000-0000-0000-0000-000000000005',
+  'api-token-hash': '00000000-0000-0000-0000-000000000006',
 } as const;
 type OwnKey = keyof typeof ownKeys;
 const secretAttributes = canonicalJson({ algorithm: 'generic', bits: 256 });
@@ -28,13 +29,24 @@ const ownAttributes: Readonly<Record<OwnKey, string>> = {
   'self-test': canonicalJson({ algorithm: 'aes', bits: 256 }),
   'audit-signature': canonicalJson({ algorithm: 'ed25519' }),
   'session-hash': secretAttributes,
+  'api-token-hash': secretAttributes,
 };
 const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
 
-/** An own key that is replaced: the version of its record counts up. The attributes of the audit log's key name those before it. */
-interface AuditKeyAttributes {
-  readonly algorithm: 'ed25519';
+const hashKeys = ['session-hash', 'api-token-hash'] as const satisfies HashKey[];
+/** Each purpose has a key that is rotated independently: sessions end when theirs is, and databases notice neither. */
+const hashKeyOf = (purpose: TokenPurpose): HashKey | 'token-hash' => {
+  if (purpose === 'session') return 'session-hash';
+  return purpose === 'api-token' || purpose === 'metrics-token' ? 'api-token-hash' : 'token-hash';
+};
+
+/** An own key that is replaced: the version of its record counts up. Absent `since`: the key is the first one. */
+interface ReplacedKeyAttributes {
   readonly since?: number;
+}
+/** The attributes of the audit log's key name those before it. */
+interface AuditKeyAttributes extends ReplacedKeyAttributes {
+  readonly algorithm: 'ed25519';
   readonly former?: readonly { readonly key: string; readonly origin: string; readonly size: number }[];
 }
 
@@ -69,9 +81,10 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   /** By tenant, oldest epoch first; the last one seals. */
   const keks = new Map<string, OpenKek[]>();
   const own = new Map<OwnKey, KeyRef>();
-  /** Of the keys in memory that are replaced. */
-  let audit = { version: 1, attributes: ownAttributes['audit-signature'] };
-  let sessionVersion = 1;
+  /** Of the own keys in memory that have been replaced. */
+  const replaced = new Map<OwnKey, Pick<RecordPlace, 'version' | 'attributes'>>();
+  /** By version: those that API tokens are still accepted under. */
+  const formerTokenKeys = new Map<number, KeyRef>();
   /** By object id. */
   const adopted = new Map<string, KeyRef>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
@@ -195,38 +208,56 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   const ownPlace = (name: OwnKey): RecordPlace => ({
     tenantId: serviceTenantId,
     objectId: ownKeys[name],
-    version: name === 'audit-signature' ? audit.version : name === 'session-hash' ? sessionVersion : 1,
     class: name,
-    attributes: name === 'audit-signature' ? audit.attributes : ownAttributes[name],
+    ...(replaced.get(name) ?? { version: 1, attributes: ownAttributes[name] }),
   });
   const makeOwn = (name: OwnKey): KeyRef => {
     if (name === 'audit-signature') return core.generateEc('ed25519');
     return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
   };
-  const readAuditAttributes = (): AuditKeyAttributes => JSON.parse(audit.attributes) as AuditKeyAttributes;
+  const readAuditAttributes = (): AuditKeyAttributes =>
+    JSON.parse(ownPlace('audit-signature').attributes) as AuditKeyAttributes;
   /** The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key. */
   const publicHalf = (key: KeyRef): Buffer => core.exportPublicKey(key).subarray(-32);
-  const takeAuditKey = (record: StoredRecord): void => {
-    const key = open({ ...record, tenantId: serviceTenantId });
-    const former = own.get('audit-signature');
-    own.set('audit-signature', key);
-    audit = { version: record.version, attributes: record.attributes };
+  const takeOwn = (name: OwnKey, record: StoredRecord): void => {
+    const { version, attributes } = record;
+    const key = open({ ...record, ...ownPlace(name), version, attributes });
+    const former = own.get(name);
+    own.set(name, key);
+    replaced.set(name, { version, attributes });
     if (former !== undefined) core.release(former);
   };
   const refreshAuditKey = async (repositories: Repositories): Promise<void> => {
     const record = (await repositories.records.list(ownKeys['audit-signature'], 'audit-signature')).at(-1);
     // An older one is that of a look-up that was overtaken, or of an older database, which the sealer finds.
-    if (record !== undefined && (record.version > audit.version || !own.has('audit-signature'))) takeAuditKey(record);
+    if (record !== undefined && (record.version > ownPlace('audit-signature').version || !own.has('audit-signature')))
+      takeOwn('audit-signature', record);
   };
-  const refreshSessionKey = async (repositories: Repositories): Promise<boolean> => {
-    const record = (await repositories.records.list(ownKeys['session-hash'], 'session-hash')).at(-1);
-    if (record === undefined || (own.has('session-hash') && record.version <= sessionVersion)) return false;
-    const key = open({ ...record, ...ownPlace('session-hash'), version: record.version });
-    const former = own.get('session-hash');
-    own.set('session-hash', key);
-    sessionVersion = record.version;
-    if (former !== undefined) core.release(former);
-    return true;
+  const takeFormerTokenKeys = (records: readonly StoredRecord[]): boolean => {
+    const stored = new Map(records.map((record) => [record.version, record]));
+    let changed = false;
+    for (const [version, key] of formerTokenKeys) {
+      if (stored.delete(version)) continue;
+      formerTokenKeys.delete(version);
+      core.release(key);
+      changed = true;
+    }
+    for (const [version, { attributes, ...record }] of stored) {
+      const place = { ...ownPlace('api-token-hash'), version, attributes };
+      formerTokenKeys.set(version, open({ ...record, ...place }));
+      changed = true;
+    }
+    return changed;
+  };
+  const refreshHashKey = async (repositories: Repositories, name: HashKey): Promise<boolean> => {
+    const records = [...(await repositories.records.list(ownKeys[name], name))];
+    const record = records.pop();
+    const known = own.has(name) ? ownPlace(name).version : 0;
+    // An older one is that of a look-up that was overtaken.
+    if (record === undefined || record.version < known) return false;
+    const isNew = record.version > known;
+    if (isNew) takeOwn(name, record);
+    return (name === 'api-token-hash' && takeFormerTokenKeys(records)) || isNew;
   };
   const macOf = (key: KeyRef, bytes: Uint8Array): string => {
     const out = Buffer.alloc(32);
@@ -234,6 +265,11 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     return out.toString('hex');
   };
   const mac = (key: KeyRef, text: string): string => macOf(key, Buffer.from(text, 'utf8'));
+  /** That of an API token names the version of its key: those under a former one are found by it. */
+  const storedHash = (purpose: TokenPurpose, version: number, digits: string): string =>
+    hashKeyOf(purpose) === 'api-token-hash' ? `${version}.${digits}` : digits;
+  const hashUnder = (key: KeyRef, purpose: TokenPurpose, token: string, version: number): string =>
+    storedHash(purpose, version, mac(key, `${purpose}\0${token}`));
 
   return {
     get unlocked() {
@@ -263,8 +299,10 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       await refreshAuditKey(store.read);
       if (!own.has('audit-signature'))
         throw new ServiceError('key-tampered', 'the store has lost its audit-signature key');
-      await refreshSessionKey(store.read);
-      if (!own.has('session-hash')) throw new ServiceError('key-tampered', 'the store has lost its session-hash key');
+      for (const name of hashKeys) {
+        await refreshHashKey(store.read, name);
+        if (!own.has(name)) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
+      }
       for (const name of names) {
         if (own.has(name)) continue;
         const record = await store.read.records.get(ownKeys[name], 1, name);
@@ -283,6 +321,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
         keep(kek.tenantId, { epoch: kek.epoch, key: openKek(provider, kek) });
       }
       if (own.has('audit-signature')) await refreshAuditKey(repositories);
+      for (const name of hashKeys) if (own.has(name)) await refreshHashKey(repositories, name);
       for (const record of await repositories.records.listClass('adopted-token-hash'))
         if (!adopted.has(record.objectId))
           adopted.set(record.objectId, open({ ...record, ...adoptedPlace(record.objectId) }));
@@ -341,29 +380,46 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     },
     authenticateRow: (text) => mac(ownKey('row-authentication'), text),
     hashToken: (purpose: TokenPurpose, token) => {
-      // A key of their own: when it is rotated, sessions end, and what programs and databases have stays valid.
-      const key = ownKey(purpose === 'session' ? 'session-hash' : 'token-hash');
-      if (typeof token === 'string') return mac(key, `${purpose}\0${token}`);
+      const name = hashKeyOf(purpose);
+      const key = ownKey(name);
+      const { version } = ownPlace(name);
+      if (typeof token === 'string') return hashUnder(key, purpose, token, version);
       const message = Buffer.concat([Buffer.from(`${purpose}\0`), token]);
       try {
-        return macOf(key, message);
+        return storedHash(purpose, version, macOf(key, message));
       } finally {
         core.wipe(message);
       }
     },
-    rotateSessionKey: async (tx) => {
-      await refreshSessionKey(tx);
-      const before = ownPlace('session-hash');
-      const key = makeOwn('session-hash');
+    formerHashes: (purpose, token) => {
+      if (hashKeyOf(purpose) === 'api-token-hash')
+        return [...formerTokenKeys].map(([version, key]) => hashUnder(key, purpose, token, version));
+      return purpose === 'access-guid' ? [...adopted.values()].map((key) => hashUnder(key, purpose, token, 1)) : [];
+    },
+    isFormerTokenHash: (hash) => !hash.startsWith(`${ownPlace('api-token-hash').version}.`),
+    rotateHashKey: async (tx, name, since) => {
+      await refreshHashKey(tx, name);
+      const before = ownPlace(name);
+      const attributes = canonicalJson({ algorithm: 'generic', bits: 256, since });
+      const key = makeOwn(name);
       try {
-        await tx.records.put(seal({ ...before, version: before.version + 1 }, key));
+        await tx.records.put(seal({ ...before, version: before.version + 1, attributes }, key));
       } finally {
         core.release(key);
       }
-      await tx.records.wipe(before.objectId, before.version, 'session-hash');
+      if (name === 'session-hash') await tx.records.wipe(before.objectId, before.version, name);
     },
-    refreshSessionKey,
-    adoptedHashes: (purpose, token) => [...adopted.values()].map((key) => mac(key, `${purpose}\0${token}`)),
+    wipeFormerTokenKeys: async (tx) => {
+      const records = await tx.records.list(ownKeys['api-token-hash'], 'api-token-hash');
+      for (const { objectId, version } of records.slice(0, -1))
+        await tx.records.wipe(objectId, version, 'api-token-hash');
+      return Math.max(0, records.length - 1);
+    },
+    refreshHashKey,
+    hashKey: (name) => ({
+      since: (JSON.parse(ownPlace(name).attributes) as ReplacedKeyAttributes).since ?? null,
+      former: name === 'api-token-hash' ? formerTokenKeys.size : 0,
+    }),
     tokenHashKeys: () => [ownKey('token-hash'), ...adopted.values()],
     adoptTokenHashKey: async (tx, key) => {
       const probe = 'which key is this';

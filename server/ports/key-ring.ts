@@ -8,6 +8,8 @@ import type { RootProvider } from './root-provider.ts';
 import type { Repositories, Store } from './store.ts';
 
 export type BearerPurpose = 'access-guid' | 'api-token' | 'metrics-token' | 'invitation';
+/** The keys for bearer values that are rotated. */
+export type HashKey = 'session-hash' | 'api-token-hash';
 /** What hashes are told apart by: the same text for two purposes has two hashes. */
 export type TokenPurpose = BearerPurpose | 'session' | 'recovery-code' | 'sign-in-attempt' | 'sign-in-failures';
 
@@ -68,20 +70,29 @@ export interface KeyRing {
   /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
   authenticateRow(text: string): string;
   /**
-   * 64 hexadecimal digits; look-ups go by this value, so that no comparison sees the token. Text where HTTP has made it text already; bytes
-   * are the caller's to wipe.
+   * 64 hexadecimal digits, after the version of the key for an API token; look-ups go by this value, so that no comparison sees the token.
+   * Text where HTTP has made it text already; bytes are the caller's to wipe.
    */
   hashToken(purpose: TokenPurpose, token: string | Uint8Array): string;
   /**
-   * Stores a new key for the values of sessions, and overwrites the present one's record: every session is unknown afterwards.
-   * `refreshSessionKey` follows the commit.
+   * The same under the other keys that count for this purpose: for an API token the former ones, for an access_guid those that came with
+   * snapshots.
    */
-  rotateSessionKey(tx: Repositories): Promise<void>;
-  /** Takes the key that the store has by now, and wipes the former one from memory. Answers whether it is another one. */
-  refreshSessionKey(repositories: Repositories): Promise<boolean>;
-  /** The same under the adopted keys: what an access_guid that came with a snapshot is kept as. */
-  adoptedHashes(purpose: TokenPurpose, token: string): readonly string[];
-  /** The keys of both, its own first. References of the ring's: not to be released. */
+  formerHashes(purpose: TokenPurpose, token: string): readonly string[];
+  /** Whether an API token is stored under a former key. */
+  isFormerTokenHash(hash: string): boolean;
+  /**
+   * Stores a new key. The record of the present one is overwritten for sessions: every session is unknown afterwards. For API tokens it
+   * becomes a former one, until `wipeFormerTokenKeys`. `refreshHashKey` follows the commit.
+   */
+  rotateHashKey(tx: Repositories, name: HashKey, now: number): Promise<void>;
+  /** Overwrites the records of all former keys of API tokens. Returns how many. `refreshHashKey` follows the commit. */
+  wipeFormerTokenKeys(tx: Repositories): Promise<number>;
+  /** Takes the keys that the store has now, and wipes those from memory that it no longer has. Returns whether any changed. */
+  refreshHashKey(repositories: Repositories, name: HashKey): Promise<boolean>;
+  /** Since when the present key hashes (null: since the service began), and how many former ones are still accepted. */
+  hashKey(name: HashKey): { readonly since: number | null; readonly former: number };
+  /** The keys that hash access_guids: its own first, then those of snapshots. References of the ring's: not to be released. */
   tokenHashKeys(): readonly KeyRef[];
   /** Takes over a key that hashes tokens, unless it is known. The caller keeps the reference. `retainStored` undoes what was not committed. */
   adoptTokenHashKey(tx: Repositories, key: KeyRef): Promise<void>;

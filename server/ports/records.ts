@@ -16,7 +16,8 @@ export const recordClasses = [
   'object-content', // the key that encrypts a token object's value
   'endpoint-secret', // a SigV4 secret access key
   'row-authentication', // the key that authenticates stored rows
-  'token-hash', // the key that hashes bearer tokens
+  'token-hash', // the key that hashes access_guids, invitations and recovery codes
+  'api-token-hash', // the key that hashes API tokens
   'session-hash', // the key that hashes the values of sessions
   'adopted-token-hash', // one of another service, whose access_guids came here with a snapshot
   'audit-signature', // the key that signs the audit log's checkpoints

@@ -241,6 +241,8 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
       }),
     },
     list: list('token'),
+    rotateKey: platform,
+    endFormerKey: platform,
     roles: own,
     revoke: of('token'),
   },

@@ -273,7 +273,14 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     migrations: sees('see-audit'),
     list: sees('see-audit'),
   },
-  tokens: { create: does('give'), list: sees('see-people'), roles: own, revoke: does('give') },
+  tokens: {
+    create: does('give'),
+    list: sees('see-people'),
+    roles: own,
+    revoke: does('give'),
+    rotateKey: does('give'),
+    endFormerKey: does('give'),
+  },
   users: {
     create: does('enrol'),
     list: sees('see-people'),

@@ -216,7 +216,14 @@ export const rows: Table = {
     prove: { path: { sequence: '1' } },
     list: listed,
   },
-  tokens: { create: { body: () => ({ name, grants }) }, list: listed, roles: plain, revoke: absent },
+  tokens: {
+    create: { body: () => ({ name, grants }) },
+    list: listed,
+    roles: plain,
+    revoke: absent,
+    rotateKey: { body: () => ({ compromised: false }) },
+    endFormerKey: { refused: true, body: () => ({ force: false }) },
+  },
   users: {
     create: { body: () => ({ name: long(64), grants }) },
     list: listed,

@@ -40,6 +40,12 @@ export interface AccessOperations {
 /** `tenantId` absent: the tenant acted in; for those who name none and may act in any, the whole platform where the role can be so. */
 export type NewGrant = Omit<Grant, 'tenantId'> & { readonly tenantId?: string | null | undefined };
 
+export interface TokenKeyChange {
+  readonly tokensEnded: number;
+  /** Tokens that are accepted only under a former key, until their next use. */
+  readonly tokensLeft: number;
+}
+
 export interface TokenOperations {
   /** `token` is shown this once. */
   create(
@@ -63,4 +69,19 @@ export interface TokenOperations {
    * actor's.
    */
   revoke(actor: TenantActor, own: readonly Grant[] | 'the service', id: string): Promise<ApiToken>;
+  /**
+   * A new key hashes tokens; those that exist are accepted under the former one, and stored under the new one at their next use.
+   * `compromised`: all tokens end at once; 'conflict' when no administrator would remain, 'forbidden' as `revoke`.
+   */
+  rotateKey(
+    actor: Actor,
+    own: readonly Grant[],
+    how: { readonly compromised?: boolean | undefined },
+  ): Promise<TokenKeyChange>;
+  /** Former keys end. 'conflict' while tokens are accepted only under one; `force` ends these; refused as `compromised`. */
+  endFormerKey(
+    actor: Actor,
+    own: readonly Grant[],
+    how: { readonly force?: boolean | undefined },
+  ): Promise<TokenKeyChange>;
 }

@@ -107,13 +107,12 @@ export const createToken =
     const tenantId = actor.reach === everyTenant ? null : actor.reach;
     const purpose = purposeOf[kind];
     const token = makeBearer(core, purpose);
-    const stored: StoredToken = {
+    const record: ApiToken = {
       id: newId(now),
       tenantId,
       kind,
       name,
       grants,
-      hash: ring.hashToken(purpose, token),
       createdAt: now,
       expiresAt: expiresAt ?? null,
       revokedAt: null,
@@ -129,17 +128,19 @@ export const createToken =
         throw new ServiceError('conflict', `a token named ${name} is in use`, {
           hint: 'choose another name, or revoke that token first: dke token list',
         });
-      await tx.tokens.insert(stored);
+      // Another node may have put a new key into the place of the one in memory.
+      await ring.refreshHashKey(tx, 'api-token-hash');
+      await tx.tokens.insert({ ...record, hash: ring.hashToken(purpose, token) });
       await tx.audit.append({
         kind: 'token.created',
         actor,
         tenantId: tenantId ?? serviceTenantId,
-        subject: { kind: 'token', id: stored.id },
+        subject: { kind: 'token', id: record.id },
         details: {
           name,
           kind,
           roles: grants.map(nameGrant),
-          expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt),
+          expiresAt: record.expiresAt === null ? null : toRfc3339(record.expiresAt),
         },
       });
       if (breaksGlass)
@@ -147,11 +148,11 @@ export const createToken =
           kind: 'break-glass.given',
           actor,
           tenantId: tenantId ?? serviceTenantId,
-          subject: { kind: 'token', id: stored.id },
-          details: { name, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
+          subject: { kind: 'token', id: record.id },
+          details: { name, expiresAt: record.expiresAt === null ? null : toRfc3339(record.expiresAt) },
         });
     });
-    return { record: show(stored), token };
+    return { record, token };
   };
 
 export const listTokens =
@@ -161,6 +162,18 @@ export const listTokens =
     const page = await pageOf(query, (window) => store.read.tokens.list(reach, window), byId);
     return { items: page.items.map(show), next: page.next };
   };
+
+export const isAdministrator = ({ ownerId, grants }: Pick<ApiToken, 'ownerId' | 'grants'>): boolean =>
+  ownerId === null && grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
+
+/** Those that could replace this one: what expires does not replace what lasts; among tokens that expire, one must stay. */
+export const countAdministrators = async (
+  tx: Repositories,
+  { expiresAt }: Pick<ApiToken, 'expiresAt'>,
+  now: number,
+): Promise<number> =>
+  (await tx.tokens.countAdministrators(expiresAt === null ? 'lasting' : { liveAt: now })) +
+  (await tx.users.countAdministrators());
 
 export const revokeToken =
   ({ store, clock }: Pick<Ports, 'store' | 'clock'>): TokenOperations['revoke'] =>
@@ -176,13 +189,8 @@ export const revokeToken =
       if (before.revokedAt !== null) return show(before);
       const now = clock.now();
       const live = before.expiresAt === null || before.expiresAt > now;
-      const isAdministrator =
-        before.ownerId === null &&
-        before.grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
-      if (isAdministrator && live) {
-        // What expires does not replace what lasts; among tokens that expire, one must stay.
-        const tokens = await tx.tokens.countAdministrators(before.expiresAt === null ? 'lasting' : { liveAt: now });
-        if (tokens + (await tx.users.countAdministrators()) < 2)
+      if (isAdministrator(before) && live) {
+        if ((await countAdministrators(tx, before, now)) < 2)
           throw new ServiceError(
             'conflict',
             'this is the last administrator token that does not expire, and no user is an administrator',
@@ -201,10 +209,17 @@ export const revokeToken =
       return show(after);
     });
 
-/** Revokes the API tokens of a user, in the caller's unit of work. */
-export const revokeTokensOf = async (tx: Repositories, actor: Actor, ownerId: string, now: number): Promise<void> => {
+/** Revokes all tokens that are chosen, in the caller's unit of work, and returns them. */
+export const revokeTokens = async (
+  tx: Repositories,
+  actor: Actor,
+  now: number,
+  isChosen: (token: StoredToken) => boolean,
+): Promise<readonly StoredToken[]> => {
+  const revoked: StoredToken[] = [];
   for await (const token of each((window) => tx.tokens.list(everyTenant, window), byId)) {
-    if (token.ownerId !== ownerId || token.revokedAt !== null || token.integrity !== 'ok') continue;
+    if (!isChosen(token) || token.revokedAt !== null || token.integrity !== 'ok') continue;
+    revoked.push(token);
     await tx.tokens.update({ ...token, revokedAt: now });
     await tx.audit.append({
       kind: 'token.revoked',
@@ -214,6 +229,12 @@ export const revokeTokensOf = async (tx: Repositories, actor: Actor, ownerId: st
       details: { name: token.name },
     });
   }
+  return revoked;
+};
+
+/** The API tokens of a user. */
+export const revokeTokensOf = async (tx: Repositories, actor: Actor, ownerId: string, now: number): Promise<void> => {
+  await revokeTokens(tx, actor, now, (token) => token.ownerId === ownerId);
 };
 
 /** Who acts by a token, and what they may do now. */
@@ -246,16 +267,50 @@ export const holderOfToken = async (
   };
 };
 
-type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'> & Partial<Pick<Ports, 'provider'>>;
+type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'usage' | 'log'> & Partial<Pick<Ports, 'provider'>>;
+
+/** The stored token with this value: under the present key, a former one, or one that another node has made since. */
+export const findTokenByValue = async (
+  { store: { read }, ring }: Pick<Ports, 'store' | 'ring'>,
+  purpose: BearerPurpose,
+  token: string,
+): Promise<StoredToken | undefined> => {
+  const find = async (): Promise<StoredToken | undefined> => {
+    for (const hash of [ring.hashToken(purpose, token), ...ring.formerHashes(purpose, token)]) {
+      const found = await read.tokens.findByHash(hash);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return (await find()) ?? ((await ring.refreshHashKey(read, 'api-token-hash')) ? find() : undefined);
+};
+
+/** Stores a token under the present key. A database that takes no changes now does not keep programs out: the next use tries again. */
+const renewHash = async (
+  { store, ring, log }: Pick<Ports, 'store' | 'ring' | 'log'>,
+  { id, hash }: StoredToken,
+  purpose: BearerPurpose,
+  token: string,
+): Promise<void> => {
+  try {
+    await store.write(async (tx) => {
+      await ring.refreshHashKey(tx, 'api-token-hash');
+      const current = await tx.tokens.get(everyTenant, id);
+      if (current?.hash !== hash || current.revokedAt !== null || current.integrity !== 'ok') return;
+      await tx.tokens.update({ ...current, hash: ring.hashToken(purpose, token) });
+    });
+  } catch (error) {
+    log.warn('an API token was not stored under the present key', { id, error });
+  }
+};
 
 /** Finds a token of this kind that holds now; 'unauthenticated', in one message, for every other. */
 const authenticate =
-  ({ store, ring, clock, usage, provider }: AuthenticatePorts, kind: TokenKind, channel: 'api' | 'metrics') =>
+  (ports: AuthenticatePorts, kind: TokenKind, channel: 'api' | 'metrics') =>
   async (token: string): Promise<TokenHolder> => {
+    const { store, ring, clock, usage, provider } = ports;
     const purpose = purposeOf[kind];
-    const found = looksLikeBearer(purpose, token)
-      ? await store.read.tokens.findByHash(ring.hashToken(purpose, token))
-      : undefined;
+    const found = looksLikeBearer(purpose, token) ? await findTokenByValue(ports, purpose, token) : undefined;
     const now = clock.now();
     const holder = found === undefined ? undefined : await holderOfToken(store.read, found, provider, now);
     const reason =
@@ -275,6 +330,7 @@ const authenticate =
       throw new ServiceError('unauthenticated', 'the token does not hold');
     }
     usage.tokenUsed(found.id);
+    if (ring.isFormerTokenHash(found.hash)) await renewHash(ports, found, purpose, token);
     return holder;
   };
 

@@ -13,7 +13,7 @@ import { checkSequenceCursor, pageOf } from '../shared/paging.ts';
 import type { LogForwarding } from './forward-logs.ts';
 import type { AuditLog, AuditOperations } from './interface.ts';
 import { readMigrations } from './read-key-migrations.ts';
-import { type AuditSealer, auditKeySince, auditOrigin } from './seal-audit-log.ts';
+import { type AuditSealer, auditOrigin, keySince } from './seal-audit-log.ts';
 
 export { readableDetails } from '../../domain/audit-event.ts';
 
@@ -99,7 +99,7 @@ export const readAudit = (
   const log = async (): Promise<AuditLog> => {
     await ring.refreshAuditKey(store.read);
     const origin = await auditOrigin(store.read);
-    const since = await auditKeySince(store.read, ring);
+    const since = await keySince(store.read, ring.auditKeySince());
     return {
       origin,
       verifierKey: verifierKey(origin, ring.auditPublicKey()),

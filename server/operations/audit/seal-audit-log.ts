@@ -37,12 +37,9 @@ export const auditOrigin = async (repositories: Repositories): Promise<string> =
   return origin;
 };
 
-/** Since when the key signs. The first one: since the first record. Null: there is none yet. */
-export const auditKeySince = async (
-  from: Pick<Repositories, 'audit'>,
-  ring: Pick<Ports['ring'], 'auditKeySince'>,
-): Promise<number | null> =>
-  ring.auditKeySince() ?? (await from.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 }))[0]?.at ?? null;
+/** Since when a key of the service is used. The first one: since the first record. Null: there is none yet. */
+export const keySince = async (from: Pick<Repositories, 'audit'>, since: number | null): Promise<number | null> =>
+  since ?? (await from.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 }))[0]?.at ?? null;
 
 /** What the database was found to be, compared with the checkpoint beside the root key. */
 export type AuditFinding =

@@ -1,11 +1,12 @@
-// What people are reminded of by age: tokens without an end, the backup of the whole service, and the key that signs the audit log.
+// What people are reminded of by age: tokens without an end, the backup of the whole service, and the service's own keys.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { auditKeyDays, type Condition, dayMs } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
+import type { HashKey } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { auditKeySince } from '../audit/seal-audit-log.ts';
+import { keySince } from '../audit/seal-audit-log.ts';
 import { readServiceBackup } from '../service/service-backup.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import type { NotificationSource } from './watch.ts';
@@ -13,17 +14,21 @@ import type { NotificationSource } from './watch.ts';
 /** In days; 0: never. */
 export interface ReminderAges {
   readonly token: number;
+  /** Of the keys that hash sessions and API tokens. */
+  readonly key: number;
   /** 0 also where `dke backup` does not back up the database. */
   readonly backup: number;
 }
 
+/** A former key of API tokens may be accepted this long. */
+const formerKeyDays = 30;
 /** A new service has this long until its first backup. */
 const firstBackupDays = 1;
 const service = { kind: 'service', id: 'service' } as const;
 
 export const ageSources = (
   { store, clock, ring }: Pick<Ports, 'store' | 'clock' | 'ring'>,
-  { token: tokenDays, backup: backupDays }: ReminderAges,
+  { token: tokenDays, key: keyDays, backup: backupDays }: ReminderAges,
 ): readonly NotificationSource[] => {
   const { read } = store;
 
@@ -71,7 +76,7 @@ export const ageSources = (
   };
 
   const auditKey = async (): Promise<readonly Condition[]> => {
-    const since = await auditKeySince(read, ring);
+    const since = await keySince(read, ring.auditKeySince());
     if (since === null) return [];
     return [
       {
@@ -84,7 +89,50 @@ export const ageSources = (
     ];
   };
 
+  const hashKey = async (name: HashKey, kind: 'token.key-old' | 'session.key-old'): Promise<readonly Condition[]> => {
+    await ring.refreshHashKey(read, name);
+    const since = keyDays === 0 ? null : await keySince(read, ring.hashKey(name).since);
+    if (since === null) return [];
+    return [
+      {
+        kind,
+        tenantId: serviceTenantId,
+        subject: { ...service, name: service.id },
+        harmAt: since + keyDays * dayMs,
+        details: { since: toRfc3339(since) },
+      },
+    ];
+  };
+
+  const formerKey = async (): Promise<readonly Condition[]> => {
+    await ring.refreshHashKey(read, 'api-token-hash');
+    const { since, former } = ring.hashKey('api-token-hash');
+    if (since === null || former === 0 || since + formerKeyDays * dayMs > clock.now()) return [];
+    return [
+      {
+        kind: 'token.former-key',
+        tenantId: serviceTenantId,
+        subject: { ...service, name: service.id },
+        harmAt: since + formerKeyDays * dayMs,
+        details: { since: toRfc3339(since), formerKeys: former },
+      },
+    ];
+  };
+
   return [
+    {
+      about: 'the key of API tokens',
+      kinds: ['token.key-old'],
+      every: 'minute',
+      look: () => hashKey('api-token-hash', 'token.key-old'),
+    },
+    {
+      about: 'the key of sessions',
+      kinds: ['session.key-old'],
+      every: 'minute',
+      look: () => hashKey('session-hash', 'session.key-old'),
+    },
+    { about: 'a former key of API tokens', kinds: ['token.former-key'], every: 'minute', look: formerKey },
     { about: 'the age of tokens', kinds: ['token.old'], every: 'hour', look: oldTokens },
     { about: 'the backup of the service', kinds: ['backup.old'], every: 'minute', look: backup },
     { about: 'the key of the audit log', kinds: ['audit.key-old'], every: 'minute', look: auditKey },

@@ -12,7 +12,7 @@ import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { holderOfToken } from '../access/manage-tokens.ts';
+import { findTokenByValue, holderOfToken } from '../access/manage-tokens.ts';
 import type { Operations } from '../index.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';
@@ -73,7 +73,7 @@ export const createSessions = (
   const storedHashOf = async (from: Repositories, value: string): Promise<string | undefined> => {
     const hash = hashOf(value);
     if (hash === undefined || (await from.sessions.findByHash(hash)) !== undefined) return hash;
-    return (await ring.refreshSessionKey(from)) ? hashOf(value) : hash;
+    return (await ring.refreshHashKey(from, 'session-hash')) ? hashOf(value) : hash;
   };
 
   const isOver = (session: StoredSession, now: number): boolean =>
@@ -134,7 +134,7 @@ export const createSessions = (
     core.random(bytes);
     const value = bytes.toString('base64url');
     core.wipe(bytes);
-    await ring.refreshSessionKey(tx);
+    await ring.refreshHashKey(tx, 'session-hash');
     const hash = ring.hashToken('session', value);
     const now = clock.now();
     const beforeHash = from.before === undefined ? undefined : hashOf(from.before);
@@ -256,7 +256,7 @@ export const createSessions = (
 
     startByToken: async (token, from) => {
       const { actor } = await authenticateAdmin(token, from.requestId, from.peer);
-      const stored = await store.read.tokens.findByHash(ring.hashToken('api-token', token));
+      const stored = await findTokenByValue(ports, 'api-token', token);
       if (stored === undefined) throw doesNotHold();
       const holder = { kind: 'token', id: stored.id, name: stored.name, tenantId: stored.tenantId } as const;
       const made = await store.write((tx) => insert(tx, holder, { method: 'token', proved: 1 }, from, actor));
@@ -291,7 +291,7 @@ export const createSessions = (
 
     rotateKey: async (actor) => {
       const ended = await store.write(async (tx) => {
-        await ring.rotateSessionKey(tx);
+        await ring.rotateHashKey(tx, 'session-hash', clock.now());
         const count = await tx.sessions.removeAll();
         await tx.audit.append({
           kind: 'session.key-rotated',
@@ -302,7 +302,7 @@ export const createSessions = (
         });
         return count;
       });
-      await ring.refreshSessionKey(store.read);
+      await ring.refreshHashKey(store.read, 'session-hash');
       believed.clear();
       return { sessionsEnded: ended };
     },

@@ -20,7 +20,7 @@ export const authenticateApplication =
     // One that came here with a snapshot is kept under the key of the service that issued it.
     const hashes =
       looksLikeBearer('access-guid', accessGuid) && appIdPattern.test(appId)
-        ? [ring.hashToken('access-guid', accessGuid), ...ring.adoptedHashes('access-guid', accessGuid)]
+        ? [ring.hashToken('access-guid', accessGuid), ...ring.formerHashes('access-guid', accessGuid)]
         : [];
     const first = <T>(look: (hash: string) => T | undefined): T | undefined => {
       for (const hash of hashes) {

@@ -126,6 +126,58 @@ describe('proved', () => {
   });
 });
 
+test('of API tokens: a rotation on another node is followed, and former keys are accepted until they end', async () => {
+  const { core, raw } = openCore({ allowUnlocked: true });
+  const other = createKeyRing(core);
+  await other.unlock(store, openFileRoot(raw, join(folder, 'root.key'), false));
+  const rings = [ring, other];
+  const hashes = () => rings.map((each) => each.hashToken('api-token', 'value'));
+  const former = () => rings.map((each) => each.formerHashes('api-token', 'value'));
+  const untouched = () => (['access-guid', 'session'] as const).map((purpose) => ring.hashToken(purpose, 'value'));
+  const follow = () => Promise.all(rings.map((each) => each.refreshHashKey(store.read, 'api-token-hash')));
+  const others = untouched();
+  const [first = ''] = hashes();
+  expect(first).toMatch(/^1\.[0-9a-f]{64}$/);
+  expect([hashes(), former()]).toEqual([
+    [first, first],
+    [[], []],
+  ]);
+
+  await store.write((tx) => other.rotateHashKey(tx, 'api-token-hash', 1_000));
+  expect([await follow(), await follow()]).toEqual([
+    [true, true],
+    [false, false],
+  ]);
+  const [second = ''] = hashes();
+  expect([hashes(), former()]).toEqual([
+    [second, second],
+    [[first], [first]],
+  ]);
+  expect(ring.hashKey('api-token-hash')).toEqual({ since: 1_000, former: 1 });
+  expect(rings.map((each) => [first, second].map((hash) => each.isFormerTokenHash(hash)))).toEqual([
+    [true, false],
+    [true, false],
+  ]);
+  await store.write((tx) => ring.rotateHashKey(tx, 'api-token-hash', 2_000));
+  await follow();
+  expect(former()).toEqual([
+    [first, second],
+    [first, second],
+  ]);
+
+  const undone = store.write(async (tx) => {
+    await ring.wipeFormerTokenKeys(tx);
+    throw new Error('undone');
+  });
+  await expect(undone).rejects.toThrow('undone');
+  expect(await follow()).toEqual([false, false]);
+  expect(await store.write((tx) => ring.wipeFormerTokenKeys(tx))).toBe(2);
+  expect(await follow()).toEqual([true, true]);
+  expect(former()).toEqual([[], []]);
+  expect(hashes()[0]).toBe(hashes()[1]);
+  expect(untouched()).toEqual(others);
+});
+
 test('of sessions: a rotation on another node is followed, and a rotation that is undone changes nothing', async () => {
   const { core, raw } = openCore({ allowUnlocked: true });
   const other = createKeyRing(core);
@@ -137,23 +189,29 @@ test('of sessions: a rotation on another node is followed, and a rotation that i
   expect(hashes()).toEqual([before, before]);
 
   const undone = store.write(async (tx) => {
-    await ring.rotateSessionKey(tx);
+    await ring.rotateHashKey(tx, 'session-hash', Date.now());
     throw new Error('undone');
   });
   await expect(undone).rejects.toThrow('undone');
-  expect(await ring.refreshSessionKey(store.read)).toBe(false);
+  expect(await ring.refreshHashKey(store.read, 'session-hash')).toBe(false);
   expect(hashes()).toEqual([before, before]);
 
-  await store.write((tx) => ring.rotateSessionKey(tx));
-  expect(await ring.refreshSessionKey(store.read)).toBe(true);
+  await store.write((tx) => ring.rotateHashKey(tx, 'session-hash', Date.now()));
+  expect(await ring.refreshHashKey(store.read, 'session-hash')).toBe(true);
   const [after = ''] = hashes();
   expect(after).not.toBe(before);
   expect(hashes()).toEqual([after, before]);
-  expect([await other.refreshSessionKey(store.read), await other.refreshSessionKey(store.read)]).toEqual([true, false]);
+  expect([
+    await other.refreshHashKey(store.read, 'session-hash'),
+    await other.refreshHashKey(store.read, 'session-hash'),
+  ]).toEqual([true, false]);
   expect(hashes()).toEqual([after, after]);
   expect(tokens()).toEqual([token, token]);
   // Two nodes one after the other.
-  await store.write((tx) => other.rotateSessionKey(tx));
-  expect([await ring.refreshSessionKey(store.read), await other.refreshSessionKey(store.read)]).toEqual([true, true]);
+  await store.write((tx) => other.rotateHashKey(tx, 'session-hash', Date.now()));
+  expect([
+    await ring.refreshHashKey(store.read, 'session-hash'),
+    await other.refreshHashKey(store.read, 'session-hash'),
+  ]).toEqual([true, true]);
   expect(new Set([...hashes(), before, after]).size).toBe(3);
 });

@@ -237,8 +237,9 @@ describe('what is checked', () => {
   let logFailure: LogState['failure'] = null;
   let isAway = false;
   let schedule: string | null = null;
-  let reminders = { token: 0, backup: 0 };
+  let reminders = { token: 0, key: 0, backup: 0 };
   let checks: Health['checks'] = [];
+  let hashKeys: Readonly<Record<string, { readonly since: number | null; readonly former: number }>> = {};
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
     createSources(
@@ -249,7 +250,11 @@ describe('what is checked', () => {
         erasure: { schedule: () => undefined, state: () => ({ state: 'idle', hold: null, failure: null }) },
         core: { memoryStatus: () => ({ capacity: 1, used: 0, keys: 0, locked }) },
         directory: { requestLog: () => ({ queued: 0, dropped }) },
-        ring: { auditKeySince: () => time },
+        ring: {
+          auditKeySince: () => time,
+          refreshHashKey: () => Promise.resolve(false),
+          hashKey: (name: string) => hashKeys[name],
+        },
         fleet: { nodes: () => Promise.resolve(nodes) },
       } as unknown as Parameters<typeof createSources>[0],
       {
@@ -380,16 +385,39 @@ describe('what is checked', () => {
     await insert('old with an end', 400, { expiresAt: time + 500 * dayMs });
     await insert('old and revoked', 400, { revokedAt: time });
     expect(await look('token.old')).toEqual([]);
-    reminders = { token: 365, backup: 0 };
+    reminders = { token: 365, key: 0, backup: 0 };
     expect(await look('token.old')).toMatchObject([
       { subject: { kind: 'token', id, name: 'old' }, harmAt: time - 35 * dayMs, tenantId: serviceTenantId },
     ]);
-    reminders = { token: 500, backup: 0 };
+    reminders = { token: 500, key: 0, backup: 0 };
     expect(await look('token.old')).toEqual([]);
   });
 
+  test('the keys of sessions and API tokens: due after a year, and a former one that is still accepted', async () => {
+    const [first] = await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
+    const since = time - 340 * dayMs;
+    hashKeys = { 'session-hash': { since: null, former: 0 }, 'api-token-hash': { since, former: 0 } };
+    expect(await look('session.key-old')).toEqual([]);
+    expect(await look('token.key-old')).toEqual([]);
+    reminders = { token: 0, key: 365, backup: 0 };
+    // The first key is as old as the service.
+    expect(await look('session.key-old')).toMatchObject([{ harmAt: (first?.at ?? 0) + 365 * dayMs }]);
+    const [due] = await look('token.key-old');
+    expect(due).toMatchObject({ harmAt: since + 365 * dayMs, tenantId: serviceTenantId });
+    expect(due && stageOf(due, time)).toBe(1);
+    expect(await look('token.former-key')).toEqual([]);
+    for (const [days, found] of [
+      [29, 0],
+      [31, 1],
+    ] as const) {
+      hashKeys = { 'api-token-hash': { since: time - days * dayMs, former: 1 } };
+      expect(await look('token.former-key')).toHaveLength(found);
+    }
+    reminders = { token: 0, key: 0, backup: 0 };
+  });
+
   test('the backup of the service: missing or old, and the text says which', async () => {
-    reminders = { token: 0, backup: 7 };
+    reminders = { token: 0, key: 0, backup: 7 };
     const receipts = [undefined, { backupId: 'one', at: time, bytes: 17 }];
     const { turn } = createServiceBackups({ store, clock }, () => receipts[0]);
     const named = async () => (await look('backup.old')).map(({ subject }) => subject.name);
@@ -412,7 +440,7 @@ describe('what is checked', () => {
     expect(await named()).toEqual([]);
     pass(1);
     expect(await named()).toEqual([`the last one was created at ${toRfc3339(at)}`]);
-    reminders = { token: 0, backup: 0 };
+    reminders = { token: 0, key: 0, backup: 0 };
     expect(await named()).toEqual([]);
   });
 

@@ -53,7 +53,12 @@ const openLockoutStore = async (more: object) => {
     authenticateRow: () => '',
     onFatal: () => undefined,
   });
-  const ring = { hashToken: (purpose: string, text: string) => `${purpose} ${text}` };
+  const ring = {
+    hashToken: (purpose: string, text: string) => `${purpose} ${text}`,
+    formerHashes: () => [],
+    isFormerTokenHash: () => false,
+    refreshHashKey: () => Promise.resolve(false),
+  };
   const meter = createMeter(clock);
   const ports = { store, ring, clock, meter, usage: { refused: () => undefined }, ...more } as never as Ports;
   const remove = async (): Promise<void> => {
@@ -344,7 +349,9 @@ describe('a session', () => {
     const core = { random, wipe: () => undefined };
     const ring = {
       hashToken: (purpose: string, text: string) => `${purpose} ${text}`,
-      refreshSessionKey: () => Promise.resolve(false),
+      formerHashes: () => [],
+      isFormerTokenHash: () => false,
+      refreshHashKey: () => Promise.resolve(false),
     };
     const people = { secondFactor: 'optional', sessionIdleMs: 3_600_000, sessionMs: 12 * 3_600_000, invitationMs: 1 };
     const ports = { store, core, ring, clock, people, log: { warn: () => undefined } } as never;

@@ -12,5 +12,7 @@ export const tokensHandlers = ({ access, tokens }: Operations): Handlers['tokens
   },
   list: async ({ actor, query }) => representPage(await tokens.list(actor, query), representToken),
   roles: () => Promise.resolve({ items: access.roles().map(representRole) }),
+  rotateKey: ({ actor, grants: own, body }) => tokens.rotateKey(actor, own, body),
+  endFormerKey: ({ actor, grants: own, body }) => tokens.endFormerKey(actor, own, body),
   revoke: async ({ actor, grants: own, path }) => representToken(await tokens.revoke(actor, own, path.id)),
 });

@@ -131,6 +131,8 @@ const kinds = {
   'session.ended': 0,
   'session.key-rotated': 0,
   'sign-in.refused': 0,
+  'token.key-rotated': 0,
+  'token.former-key-ended': 0,
   'token.created': 0,
   'break-glass.given': 0,
   'administrator.recovered': 0,

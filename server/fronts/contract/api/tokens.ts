@@ -89,6 +89,15 @@ const newToken = z
   })
   .openapi('NewToken');
 
+const tokenKeyChangeSchema = z
+  .strictObject({
+    tokensEnded: z.int().openapi({ description: 'How many tokens were revoked.' }),
+    tokensLeft: z.int().openapi({
+      description: 'How many are accepted only under a former key. Each is stored under the new key at its next use.',
+    }),
+  })
+  .openapi('TokenKeyChange');
+
 export const tokenRoutes = {
   create: {
     method: 'post',
@@ -125,5 +134,33 @@ export const tokenRoutes = {
     summary: 'Revoke a token',
     description: 'The last live one of an administrator is not revoked: conflict.',
     answer: tokenSchema,
+  },
+  rotateKey: {
+    method: 'post',
+    path: '/api/tokens/rotate-key',
+    needs: 'tokens:manage',
+    tenancy: 'platform',
+    summary: 'Give API tokens a new key',
+    description:
+      'Tokens stay valid: each is stored under the new key at its next use. After a compromise all tokens end at once; conflict when no administrator would remain. Audited.',
+    body: z
+      .strictObject({
+        compromised: z.boolean().optional().openapi({ description: 'End all tokens now, that of the caller too.' }),
+      })
+      .openapi('TokenKeyRotation'),
+    answer: tokenKeyChangeSchema,
+  },
+  endFormerKey: {
+    method: 'post',
+    path: '/api/tokens/end-former-key',
+    needs: 'tokens:manage',
+    tenancy: 'platform',
+    summary: 'End the former key of API tokens',
+    description:
+      'Its records are overwritten. Conflict while tokens were not used since the rotation; `force` revokes them, but never the last administrator. Audited.',
+    body: z
+      .strictObject({ force: z.boolean().optional().openapi({ description: 'Revoke tokens that were not used.' }) })
+      .openapi('EndOfTokenKey'),
+    answer: tokenKeyChangeSchema,
   },
 } as const satisfies RouteGroup;

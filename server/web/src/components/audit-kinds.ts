@@ -128,6 +128,8 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'session.ended': 'Session ended',
   'session.key-rotated': 'Session key rotated',
   'sign-in.refused': 'Sign-in refused',
+  'token.key-rotated': 'Key of API tokens rotated',
+  'token.former-key-ended': 'Former key of API tokens ended',
   'token.created': 'API token created',
   'break-glass.given': 'Break-glass token created',
   'administrator.recovered': 'Administrator token made on the host',
