@@ -43,7 +43,7 @@ interface Answer {
   readonly body: Record<string, unknown>;
 }
 /** A browser: keeps its cookies, and makes a connection for each request, which the balancer leads to the next node. */
-const openBrowser = () => {
+const openBrowser = (token?: string) => {
   const cookies = new Map<string, string>();
   const ask = (method: string, path: string, body?: object): Promise<Answer> =>
     new Promise((resolve, reject) => {
@@ -61,6 +61,7 @@ const openBrowser = () => {
           headers: {
             host: 'localhost',
             origin: publicUrl,
+            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
             cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           },
@@ -167,4 +168,63 @@ test('the way to an OpenID provider and back', async () => {
   expect(await browser.call('GET', '/api/session')).toMatchObject({ name: 'carla' });
   expect(await browser.ask('GET', `${pathname}${search}`)).toMatchObject({ location: '/?refused=unauthenticated' });
   expectTurns();
+});
+
+/** The answer of each node, one after the other. */
+const atEach = async ({ ask }: ReturnType<typeof openBrowser>): Promise<readonly number[]> => {
+  const statuses: number[] = [];
+  for (const _ of fleet.members) statuses.push((await ask('GET', '/api/session')).status);
+  return statuses;
+};
+/** The next request of a browser goes to this node. */
+const goTo = (index: number): void => {
+  answeredBy = Array.from({ length: index }, () => 0);
+};
+const apiOf = (index: number) => {
+  const member = fleet.members[index];
+  if (member === undefined) throw new Error('there is no such node');
+  return member.api;
+};
+
+test('the key of sessions is rotated at one node: sessions end at both, and those that start at the other one are valid at both', async () => {
+  goTo(0);
+  const before = await invite('rosa');
+  expect(await atEach(before)).toEqual([200, 200]);
+  await apiOf(0).call('POST', '/api/sessions/rotate-key');
+  // A look-up is believed for a second.
+  await expect.poll(() => atEach(before), { timeout: 60_000 }).toEqual([401, 401]);
+  for (const index of [1, 0]) {
+    goTo(index);
+    const after = openBrowser();
+    await after.call('POST', '/api/session', { user: 'rosa', password: goodPassword });
+    expect(await atEach(after)).toEqual([200, 200]);
+  }
+  expect(await atEach(before)).toEqual([401, 401]);
+});
+
+test('the key of API tokens is rotated at one node: tokens are valid at both, until the former key ends', async () => {
+  const make = async (index: number, name: string) => {
+    const body = { name, grants: [{ role: 'auditor', scope: null }] };
+    return openBrowser((await apiOf(index).call<{ token: string }>('POST', '/api/tokens', body)).token);
+  };
+  const [used, unused] = [await make(0, 'used'), await make(1, 'unused')];
+  await apiOf(1).call('POST', '/api/tokens/rotate-key', {});
+  // Node one meets the new key when it creates a token, and the token of the former key after that.
+  goTo(0);
+  const made = await make(0, 'made since');
+  for (const each of [made, used]) expect(await atEach(each)).toEqual([200, 200]);
+  await expect(apiOf(0).call('POST', '/api/tokens/end-former-key', {})).rejects.toThrow('unused');
+  expect(await apiOf(0).call('POST', '/api/tokens/end-former-key', { force: true })).toEqual({
+    tokensEnded: 1,
+    tokensLeft: 0,
+  });
+  for (const index of [0, 1]) {
+    goTo(index);
+    expect(await atEach(unused)).toEqual([401, 401]);
+    for (const each of [made, used]) expect(await atEach(each)).toEqual([200, 200]);
+  }
+  // A token that a node knows only under its former key, and the token of the caller: both are found again.
+  await apiOf(0).call('POST', '/api/tokens/rotate-key', {});
+  goTo(1);
+  expect(await atEach(used)).toEqual([200, 200]);
 });
