@@ -17,6 +17,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/bad-input-store.test.ts': 'a full disk, file limits and damaged rows of the embedded database',
   'test/scenario/corrupt-bytes.test.ts': 'damaged files of the embedded database',
   'test/scenario/deleted-database.test.ts': 'the file of the embedded database',
+  'test/scenario/locked-database.test.ts': 'a lock on the file of the embedded database',
   'test/scenario/demo.test.ts': 'the demonstration runs as it is shipped, on the embedded database',
   'test/scenario/event-loop.test.ts':
     'long tables of the embedded database, whose statements run in the thread that answers requests',
