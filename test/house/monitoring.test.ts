@@ -109,6 +109,16 @@ describe('docs/monitoring/dashboard.json', () => {
     const told = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '');
     expect(told.filter((label) => !labels.includes(label))).toEqual([]);
   });
+  test('shows every metric that an alert asks for', () => {
+    const metricsIn = (texts: readonly string[]) =>
+      new Set(
+        texts.flatMap((text) =>
+          (text.match(/\b(?:dke|process|nodejs)_[a-z0-9_]+/g) ?? []).flatMap((one) => metricOf(one) ?? []),
+        ),
+      );
+    const shown = metricsIn(targets.map(({ expr }) => expr));
+    expect([...metricsIn(rules.map(({ expression }) => expression))].filter((name) => !shown.has(name))).toEqual([]);
+  });
   test('its variables ask for what there is', () => {
     for (const { query = '' } of dashboard.templating.list) expect(faultsOf(query)).toEqual([]);
   });
