@@ -48,7 +48,12 @@ test('tokens stay valid and move to the new key at their next use; the former ke
   expect(await hashOf(made.record.id)).toMatch(/^2\.[0-9a-f]{64}$/);
 
   await expect(end()).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('unused') });
-  // Nothing is lost over a restart, nor over a second rotation in between.
+  // Nothing is lost over a rotation of the root key, over a restart, nor over a second rotation in between.
+  const { root } = opened.operations;
+  await root.rotate(administrator);
+  await expect
+    .poll(() => root.get(administrator), { timeout: 60_000 })
+    .toMatchObject({ rotating: false, epoch: expect.toSatisfy((epoch: number) => epoch > 1) });
   await opened.stop();
   opened = await openTestService({ folder: opened.folder });
   expect(await use(made.token)).toBe('made since');
