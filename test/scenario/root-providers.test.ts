@@ -289,9 +289,12 @@ describe('two providers', () => {
 });
 
 describe.skipIf(softhsmModule === undefined)('a hardware module (SoftHSM2)', () => {
-  const hardware = (pinFile: string, more: { readonly module?: string; readonly key?: string } = {}): string =>
+  const hardware = (
+    pinFile: string,
+    more: { readonly module?: string; readonly key?: string; readonly seconds?: number } = {},
+  ): string =>
     `[[root.providers]]\nname = "hsm"\ntype = "pkcs11"\nmodule = "${more.module ?? softhsmModule}"\ntoken = "dke"\n` +
-    `key = "${more.key ?? 'dke-root'}"\npin_file = "${pinFile}"\ntimeout_seconds = 5\n`;
+    `key = "${more.key ?? 'dke-root'}"\npin_file = "${pinFile}"\ntimeout_seconds = ${more.seconds ?? 60}\n`;
 
   test('opens the root key by its own key, alone or beside a passphrase', async () => {
     const folder = newFolder();
@@ -369,13 +372,14 @@ describe.skipIf(softhsmModule === undefined)('a hardware module (SoftHSM2)', () 
     const { execFileSync } = await import('node:child_process');
     const library = join(folder, name);
     execFileSync('cc', ['-shared', '-fPIC', '-o', library, join(folder, 'library.c')]);
-    const toml = fromFile + hardware(pinFile, { module: library });
+    const configured = hardware(pinFile, { module: library, ...(name.includes('hang') ? { seconds: 5 } : {}) });
+    const toml = fromFile + configured;
     writeFileSync(join(folder, 'dke.toml'), toml + (await storeToml(folder, toml)));
     const added = await runCommand(['root', 'add-provider', 'hsm', '--config', join(folder, 'dke.toml')], {
       environment,
     });
     expect([added.code, added.stderr]).toEqual([6, expect.stringMatching(message)]);
-    const again = await start(folder, fromFile + hardware(pinFile, { module: library }), { environment });
+    const again = await start(folder, toml, { environment });
     expect((await health(again)).status).toBe(200);
   });
 });
