@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { Core } from '../../addon/core.ts';
+import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import { readServedCertificate } from '../native/served-certificates.ts';
@@ -27,6 +28,8 @@ export interface Certificates {
   /** The listener serves these from now on. */
   taken(pairs: Pairs): void;
   served(): readonly ServedCertificate[];
+  /** Why the next start could not serve what is in the files; null: it could. */
+  fault(): string | null;
 }
 
 export const openCertificates = (
@@ -60,5 +63,14 @@ export const openCertificates = (
       files.logTaken(pairs);
     },
     served: () => served,
+    fault: () => {
+      try {
+        files.readPairs();
+        return null;
+      } catch (error) {
+        if (error instanceof StartError) return error.message;
+        throw error;
+      }
+    },
   };
 };

@@ -101,6 +101,7 @@ export const createParts = (
     createSources(ports, {
       ...{ forwarding, latency, health, logState, folder },
       certificates: certificates.served,
+      certificateFault: certificates.fault,
       schedule: config.snapshots.schedule,
       reminders: {
         token: config.reminders.tokenDays,

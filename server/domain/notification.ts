@@ -68,6 +68,14 @@ export const notificationKinds = {
     leadDays: [30],
     severities: ['info', 'low'],
   },
+  'tls.file-unusable': {
+    text: 'the next start cannot serve the certificate: {name}',
+    cure: 'put the file back before a restart, then systemctl reload dke-server; clients are served from memory until then',
+    action: 'See the settings',
+    page: '/settings',
+    leadDays: [],
+    severities: ['high'],
+  },
   'client-authority.ending': {
     text: 'an authority of client certificates of the endpoint {name} ends',
     cure: 'dke endpoint set --client-ca with a bundle that has the new one too',

@@ -34,6 +34,8 @@ import type { NotificationSource } from './watch.ts';
 
 export interface NotificationViews {
   readonly certificates: () => readonly ServedCertificate[];
+  /** Why the next start could not serve the certificates of the files; null: it could. */
+  readonly certificateFault: () => string | null;
   readonly forwarding: Pick<LogForwarding, 'state'>;
   readonly latency: Pick<XksLatency, 'lastHour'>;
   readonly health: Operations['health'];
@@ -76,7 +78,17 @@ export const createSources = (
     ring,
     fleet,
   }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'ring' | 'fleet'>,
-  { certificates, forwarding, latency, health, logState, folder, schedule, reminders }: NotificationViews,
+  {
+    certificates,
+    certificateFault,
+    forwarding,
+    latency,
+    health,
+    logState,
+    folder,
+    schedule,
+    reminders,
+  }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
   /** Oldest of what is exchanged quarterly. */
@@ -210,6 +222,15 @@ export const createSources = (
         ];
       }),
     );
+
+  const certificateFiles = (): Promise<readonly Condition[]> => {
+    const fault = certificateFault();
+    if (fault === null) return Promise.resolve([]);
+    const subject = { kind: 'service', id: 'service', name: fault } as const;
+    return Promise.resolve([
+      { kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: {} },
+    ]);
+  };
 
   const tokens = async (): Promise<readonly Condition[]> => {
     const found: Condition[] = [];
@@ -419,6 +440,12 @@ export const createSources = (
       kinds: ['tls.certificate-ending', 'tls.certificate-old'],
       every: 'minute',
       look: served,
+    },
+    {
+      about: 'the files of the certificates',
+      kinds: ['tls.file-unusable'],
+      every: 'minute',
+      look: certificateFiles,
     },
     { about: 'the end of tokens', kinds: ['token.expiring'], every: 'minute', look: tokens },
     { about: 'tokens made on the host', kinds: ['administrator.recovered'], every: 'minute', look: recovered },

@@ -1,8 +1,9 @@
 // The inbox over the real store: what is raised, when it is raised again, and when it is over. Time is the test's own.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openCertificates } from '../../../server/app/certificates.ts';
 import { toRfc3339 } from '../../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { acrossTenants, serviceActor } from '../../../server/domain/actor.ts';
@@ -19,6 +20,7 @@ import {
 } from '../../../server/domain/notification.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
+import { openCore } from '../../../server/native/core.ts';
 import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
 import { createSources } from '../../../server/operations/notifications/sources.ts';
@@ -239,6 +241,7 @@ describe('what is checked', () => {
   let schedule: string | null = null;
   let reminders = { token: 0, key: 0, backup: 0 };
   let checks: Health['checks'] = [];
+  let certificateFault = (): string | null => null;
   let hashKeys: Readonly<Record<string, { readonly since: number | null; readonly former: number }>> = {};
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -259,6 +262,7 @@ describe('what is checked', () => {
       } as unknown as Parameters<typeof createSources>[0],
       {
         certificates: () => certificates,
+        certificateFault: () => certificateFault(),
         forwarding: { state: () => Promise.resolve([]) },
         latency: { lastHour: async () => hours },
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
@@ -448,6 +452,33 @@ describe('what is checked', () => {
     const from = sources([{ names: ['keys.example'], beginsAt: time - 350 * dayMs, endsAt: time + 6 * dayMs }]);
     expect((await look('tls.certificate-ending', from)).map((each) => stageOf(each, time))).toEqual([2]);
     expect((await look('tls.certificate-old', from)).map((each) => stageOf(each, time))).toEqual([1]);
+  });
+
+  test('the files of the certificates: lost or of another key, and put back', async () => {
+    const { raw } = openCore({ allowUnlocked: true });
+    const open = (dataDirectory: string) => {
+      const config = {
+        dataDirectory,
+        server: { publicNames: ['localhost'] },
+        tls: { main: undefined, additional: [] },
+      };
+      return openCertificates(config as unknown as Parameters<typeof openCertificates>[0], raw, log);
+    };
+    const places = [mkdtempSync(join(folder, 'tls-')), mkdtempSync(join(folder, 'tls-'))] as const;
+    const [own, other] = places.map(open);
+    own?.make();
+    other?.make();
+    certificateFault = () => own?.fault() ?? null;
+    const [file, copy] = [join(places[0], 'tls.crt'), join(places[0], 'copy')];
+    const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
+    expect(await named()).toEqual([]);
+    copyFileSync(file, copy);
+    rmSync(file);
+    expect(await named()).toEqual([`${file} cannot be read (ENOENT)`]);
+    copyFileSync(join(places[1], 'tls.crt'), file);
+    expect(await named()).toEqual([expect.stringContaining(`is not that of ${file}`)]);
+    copyFileSync(copy, file);
+    expect(await named()).toEqual([]);
   });
 
   test('snapshots: the last one failed, or none was verified for a week', async () => {

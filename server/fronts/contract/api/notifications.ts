@@ -13,6 +13,7 @@ const kinds = {
   'application.access-guid-due': 0,
   'tls.certificate-ending': 0,
   'tls.certificate-old': 0,
+  'tls.file-unusable': 0,
   'client-authority.ending': 0,
   'client-certificate.ending': 0,
   'token.expiring': 0,

@@ -10,6 +10,7 @@ export const notificationKindNames = {
   'application.access-guid-due': 'access_guid due',
   'tls.certificate-ending': 'TLS certificate ends',
   'tls.certificate-old': 'TLS certificate is old',
+  'tls.file-unusable': 'TLS certificate file cannot be used',
   'client-authority.ending': 'Client authority ends',
   'client-certificate.ending': 'Client certificate expires',
   'token.expiring': 'Token expires',
