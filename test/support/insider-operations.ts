@@ -348,7 +348,8 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'users.permissions': scopeless(({ user }) => user),
   'users.endSessions': ofUser(),
   'users.delete': ofUser(changes),
-  'tokens.endFormerKey': () => ({ answers: [200, 409] }),
+  'tokens.rotateKey': () => ({ body: {} }),
+  'tokens.endFormerKey': () => ({ body: {}, answers: [200, 409] }),
   'sessions.end': () => at(none, { answers: [404] }),
   'setup.settle': () => ({ body: { step: 'audit-sinks', settled: true } }),
   // The node that answers goes on being one.
