@@ -111,6 +111,6 @@ test('a failover while a node starts is found, too: the node begins in quarantin
   expect(await one.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'lost-changes' });
   expect((await one.api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
   fleet.postgres.run(fleet.place.database, 'drop trigger fail_over on nodes');
-  await one.api.call('POST', '/api/quarantine/confirm', { code: codeOf(one) });
+  await one.api.call('POST', '/api/quarantine/confirm', { code: await quarantineCodeOf(one.server) });
   await expect.poll(async () => (await one.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
 });
