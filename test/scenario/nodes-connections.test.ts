@@ -115,6 +115,39 @@ test('a host that vanished without a word stops changes for a bounded time, and 
   );
 });
 
+test.runIf(process.env.SLOW === '1')(
+  'with the real limits, changes work again within 45 s after the name moved',
+  async () => {
+    const postgres = await start();
+    postgres.createDatabase('dke');
+    const relay = await relayTo(postgres);
+    const store = await open(relay);
+    await set(store, 'before');
+    for (const round of ['in a unit of work', 'between two']) {
+      let movedAt = 0;
+      const vanish = (): void => {
+        relay.swallow();
+        relay.moveTo(postgres.socket);
+        movedAt = performance.now();
+      };
+      if (round === 'between two') vanish();
+      const lost = store.write(async (tx) => {
+        if (round !== 'between two') vanish();
+        await tx.settings.set(round, 'yes');
+      });
+      await expect(lost).rejects.toMatchObject({ code: 'unavailable' });
+      await until('a change', () =>
+        set(store, `after ${round}`).then(
+          () => true,
+          () => undefined,
+        ),
+      );
+      expect(performance.now() - movedAt).toBeLessThan(45_000);
+      expect(has(postgres, `after ${round}`)).toBe(true);
+    }
+  },
+);
+
 test('a primary that was not fenced is neither read nor written once the newer one is known', async () => {
   const old = await start();
   old.createDatabase('dke');

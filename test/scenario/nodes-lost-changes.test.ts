@@ -1,13 +1,23 @@
 // What a node has heard of is not there any more: a standby that lagged behind has taken over, or the node was away for longer than changes
 // are kept. No node goes on with what was taken away.
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts';
+import { createGroup, registerApplication } from '../support/console-api.ts';
+import { openDatabaseRelay } from '../support/database-relay.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
+import { until } from '../support/host.ts';
 import { quarantineCodeOf } from '../support/server-process.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
 let fleet: TestFleet;
-afterEach(() => fleet?.end());
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await fleet?.end();
+  for (const close of closing.splice(0)) await close();
+});
 
 const plain = randomBytes(32);
 const siteOf = (member: FleetMember) => ({ api: member.api, server: member.server });
@@ -113,4 +123,75 @@ test('a failover while a node starts is found, too: the node begins in quarantin
   fleet.postgres.run(fleet.place.database, 'drop trigger fail_over on nodes');
   await one.api.call('POST', '/api/quarantine/confirm', { code: await quarantineCodeOf(one.server) });
   await expect.poll(async () => (await one.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+});
+
+test('a destroyed key that a failover brings back stays blocked until a person decides, and sinks keep both logs apart', async () => {
+  const sink =
+    '[erasure]\ngather_ms = 3600000\n[audit]\nsinks = [{ name = "file", type = "file", path = "audit.ndjson" }]\n';
+  fleet = await startFleet(['one', 'two'], { relay: true, toml: sink });
+  const [one, two] = [fleet.member('one'), fleet.member('two')];
+  const line = await openDatabaseRelay(fleet.postgres.socket);
+  closing.push(() => line.close());
+  const standby = await fleet.postgres.standby({ name: 'second', from: line });
+  closing.unshift(() => standby.remove());
+  await untilActive(fleet, one, ['one', 'two']);
+  const application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
+  const database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n');
+  expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
+  const label = 'ORACLE.TDE.HSM.MK.06AD';
+  const { handle = 0 } = await database.call('generate', { label });
+  const use = async () => (await database.call('encrypt', { handle, iv: '00'.repeat(16), data: 'ab'.repeat(16) })).rv;
+  expect(await use()).toBe('CKR_OK');
+  const { id, name } = await one.api.masterKey(application.application.id, label);
+  await until('the standby to have it', async () =>
+    fleet.postgres.run('postgres', 'select flush_lsn >= pg_current_wal_flush_lsn() from pg_stat_replication') === 't'
+      ? true
+      : undefined,
+  );
+
+  line.swallow();
+  const path = `/api/tde/applications/${application.application.id}/master-keys/${id}`;
+  await one.api.call('POST', `${path}/destroy`, { confirm: name });
+  expect(await use()).not.toBe('CKR_OK');
+  const files = (): readonly string[] =>
+    [one, two].flatMap(({ folder }) =>
+      readdirSync(folder)
+        .filter((file) => file.endsWith('audit.ndjson'))
+        .map((file) => readFileSync(join(folder, file), 'utf8')),
+    );
+  const isDestruction = (text: string): boolean => text.includes('"kind":"key.destroyed"') && text.includes(id);
+  await until('the record in the sink', async () => (files().some(isDestruction) ? true : undefined));
+
+  await fleet.postgres.stop('SIGQUIT');
+  standby.promote();
+  fleet.relay.moveTo(standby.socket);
+  for (const { api } of [one, two])
+    await until('the quarantine', async () =>
+      (await api.send('GET', '/health')).text === '{"status":"quarantine"}' ? true : undefined,
+    );
+  // The database knows nothing of the destruction.
+  for (const { api } of [one, two]) expect((await api.send('GET', '/tde/v1/any/application')).status).toBe(503);
+  // The sink's file is beside one of the nodes.
+  const missing = await Promise.all(
+    [one, two].map(async ({ api }) => (await api.call<Quarantine>('GET', '/api/quarantine')).missing?.records ?? []),
+  );
+  expect(missing.flat()).toContainEqual(expect.objectContaining({ kind: 'key.destroyed', subjectId: id }));
+
+  for (const member of [one, two])
+    await until('the confirmation', async () => {
+      const { status } = await member.api.send('POST', '/api/quarantine/confirm', {
+        code: await quarantineCodeOf(member.server),
+      });
+      return status === 200 ? true : undefined;
+    });
+  await until('a file of each log', async () => (files().length >= 2 ? true : undefined));
+  await until('the use of the key that is there again', async () => ((await use()) === 'CKR_OK' ? true : undefined));
+  await one.api.call('POST', `${path}/destroy`, { confirm: name });
+  await until('the second destruction in a sink', async () =>
+    files().filter(isDestruction).length === 2 ? true : undefined,
+  );
+  const logs = files().map((text) => (JSON.parse(text.split('\n', 1)[0] ?? '') as { log: string }).log);
+  expect(new Set(logs).size).toBe(2);
+  for (const text of files())
+    for (const note of text.matchAll(/"checkpoint":"([^\\"]*)/g)) expect(text).toContain(`{"log":"${note[1]}"}`);
 });

@@ -351,14 +351,10 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     await healAll();
     for (const { name, api } of members) {
       let last = '';
-      await until(
-        `${name} to be healthy`,
-        async () => {
-          last = await api.send('GET', '/health').then(({ text }) => text, String);
-          return last === '{"status":"healthy"}' ? true : undefined;
-        },
-        120,
-      ).catch(async (error: unknown) => {
+      await until(`${name} to be healthy`, async () => {
+        last = await api.send('GET', '/health').then(({ text }) => text, String);
+        return last === '{"status":"healthy"}' ? true : undefined;
+      }).catch(async (error: unknown) => {
         const status = await api.send('GET', '/api/status').then(({ text }) => text, String);
         throw new Error(`${String(error)}: ${last}, ${status}`);
       });

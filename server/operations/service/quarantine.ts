@@ -91,9 +91,9 @@ export const createQuarantine = (
   /** Read once: nothing is forwarded meanwhile. */
   let known: Promise<QuarantineState['missing']> | undefined;
   const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
-    const size = sizeOf(found);
-    if (size === null || found.state === 'changed') return Promise.resolve(null);
-    known ??= missing(size).catch((error: unknown) => {
+    if (found.state === 'changed') return Promise.resolve(null);
+    const read = async () => missing(sizeOf(found) ?? (await whole.read.audit.size()));
+    known ??= read().catch((error: unknown) => {
       log.error('what is missing could not be read from the sinks of the audit log', { error });
       known = undefined;
       return null;
