@@ -42,7 +42,7 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
         PGUSER: 'postgres',
       },
     });
-    expect((await page.shell('mkdir socket; PGHOST=$PWD/socket')).code).toBe(0);
+    expect((await page.shell('mkdir socket; export PGHOST=$PWD/socket')).code).toBe(0);
     await page.done('Register the database');
     page.settle('pkcs11.toml');
     canMount = await mountable();

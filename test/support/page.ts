@@ -28,7 +28,7 @@ export interface PageRun {
   readonly logDirectory: string;
   /** The agents that serve the session. */
   agents(): readonly number[];
-  /** Everything that the session's variables are now. */
+  /** The variables of the session, whether it exports them or not. */
   readonly environment: NodeJS.ProcessEnv;
   /** The blocks of the kind under a heading. A heading without one is an error: the page and its test have parted. */
   blocks(heading: string, kind?: string): readonly string[];
@@ -88,7 +88,9 @@ export const openPage = async (
     ...variables,
   };
   const shell: PageRun['shell'] = (commands) => {
-    const script = `set -eu -o pipefail; . ${state}; set -a; trap 'export -p > ${state}' EXIT\n${commands}`;
+    // Variables last as in one session, and programs get only those that the page exports.
+    const keep = `declare -p | grep -v "^declare -[^ ]*r" > ${state}`;
+    const script = `set -eu -o pipefail; . ${state}; trap '${keep}' EXIT\n${commands}`;
     return run('bash', ['-c', script], { environment, folder, ...user });
   };
   const blocks: PageRun['blocks'] = (heading, kind = 'sh') => {
@@ -112,7 +114,7 @@ export const openPage = async (
     site,
     folder,
     get environment() {
-      const lines = readFileSync(state, 'utf8').matchAll(/^declare -x (\w+)="((?:[^"\\]|\\.)*)"$/gm);
+      const lines = readFileSync(state, 'utf8').matchAll(/^declare -[-x] (\w+)="((?:[^"\\]|\\.)*)"$/gm);
       return {
         ...environment,
         ...Object.fromEntries([...lines].map(([, key, value = '']) => [key, value.replace(/\\(.)/g, '$1')])),
