@@ -1,12 +1,13 @@
 // `dke doctor`: runs the diagnostics of a database host, of the service's host, or of both, and shows the first failing layer
 // first. The database host's checks belong to the agent's program, which is found by its place in the installation.
 
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
 import type { CheckedPart, CheckResult } from '../base/checks.ts';
+import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
@@ -191,6 +192,24 @@ const addEarlier = (doctor: Command): void => {
     );
 };
 
+/** Where the data of the service are; a dke.toml that cannot be used is a finding. */
+const dataOf = (config: string): string => {
+  try {
+    return loadConfig(resolve(config), process.cwd()).dataDirectory;
+  } catch {
+    return config;
+  }
+};
+/** Root reads what a service or a database may not, and does not own what they must own: its findings would be those of another user. */
+const mustBeOwner = (path: string, arg: string): void => {
+  if (process.getuid?.() !== 0) return;
+  const { uid = 0, gid = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  if (uid !== 0)
+    throw new CommandError('permission', `${path} belongs to user ${uid}: only that user can check what it meets`, {
+      hint: `setpriv --reuid=${uid} --regid=${gid} --init-groups dke doctor ${arg}`,
+    });
+};
+
 export const addDoctor = (program: Command): void => {
   const doctor = program
     .command('doctor')
@@ -212,6 +231,8 @@ export const addDoctor = (program: Command): void => {
         throw new CommandError('config', 'there is nothing to check here', {
           hint: 'give --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
+      if (conf !== undefined) mustBeOwner(conf, `--conf ${resolve(conf)}`);
+      if (config !== undefined) mustBeOwner(dataOf(config), `--config ${resolve(config)}`);
       const diagnoses: CheckedPart[] = [];
       if (conf !== undefined) diagnoses.push(await databaseHost(conf, options));
       if (config !== undefined)

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   cpSync,
   mkdirSync,
@@ -70,6 +71,22 @@ const changedConf = (change: (toml: string) => string, mode = 0o600): string => 
   chmodSync(path, mode);
   return path;
 };
+
+test.runIf(process.getuid?.() === 0).each(['pkcs11.toml', 'dke.toml', 'data'])(
+  'root is told as which user to run it when %s belongs to another user',
+  async (name) => {
+    const place = mkdtempSync(join(folder, 'case-'));
+    for (const file of ['pkcs11.toml', 'dke.toml']) writeFileSync(join(place, file), '', { mode: 0o600 });
+    if (name === 'data') writeFileSync(join(place, 'dke.toml'), '[data]\ndirectory = "data"\n');
+    mkdirSync(join(place, 'data'));
+    chownSync(join(place, name), 54_321, 54_322);
+    const option = name === 'pkcs11.toml' ? `--conf ${join(place, name)}` : `--config ${join(place, 'dke.toml')}`;
+    const { code, stdout, stderr } = await doctor(...option.split(' '));
+    expect([code, stdout]).toEqual([exitCodes.permission, '']);
+    expect(stderr).toContain(`${join(place, name)} belongs to user 54321`);
+    expect(stderr).toContain(`setpriv --reuid=54321 --regid=54322 --init-groups dke doctor ${option}`);
+  },
+);
 
 describe('a database host', () => {
   test('in order: every check that was asked for is ok, and the credential is not shown', async () => {
