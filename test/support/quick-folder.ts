@@ -28,8 +28,8 @@ const isGone = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
     return false;
-  } catch {
-    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
 };
 
