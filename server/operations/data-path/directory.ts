@@ -141,11 +141,20 @@ export const createDirectory = (
       releaseKey(id);
       return;
     }
+    // Everything is read before anything is changed: in between, requests find the key as it was.
+    const read = async () => {
+      const records = await store.read.records.list(id, 'vault-copy');
+      await knowKeks(records);
+      return { records, binding: await store.read.keyBindings.get(id) };
+    };
+    const { records, binding } = await read().catch((error: unknown) => {
+      // A key that may no longer be used is not used until it can be read.
+      if (refusalOfState(key) !== null) releaseKey(id);
+      throw error;
+    });
     const before = xksKeys.get(id)?.view.versions ?? new Map<number, KeyRef>();
     const versions = new Map<number, KeyRef>();
     try {
-      const records = await store.read.records.list(id, 'vault-copy');
-      await knowKeks(records);
       for (const record of records)
         versions.set(
           record.version,
@@ -159,7 +168,6 @@ export const createDirectory = (
       log.error('a key of an endpoint cannot be opened', { keyId: id, error });
       return;
     }
-    for (const [version, reference] of before) if (!versions.has(version)) core.release(reference);
     xksKeys.set(id, {
       key,
       view: {
@@ -171,9 +179,10 @@ export const createDirectory = (
         refusals: { encrypt: refusalOfExternalKey(key, 'encrypt'), decrypt: refusalOfExternalKey(key, 'decrypt') },
         currentVersion: key.currentVersion,
         versions,
-        binding: (await store.read.keyBindings.get(id)) ?? Buffer.concat([idBytes(key.tenantId), idBytes(key.id)]),
+        binding: binding ?? Buffer.concat([idBytes(key.tenantId), idBytes(key.id)]),
       },
     });
+    for (const [version, reference] of before) if (!versions.has(version)) core.release(reference);
   };
 
   const markOf = ({ id, keyId }: Endpoint): XksUse => {
@@ -206,8 +215,8 @@ export const createDirectory = (
         }
         const record = await store.read.records.get(credential.id, 1, 'endpoint-secret');
         if (record === undefined) continue;
+        await knowKeks([record]);
         try {
-          await knowKeks([record]);
           const secret = ring.open({
             ...record,
             tenantId: endpoint.tenantId,
@@ -249,13 +258,15 @@ export const createDirectory = (
 
   const renewApplication = async (id: string): Promise<void> => {
     const application = await store.read.applications.get(everyTenant, id);
+    const own = application === undefined ? [] : await store.read.accessGuids.list(id);
+    // From here on in one step: a caller who comes while the change is read is known before and afterwards.
     for (const [hash, accessGuid] of accessGuids) if (accessGuid.applicationId === id) accessGuids.delete(hash);
     if (application === undefined || !sound('tde_applications', application)) {
       applications.delete(id);
       return;
     }
     applications.set(id, application);
-    for (const accessGuid of await store.read.accessGuids.list(id)) {
+    for (const accessGuid of own) {
       if (!sound('access_guids', { ...accessGuid, tenantId: application.tenantId })) continue;
       if (accessGuid.removedAt === null) accessGuids.set(accessGuid.hash, accessGuid);
       else formerGuids.set(accessGuid.hash, id);

@@ -1,0 +1,191 @@
+// What the directory shows while it reads a change: the state before or the state after, and nothing in between. When reading fails, what is shown stays as
+// it is, and no row is reported as changed from outside.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../server/base/clock.ts';
+import { newId } from '../../../server/base/ids.ts';
+import { defaultSettings, type Endpoint } from '../../../server/domain/endpoint.ts';
+import type { Key } from '../../../server/domain/key.ts';
+import type { TdeApplication } from '../../../server/domain/tde.ts';
+import { createDirectory } from '../../../server/operations/data-path/directory.ts';
+import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
+import type { KeyRef } from '../../../server/ports/crypto-core.ts';
+import type { Directory } from '../../../server/ports/directory.ts';
+import type { Ports } from '../../../server/ports/ports.ts';
+import type { StoredRecord } from '../../../server/ports/records.ts';
+import type { Repositories, Store } from '../../../server/ports/store.ts';
+import { openTestStore } from '../../support/open-store.ts';
+
+const tenant = newTenant('default', 1);
+const [vaultId, groupId, endpointId] = [newId(2), newId(3), newId(6)];
+const key: Key = {
+  ...{ id: newId(4), tenantId: tenant.id, vaultId, name: 'key', kind: 'general', algorithm: 'aes', bits: 256 },
+  ...{ usages: ['encrypt', 'decrypt'], state: 'active', disabledAt: null, currentVersion: 1, createdAt: 3 },
+  ...{ deletedAt: null, reimportedAt: null, destroyedAt: null, unrecoverableAt: null, copyOf: null },
+  ...{ applicationId: null, tags: [], firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
+};
+const credential = {
+  id: newId(5),
+  endpointId,
+  accessKeyId: 'DKEACCESSKEYID0000000001',
+  createdAt: 5,
+  lastUsedAt: null,
+};
+const endpoint: Endpoint = {
+  ...{ id: endpointId, tenantId: tenant.id, name: 'door', prefix: '/door', vaultId, keyId: key.id, state: 'enabled' },
+  ...{ settings: defaultSettings, createdAt: 4, credentials: [], integrity: 'ok' },
+};
+const application: TdeApplication = {
+  ...{ id: newId(7), tenantId: tenant.id, groupId, name: 'erp', appId: 'erp', state: 'enabled' },
+  ...{ callers: { networks: [], certificates: [] }, compatibility: [], createdAt: 5, integrity: 'ok' },
+};
+const recordOf = (version: number): StoredRecord => ({
+  ...{ tenantId: tenant.id, objectId: key.id, version, class: 'vault-copy', attributes: '{}', epoch: 1 },
+  record: Buffer.alloc(8, version),
+});
+
+let folder: string;
+let store: Store;
+/** Replaces reads of the directory. */
+let reads: Partial<Repositories>;
+let directory: Directory;
+/** References that were released, and key encryption keys that the key ring has. */
+let released: KeyRef[];
+let hasKeks: boolean;
+const complaints: string[] = [];
+const quiet = (): void => undefined;
+
+beforeEach(async () => {
+  complaints.length = 0;
+  released = [];
+  reads = {};
+  hasKeks = true;
+  folder = mkdtempSync(join(tmpdir(), 'dke-renewals-'));
+  store = await openTestStore(folder, systemClock);
+  await store.write(async (tx) => {
+    await tx.tenants.insert(tenant);
+    await tx.vaults.insert({
+      ...{ id: vaultId, tenantId: tenant.id, name: 'vault', kind: 'general', state: 'enabled', createdAt: 2 },
+      ...{ dualControl: null, profile: 'standard', integrity: 'ok' },
+    });
+    await tx.keys.insert(key);
+    await tx.records.put(recordOf(1));
+    await tx.endpoints.insert(endpoint);
+    await tx.groups.insert({ id: groupId, tenantId: tenant.id, name: 'group', vaultId, createdAt: 3, integrity: 'ok' });
+    await tx.applications.insert(application);
+    await tx.accessGuids.insert({
+      ...{ id: newId(8), applicationId: application.id, createdAt: 5, removedAt: null, lastUsedAt: null },
+      ...{ hash: 'keyed hash', integrity: 'ok' },
+    });
+  });
+  const read = new Proxy(store.read, { get: (whole, name) => Reflect.get({ ...whole, ...reads }, name) as unknown });
+  let references = 0;
+  const ring = {
+    knows: () => hasKeks,
+    refresh: () => (hasKeks ? Promise.resolve() : Promise.reject(new Error('the database does not answer'))),
+    open: () => {
+      references += 1;
+      return references as unknown as KeyRef;
+    },
+  };
+  const core = { release: (reference: KeyRef) => void released.push(reference) };
+  directory = createDirectory(
+    {
+      store: { ...store, read },
+      clock: systemClock,
+      log: { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) },
+      core: core as unknown as Ports['core'],
+      ring: ring as unknown as Ports['ring'],
+    },
+    { objects: 16, requests: 16 },
+  );
+  await directory.renew({
+    ...{ tenants: [tenant.id], vaults: [vaultId], endpoints: [endpoint.id], applications: [application.id] },
+  });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const shownKey = () => {
+  const view = directory.endpoint('/door');
+  return view === undefined ? undefined : directory.key(view, key.id);
+};
+
+test('an application that changes is known all the time', async () => {
+  const known = (): string | undefined => directory.application('keyed hash')?.application.name;
+  expect(known()).toBe('erp');
+  await store.write(async (tx) => {
+    await tx.applications.get(tenant.id, application.id);
+    await tx.applications.update({ ...application, name: 'crm' });
+  });
+  const meanwhile: unknown[] = [];
+  reads = {
+    accessGuids: {
+      ...store.read.accessGuids,
+      list: async (id) => {
+        const found = await store.read.accessGuids.list(id);
+        meanwhile.push(known());
+        return found;
+      },
+    },
+  };
+  await directory.renew({ applications: [application.id] });
+  expect(meanwhile).toEqual(['erp']);
+  expect(known()).toBe('crm');
+});
+
+test('a version that is removed is usable as long as it is shown', async () => {
+  await store.write(async (tx) => {
+    await tx.records.wipe(key.id, 1, 'vault-copy');
+    await tx.records.put(recordOf(2));
+  });
+  const usable = (): boolean =>
+    [...(shownKey()?.versions.values() ?? [])].every((reference) => !released.includes(reference));
+  const meanwhile: boolean[] = [];
+  reads = {
+    keyBindings: {
+      ...store.read.keyBindings,
+      get: async (id) => {
+        const found = await store.read.keyBindings.get(id);
+        meanwhile.push(usable());
+        return found;
+      },
+    },
+  };
+  await directory.renew({ keys: [key.id] });
+  expect(meanwhile).toEqual([true]);
+  expect([[...(shownKey()?.versions.keys() ?? [])], released]).toEqual([[2], [1]]);
+});
+
+test('a database that does not answer takes no key from an endpoint, and is no tampering', async () => {
+  reads = {
+    records: { ...store.read.records, list: () => Promise.reject(new Error('the database does not answer')) },
+  };
+  await expect(directory.renew({ keys: [key.id] })).rejects.toThrow('the database does not answer');
+  expect([...(shownKey()?.versions.keys() ?? [])]).toEqual([1]);
+  reads = {};
+  hasKeks = false;
+  await expect(directory.renew({ keys: [key.id] })).rejects.toThrow('the database does not answer');
+  expect([...(shownKey()?.versions.keys() ?? [])]).toEqual([1]);
+  expect([released, complaints]).toEqual([[], []]);
+  expect(await store.read.audit.size()).toBe(0);
+});
+
+test('nor is a key encryption key of a credential that cannot be read', async () => {
+  await store.write(async (tx) => {
+    await tx.endpoints.get(tenant.id, endpoint.id);
+    await tx.endpoints.insertCredential(tenant.id, credential);
+    await tx.records.put({ ...recordOf(1), objectId: credential.id, class: 'endpoint-secret' });
+  });
+  hasKeks = false;
+  await expect(directory.renew({ endpoints: [endpoint.id] })).rejects.toThrow('the database does not answer');
+  expect(directory.endpoint('/door')?.credentials).toEqual([]);
+  hasKeks = true;
+  await directory.renew({ endpoints: [endpoint.id] });
+  expect(directory.endpoint('/door')?.credentials.map(({ id }) => id)).toEqual([credential.id]);
+  expect(complaints).toEqual([]);
+});
