@@ -133,6 +133,14 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     }
   };
 
+  const lastErrors = ({ server }: FleetMember): string => {
+    const lines = server.log().split('\n');
+    return lines
+      .filter((line) => line.includes('"error"'))
+      .slice(-5)
+      .join('\n');
+  };
+
   // --- changes --------------------------------------------------------------------------------------------------------
   const change = async (of: Watched, member: FleetMember, action: 'enable' | 'disable'): Promise<void> => {
     const before = of.known;
@@ -164,7 +172,8 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
               : Date.parse(pendingUntil) - Math.min(clockBefore, ahead.get(member.name) ?? 0),
         });
     } else if (answer?.text.includes('nothing was changed') === true) of.known = before;
-    else if (answer !== undefined && answer.status !== 503) violate(`${action} was answered with ${answer.status}`);
+    else if (answer !== undefined && answer.status !== 503)
+      violate(`${action} was answered with ${answer.status}: ${lastErrors(member)}`);
   };
   /** A node that does not stand still, mostly: one that does keeps the next change waiting, too. */
   const anyMember = (): FleetMember => {
@@ -186,7 +195,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         return;
       }
       if (answer !== undefined && ![409, 503].includes(answer.status))
-        violate(`a create was answered with ${answer.status}`);
+        violate(`a create was answered with ${answer.status}: ${lastErrors(member)}`);
       await setTimeout(50);
     }
   };
