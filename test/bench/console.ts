@@ -279,7 +279,7 @@ interface Answer {
 
 /**
  * Everything that was put there needs attention when the service first checks it, which does not happen to a service that has grown. Resolves when
- * that has been written into the inbox: when there are events, and no more have come for ten seconds. Rejects after ten minutes.
+ * that has been written into the inbox: when there are events, and none has come for another ten seconds. Rejects after ten minutes.
  */
 const inboxKept = async (events: () => number): Promise<void> => {
   let before = 0;

@@ -102,7 +102,7 @@ const prepare = `
     END WHILE;
   END //`;
 
-/** Resolves when somebody accepts connections at the socket. */
+/** Resolves when a server accepts connections at the socket. */
 const accepted = (socket: string): Promise<void> =>
   new Promise((resolve) => {
     const attempt = (): void => {

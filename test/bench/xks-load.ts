@@ -110,7 +110,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
       });
     });
   const send = (connection: Connection, due: number): void => {
-    // Nobody would tell that it is not answered.
+    // Nothing would tell that it is not answered.
     if (connection.socket.destroyed) {
       failed += 1;
       return;
@@ -125,7 +125,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     const connection = await open();
     connections.push(connection);
     if (job.perSecond > 0) continue;
-    // At once: a connection over which nobody asks is closed after some seconds, sooner than the last of many is open.
+    // At once: a connection without requests is closed after some seconds, sooner than the last of many is open.
     send(connection, 0);
     while (underWay > 0) await turn();
   }

@@ -66,7 +66,7 @@ describe.runIf(present)('psql', () => {
     expect(role.code, role.complaints).toBe(0);
   });
   afterAll(async () => {
-    // At once: nobody needs what is in it.
+    // At once: what is in it is not needed.
     await server.stop('SIGQUIT');
     rmSync(folder, { recursive: true });
   });
@@ -78,7 +78,7 @@ describe.runIf(present)('psql', () => {
   const overTls = (): string =>
     `host=localhost hostaddr=127.0.0.1 user=dba sslmode=verify-full sslrootcert=${path('ca.crt')}`;
 
-  test('without a certificate the server lets nobody in', async () => {
+  test('without a certificate the server lets no one in', async () => {
     const { code, complaints } = await psql(overTls(), 'select 1');
     expect(code).toBe(2);
     expect(complaints).toContain('connection requires a valid client certificate');

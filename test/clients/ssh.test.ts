@@ -76,7 +76,7 @@ describe.runIf(present).each(presentTokens)('OpenSSH with %s', (name) => {
           `KbdInteractiveAuthentication no\nPermitRootLogin yes\nPidFile none\nListenAddress 127.0.0.1:${port}\nLogLevel VERBOSE\n`,
       );
       writeFileSync(path('known'), `[127.0.0.1]:${port} ${readFileSync(path('host.pub'), 'utf8')}`);
-      // The PIN is asked for where nobody types: sshd and ssh have no terminal here.
+      // The PIN is asked for where no one types: sshd and ssh have no terminal here.
       writeFileSync(path('askpass'), `#!/bin/sh\necho ${token.pin}\n`);
       chmodSync(path('askpass'), 0o700);
       // sshd starts itself again for each connection, and so wants its whole path.

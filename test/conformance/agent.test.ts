@@ -90,7 +90,7 @@ test('a session goes on when the agent is killed and started again; session obje
   }
 });
 
-test('an agent that nobody uses stops by itself and takes its socket with it', async () => {
+test('an agent that is not used stops by itself and takes its socket with it', async () => {
   const folder = join(host.folder, 'idle');
   const agent = await startAgent(folder, { arguments: ['--idle-seconds', '1'] });
   if (agent.child.exitCode === null) await once(agent.child, 'exit');

@@ -159,7 +159,7 @@ const inParts = (data: Buffer, sizes: readonly number[], update: (part: Buffer) 
   for (let at = 0, i = 0; at < data.length; i++) {
     const part = data.subarray(at, at + (sizes[i % sizes.length] ?? 1));
     const result = update(part);
-    // A copy: what pkcs11js gives back is the buffer that it was given.
+    // A copy: pkcs11js returns the buffer that it was given.
     if (result !== undefined) results.push(Buffer.from(result));
     at += part.length;
   }

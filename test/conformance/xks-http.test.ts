@@ -118,7 +118,7 @@ describe('the request line', () => {
     ['a blank before the method', () => line(' POST /P/health HTTP/1.1'), [bad], 'closed'],
     ['an empty line before it', () => crlf + post(), ['200'], 'open'],
     ['a method in small letters', () => line('post /P/health HTTP/1.1'), [bad], 'closed'],
-    ['a method that nobody knows', () => line('FROB /P/health HTTP/1.1'), [bad], 'closed'],
+    ['a method that does not exist', () => line('FROB /P/health HTTP/1.1'), [bad], 'closed'],
     ['no version', () => line('POST /P/health'), [bad], 'closed'],
     ['HTTP/0.9', () => line('POST /P/health HTTP/0.9'), [bad], 'closed'],
     ['HTTP/1.2', () => line('POST /P/health HTTP/1.2'), [bad], 'closed'],
@@ -320,7 +320,7 @@ describe('Content-Length', () => {
     ],
     ['is 0 and a request follows: that is one', () => raw(['Content-Length: 0'], '') + smuggled, [bad, noPath], 'open'],
     [
-      'is of a request that nobody reads: what follows is none',
+      'is of a request that is not read: what follows is not a request',
       () => raw(['Content-Length: 65537'], '') + smuggled,
       [tooLarge],
       'closed',

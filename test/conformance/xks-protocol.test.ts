@@ -132,7 +132,7 @@ describe('requestMetadata', () => {
     },
   );
 
-  test.each(['awsPrincipalArn', 'kmsKeyArn'])('%s may have 2,048 characters and no more', async (name) => {
+  test.each(['awsPrincipalArn', 'kmsKeyArn'])('%s may have at most 2,048 characters', async (name) => {
     for (const operation of ['metadata', 'encrypt', 'decrypt'] as const) {
       const body = await goodBody(operation);
       const long = (length: number) => ({
@@ -146,7 +146,7 @@ describe('requestMetadata', () => {
 
   test.each([
     ['an empty one', ''],
-    ['one that nobody knows', 'RewrapUnderTheMoon'],
+    ['an unknown one', 'RewrapUnderTheMoon'],
     ['one beyond ASCII', 'Größe 鍵 🔑'],
     ['one with control characters', 'a\u0000b\r\nc\u007f'],
     ['one that looks like markup', '<script>"\'`$(x)'],
@@ -158,7 +158,7 @@ describe('requestMetadata', () => {
     }
   });
 
-  test('members that nobody knows are accepted, whatever they hold', async () => {
+  test('unknown members are accepted, whatever is in them', async () => {
     const more = { later: { deep: [1, null, { kmsKeyArn: 5 }] }, __proto__x: 1, constructor: 'c', plaintext: 7 };
     for (const operation of operations)
       await taken(
@@ -240,7 +240,7 @@ describe('the body', () => {
     for (const operation of operations) await taken(operation, write(await text(operation)));
   });
 
-  test('may have 64 KiB and no more', async () => {
+  test('may have at most 64 KiB', async () => {
     for (const operation of operations) {
       const padded = async (size: number): Promise<string> => {
         const good = await text(operation);
@@ -520,7 +520,7 @@ describe('what does not decrypt', () => {
     ['no metadata', () => ({ ciphertextMetadata: undefined })],
     ['metadata that are null', () => ({ ciphertextMetadata: null })],
     ['empty metadata', () => ({ ciphertextMetadata: '' })],
-    ['metadata of somebody else', () => ({ ciphertextMetadata: base64('key_version=1') })],
+    ['metadata of another caller', () => ({ ciphertextMetadata: base64('key_version=1') })],
     ['metadata of another layout', () => ({ ciphertextMetadata: base64(Buffer.alloc(20, 2)) })],
     [
       'a key version that does not exist',
@@ -608,7 +608,7 @@ describe('paths', () => {
   });
 
   test.each<[string, (good: string) => string]>([
-    ['an operation that nobody knows', (good) => `${good}/keys/k/sign`],
+    ['an unknown operation', (good) => `${good}/keys/k/sign`],
     ['no operation', (good) => `${good}/keys/k`],
     ['the path itself', (good) => good],
     ['a slash at the end', (good) => `${good}/health/`],
@@ -630,7 +630,7 @@ describe('paths', () => {
   });
 
   test.each([
-    ['one that nobody knows', () => 'nobody'],
+    ['an unknown one', () => 'nobody'],
     ['one in another case', () => place.endpoint.keyId.toUpperCase()],
     ['one with a dot before it', () => `.${place.endpoint.keyId}`],
     ['one of 128 characters', () => 'k'.repeat(128)],

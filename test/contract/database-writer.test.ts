@@ -1,4 +1,4 @@
-// Whoever can write to the database puts back what the service itself has written: an older version of a row, a row that was removed, a
+// Someone who can write to the database puts back what the service itself has written: an older version of a row, a row that was removed, a
 // copy of a row under another id, the values of another row. Each attack is carried out on a row of each policy table while the store is
 // open, on both databases. The row counts as tampered when it is loaded, and the comparison with the row set finds all of them.
 import { createHmac } from 'node:crypto';
@@ -423,7 +423,7 @@ const connect = async (): Promise<pg.Client> => {
   const made = new pg.Client({ host, port, user, database });
   await made.connect();
   made.setTypeParser(pg.types.builtins.INT8, Number);
-  // Whoever owns the database turns its constraints off.
+  // The owner of the database turns its constraints off.
   await made.query('set session_replication_role = replica');
   return made;
 };
@@ -557,7 +557,7 @@ describe.each(implementations)('in the $name database', ({ prepare, open, ask })
       await replace(table, newer);
       expect([await integrityOf(table), await isSound()]).toEqual(['ok', true]);
 
-      // The same while nobody runs.
+      // The same while no node runs.
       await store.close();
       await replace(table, older);
       store = await open(folder);

@@ -34,7 +34,7 @@ afterEach(async () => {
 /** Within a minute: a machine may be slow, no deadline is that short. */
 const about = (at: number) => ({ asymmetricMatch: (seen: number) => Math.abs(seen - at) < 60_000 });
 
-test('a clock of the host that is ahead decides no deadline; where a database server has the right time, nobody needs to be told', async () => {
+test('a clock of the host that is ahead decides no deadline; where a database server has the right time, no one needs to be told', async () => {
   const began = Date.now();
   ahead = 60 * day;
   const deadlines = start();

@@ -85,7 +85,7 @@ test('roles that do something alone are few, and who gives roles does nothing el
   expect(able('restore')).toEqual(['recovery-officer']);
   expect(able('export')).toEqual(['platform-operator']);
   expect(able('credential')).toEqual(['connection-manager', 'application-owner']);
-  // Without giving roles, nobody reaches more than their own.
+  // Without giving roles, no one reaches more than their own.
   for (const role of roleNames)
     if (gives[role] === undefined)
       expect([role, [...reachOf([role], false)].sort()]).toEqual([role, [...most[role]].sort()]);

@@ -71,7 +71,7 @@ const expected = (holds: (record: XksRequestRecord, at: number) => boolean): num
   Array.from({ length: count }, (_, at) => count - at).filter((at) => holds(recordOf(at), at));
 
 describe('a search in the request log', () => {
-  test('gives back what was written, member by member', async () => {
+  test('returns what was written, member by member', async () => {
     const { items } = await store.read.requests.search(everyTenant, { requestId: 'request-5000' }, { limit: 1 });
     expect(items).toEqual([{ ...recordOf(5000), sequence: 5000 }]);
   });
@@ -194,7 +194,7 @@ describe('pruning the request log', () => {
 });
 
 describe('the statements of a search in SQLite', () => {
-  // No statement may look at the whole log, or sort more than what it found.
+  // No statement may read the whole log, or sort more than what it found.
   const plan = (
     build: (statements: ReturnType<typeof requestStatements>) => { compile(): { sql: string } },
   ): string => {
@@ -245,7 +245,7 @@ describe('the statements of a search in SQLite', () => {
     );
   });
 
-  test('for a tenant look at the records in their order', () => {
+  test('for a tenant read the records in their order', () => {
     const within = plan((statements) => statements.within({ tenant: 'x' }, 'look', 1, 2, 3));
     expect(within).toMatch(/^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/);
     expect(within).not.toContain('TEMP B-TREE FOR ORDER BY');
@@ -257,11 +257,11 @@ describe('the statements of a search in SQLite', () => {
     );
   });
 
-  test('for what came late look at the new records only', () => {
+  test('for what came late read the new records only', () => {
     expect(plan((statements) => statements.cameLate(1, 2, 3))).toMatch(byPrimaryKey);
   });
 
-  test('for the oldest of a space look at its own records', () => {
+  test('for the oldest of a space read its own records', () => {
     expect(plan((statements) => statements.ofSpace('unsigned', 1, 10))).toMatch(/USING INDEX request_log_unsigned/);
     expect(plan((statements) => statements.ofSpace('a', 1, 10))).toMatch(
       /USING INDEX request_log_by_endpoint \(endpoint_id=\? AND sequence>\?\)/,

@@ -225,7 +225,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
     });
   });
 
-  test('another name finds, the one before no more; a deleted user is not shown, but for those who look for actors', async () => {
+  test('another name finds, the one before no longer does; a deleted user is not shown, but for those who look for actors', async () => {
     const renamed = { ...alice, name: 'bob', displayName: 'Bob', email: null };
     const update = (user: typeof alice) =>
       store.write(async (tx) => {

@@ -421,7 +421,7 @@ describe('the way over HTTPS', () => {
     expect(await pair).toBe('label-exists');
     await stop();
   });
-  test('nobody there is unavailable', async () => {
+  test('no server there is unavailable', async () => {
     const door = openHttpService(config('http://127.0.0.1:9'));
     await expect(door.call({ route: 'info', handle: null, head: {}, raw: null }, caller())).rejects.toMatchObject({
       code: 'unavailable',

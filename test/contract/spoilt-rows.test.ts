@@ -1,4 +1,4 @@
-// A row that somebody changed in the database, past the service: whatever stands in it now, the list that it is in is answered, its
+// A row that was changed in the database, not by the service: whatever stands in it now, the list that it is in is answered, its
 // other rows are as they were, and a row that is authenticated says of itself that it was changed.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -121,7 +121,7 @@ afterAll(async () => {
   await opened.remove();
 });
 
-/** What somebody may put in the place of a value. */
+/** What may be put in the place of a value. */
 const oddFor = (column: string, value: unknown): readonly (string | number | bigint)[] => {
   if (typeof value === 'number' || (value === null && column.endsWith('_at')))
     return [-1, Number.MAX_SAFE_INTEGER, 2n ** 62n];
@@ -177,7 +177,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
             what as SQLInputValue,
             victim.id,
           );
-        // What the database itself refuses, a reference or a range, nobody can put there.
+        // What the database itself refuses, a reference or a range, cannot be put there.
         const refused = await put(odd).then(
           () => false,
           () => true,

@@ -477,7 +477,7 @@ describe('the store that is a file', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('wipes a record of a file: the sealed bytes are in it no more after a checkpoint', async () => {
+  test('wipes a record of a file: the sealed bytes are no longer in it after a checkpoint', async () => {
     const record = Buffer.alloc(200, 0xc5);
     const place = {
       tenantId: tenant.id,

@@ -1,4 +1,4 @@
-// Tenant x tenant x route, from the route table: whoever may do everything in one tenant meets, at every route, nothing of another. Its
+// Tenant x tenant x route, from the route table: a person who may do everything in one tenant reaches, at every route, nothing of another. Its
 // ids are not found, its lists are not in the lists, a name of it in the query is no tenant, a reference to it in a body leads
 // nowhere; and nothing of it has changed in the end. A route without a case here does not compile, and fails.
 import { createServer, type Server } from 'node:http';
@@ -373,7 +373,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
     endpointId: endpoint.id,
   });
   // Which changes what is said of it, once for the next minutes.
-  await until('the key store has been looked at', async () => {
+  await until('the key store has been checked', async () => {
     const path = `/api/external-key-stores/${keyStore.id}`;
     const { connection } = await must<{ connection: { checkedAt: string | null } }>(token, 'get', path);
     return connection.checkedAt ?? undefined;

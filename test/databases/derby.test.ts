@@ -91,7 +91,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect(inTheOpen()).toEqual([]);
   });
 
-  test('a new master key wraps the data key, and the old one is needed no more', async () => {
+  test('a new master key wraps the data key, and the old one is no longer needed', async () => {
     expect(await page.done('Rotate the master key')).toContain('erp master 1 -> erp master 2');
     const gone = await page.shell(`dke tde key destroy 'erp master 1' --confirm 'erp master 1'`);
     expect(gone.code, gone.complaints).toBe(0);

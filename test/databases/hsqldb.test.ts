@@ -103,7 +103,7 @@ END`,
     await opens();
   });
 
-  test('a new master key wraps the data key, and the old one is needed no more', async () => {
+  test('a new master key wraps the data key, and the old one is no longer needed', async () => {
     expect(await page.done('Rotate the master key')).toContain('shop master 1 -> shop master 2');
     const gone = await page.shell(`dke tde key destroy 'shop master 1' --confirm 'shop master 1'`);
     expect(gone.code, gone.complaints).toBe(0);

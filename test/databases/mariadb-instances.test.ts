@@ -195,7 +195,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
         await source.shell('take a backup');
       });
 
-      test('holds no plaintext, and names the master key only', () => {
+      test('contains no plaintext, and names the master key only', () => {
         expect(filesBelowWith(join(site.folder, 'backup'), canary)).toEqual([]);
         expect(readFileSync(join(site.folder, 'backup-dke-keys'), 'utf8')).toContain('\nmaster mariadb.');
       });
@@ -344,7 +344,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
 
     test('without the agent there is no start, and the reason is in the log', async () => {
       await database.stop();
-      // The library as somebody installs it who forgets what lies beside it.
+      // The library installed without the files beside it.
       const alone = join(instance.folder, 'libdke_pkcs11.so');
       copyFileSync(library, alone);
       for (const pid of site.agents()) await endProcess(pid);
@@ -356,7 +356,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       database = await instance.start();
     });
 
-    test('that is destroyed is used no more: the server goes on until its next start, which is refused', async () => {
+    test('that is destroyed is no longer used: the server goes on until its next start, which is refused', async () => {
       const label = await site.label(database);
       await site.destroyMasterKey(instance.application, label);
       expect(await count(database)).toEqual(['50']);

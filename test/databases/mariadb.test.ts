@@ -116,7 +116,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
             return false;
           }
         });
-    // A sort of more than its buffer, whose result nobody takes: its files stay open.
+    // A sort of more than its buffer, whose result is not read: its files stay open.
     const rows = `SELECT CONCAT('${canary}', seq, REPEAT('y', 500)) AS text FROM orders.seq_1_to_40000 ORDER BY MD5(seq)`;
     const client = spawn('mariadb', ['--no-defaults', '-uroot', `-S${database.socket}`, '--quick', '-NB'], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -180,7 +180,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     expect(again.complaints).toContain('ERROR 1105 (HY000) at line 1: dke_key_management: there is a key 9 already');
   });
 
-  test('keys are rotated by who may set global variables, and by nobody else', async () => {
+  test('keys are rotated by users who may set global variables, and by no others', async () => {
     await database.sql('CREATE USER clerk@localhost; GRANT ALL ON orders.* TO clerk@localhost');
     const before = await statusOf(database);
     for (const statement of [
@@ -217,7 +217,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     expect(readFileSync(instance.keyFile, 'utf8')).not.toBe(before);
   });
 
-  test('while a rotation waits for the service, nobody else waits', async () => {
+  test('while a rotation waits for the service, no one else waits', async () => {
     const stopped = site.server.child.pid ?? 0;
     const before = await site.label(database);
     process.kill(stopped, 'SIGSTOP');

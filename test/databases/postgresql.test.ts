@@ -104,7 +104,7 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
     expect(filesHolding([path('data')], card)).not.toEqual([]);
   });
 
-  test('the environment of the archiver holds no pass phrase, only that of one command does', async () => {
+  test('the environment of the archiver has no pass phrase, only that of one command does', async () => {
     const { code, out, complaints } = await page.shell(
       `tr '\\0' '\\n' < /proc/$(head -n 1 data/postmaster.pid)/environ`,
     );
@@ -120,7 +120,7 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
     noPassPhraseInTheOpen();
   });
 
-  test('a data directory on an encrypted file system holds nothing unencrypted', async (context) => {
+  test('a data directory on an encrypted file system contains nothing unencrypted', async (context) => {
     if (!canMount) return context.skip('no FUSE here');
     await page.done('The data directory');
     passPhrases.set('volume', await unsealed('volume'));

@@ -272,7 +272,7 @@ const destroy = async (
     const refused = await process.ask({ do: 'unwrap' });
     check(!refused.ok, `${who} stops at once: ${String(refused.error)}`, refused);
     const found = await ask(process, { do: 'find', label });
-    check(found.count === 0, `${who} finds it no more`, found);
+    check(found.count === 0, `${who} no longer finds it`, found);
   }
   const erased = await until('the erasure run', async () => {
     const now = await run.api.masterKey(applicationId, label);

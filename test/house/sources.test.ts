@@ -35,7 +35,7 @@ describe('every source file', () => {
     expect(code.filter((path) => !opens(path) && !leansOnHeader(path))).toEqual([]);
   });
 
-  test('names no path of somebody’s machine', () => {
+  test('names no path of a machine', () => {
     const homes = ['home', 'Users', 'root', 'work'].map((folder) => `/${folder}/`).join('|');
     expect(linesWith([...code, ...prose], new RegExp(`(^|[^\\w.$}/)-])(${homes})\\w`))).toEqual([]);
   });

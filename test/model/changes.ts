@@ -68,7 +68,7 @@ interface Beat {
 }
 
 interface Node {
-  /** `joining`: it has loaded everything. `joined`: its first beat is under way. `ending`: it serves no more. */
+  /** `joining`: it has loaded everything. `joined`: its first beat is under way. `ending`: it serves no longer. */
   readonly runs: 'off' | 'joining' | 'joined' | 'on' | 'ending';
   readonly applied: number;
   readonly lost: boolean;

@@ -99,7 +99,7 @@ const everyCall = (): readonly Buffer[] =>
 beforeAll(async () => {
   site = await startSite();
   const application = await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance'));
-  // A hundred thousand refusals are nobody's news.
+  // A hundred thousand refusals are not worth a line each.
   config = site.config('pkcs11', application, 'log_level = "fatal"\n');
   database = site.database(config);
   expect((await database.call('open', { pin: '' })).rv).toBe('CKR_OK');

@@ -14,7 +14,7 @@ const listener = (socket: string): number => {
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
     .find((fields) => fields[7] === socket && fields[3] === '00010000')?.[6];
-  if (inode === undefined) throw new Error(`nobody listens at ${socket}`);
+  if (inode === undefined) throw new Error(`no agent listens at ${socket}`);
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       const links = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
@@ -26,7 +26,7 @@ const listener = (socket: string): number => {
   throw new Error('the listener hides');
 };
 
-describe('an agent that nobody started', () => {
+describe('an agent that was not started before', () => {
   const pkcs11 = new pkcs11js.PKCS11();
   let folder: string;
   let socket: string;
@@ -67,7 +67,7 @@ describe('an agent that nobody started', () => {
   const init = (): void =>
     pkcs11.C_EncryptInit(session, { mechanism: pkcs11js.CKM_AES_CBC, parameter: Buffer.alloc(16, 1) }, key);
 
-  test('is started by C_Initialize, in a session of its own and nobody’s child', () => {
+  test('is started by C_Initialize, in a session of its own and the child of no process', () => {
     const fields =
       readFileSync(`/proc/${listener(socket)}/stat`, 'utf8')
         .split(') ')[1]

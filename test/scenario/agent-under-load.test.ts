@@ -48,7 +48,7 @@ const options = (name: string, callTimeout: number) => ({
   logDirectory: site.logDirectory,
 });
 const startThreads = (name: string, callTimeout: number): void => {
-  // The file is written once, before anybody reads it.
+  // The file is written once, before it is read.
   const both = options(name, callTimeout);
   const one = () => startHostProcess('threads', both, answers, threads, 0, token);
   running = [one(), one()];
@@ -144,7 +144,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await finish((call) => [...afterLoss(call), 'CKR_DEVICE_REMOVED', 'CKR_DEVICE_ERROR']);
   });
 
-  test('stopped for less than the deadline: nobody notices', async () => {
+  test('stopped for less than the deadline: no one notices', async () => {
     startThreads('paused', 20_000);
     await goOn(2);
     const same = await agent();

@@ -38,7 +38,7 @@ let other: Authority;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'dke-sinks-'));
   authority = makeAuthority(folder, 'collectors');
-  other = makeAuthority(folder, 'somebody else');
+  other = makeAuthority(folder, 'another authority');
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -310,7 +310,7 @@ describe('syslog', () => {
     server.close();
   });
 
-  test('a collector with a certificate of somebody else gets nothing', async () => {
+  test('a collector with a certificate of another authority gets nothing', async () => {
     const { server, messages } = collect(other);
     const service = await open(sinkTo(await listen(server)));
     expect(await failing(service)).toMatch(/certificate|issuer/i);

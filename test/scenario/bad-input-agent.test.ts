@@ -1,5 +1,5 @@
 // What goes wrong on a database host: a configuration that is not right, strangers and noise at the agent's socket, a socket
-// that somebody else prepared, an agent that stands still, a service that is away. Each has its code and one line in a log;
+// that another user prepared, an agent that stands still, a service that is away. Each has its code and one line in a log;
 // the others go on.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -261,7 +261,7 @@ describe('noise at the agent’s socket', () => {
       ],
     ],
     ['templates within templates', [hello, frame(2, 0, 4096, u32(26), array(Buffer.from('uaA')), nested(300))]],
-  ])('%s harms nobody', async (_what, parts) => {
+  ])('%s harms no one', async (_what, parts) => {
     await speak(...parts);
     await works();
     expect(site.agents()).toHaveLength(1);
@@ -287,7 +287,7 @@ describe.runIf(isRoot)('a process of another user', () => {
   afterAll(() => {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   });
-  /** A folder that everybody may enter, with a configuration of `nobody`'s own. */
+  /** A folder that everyone may enter, with a configuration of `nobody`'s own. */
   const shared = (): { folder: string; own: string } => {
     const folder = mkdtempSync(join(tmpdir(), 'dke-shared-'));
     folders.push(folder);
@@ -345,7 +345,7 @@ describe.runIf(isRoot)('a process of another user', () => {
   });
 });
 
-describe.runIf(isRoot)('the folder of the socket, prepared by somebody else', () => {
+describe.runIf(isRoot)('the folder of the socket, prepared by another user', () => {
   const uid = 47_111;
   const folder = `/tmp/dke-pkcs11-${uid}`;
   const target = mkdtempSync(join(tmpdir(), 'dke-target-'));

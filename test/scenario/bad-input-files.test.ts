@@ -98,7 +98,7 @@ describe('the certificate', () => {
 
   test('whose key was changed: 2', async () => {
     const der = createPrivateKey(own('tls.key')).export({ type: 'pkcs8', format: 'der' });
-    // The private half alone, which nobody compares.
+    // The private half alone, which is not compared.
     const secret = der.indexOf(Buffer.from([0x04, 0x20])) + 2;
     der.writeUInt8(der.readUInt8(secret + 16) ^ 0x10, secret + 16);
     const lines = der.toString('base64').replaceAll(/.{64}/g, '$&\n');
@@ -127,7 +127,7 @@ describe('the certificate', () => {
     oneLine(refusal.message);
   });
 
-  test.runIf(isRoot)('whose key belongs to somebody else: 3', async () => {
+  test.runIf(isRoot)('whose key belongs to another user: 3', async () => {
     const spoil = (_data: string, copy: string): void => {
       pair(copy, own('tls.crt'), own('tls.key'));
       chownSync(join(copy, 'k.pem'), nobody, nobody);
@@ -138,7 +138,7 @@ describe('the certificate', () => {
   });
 
   test.runIf(isRoot)('that the server may not read: 3', async () => {
-    // Without its capabilities the superuser is a user like any other, and the file is nobody's to read.
+    // Without its capabilities the superuser is a user like any other, and the file may be read by no one.
     const through = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
     const spoil = (_data: string, copy: string): void => {
       pair(copy, own('tls.crt'), own('tls.key'));
@@ -185,13 +185,13 @@ describe('the root key', () => {
     oneLine(refusal.message);
   });
 
-  test.runIf(isRoot)('that belongs to somebody else: 3', async () => {
+  test.runIf(isRoot)('that belongs to another user: 3', async () => {
     const refusal = await startSpoilt(folder, (data) => chownSync(rootKey(data), nobody, nobody));
     expect(refusal).toMatchObject({ code: 3, changed: [], message: expect.stringContaining('root.key') });
     oneLine(refusal.message);
   });
 
-  test.runIf(isRoot)('that is a link of somebody else: refused', async () => {
+  test.runIf(isRoot)('that is a link of another user: refused', async () => {
     const refusal = await startSpoilt(folder, (data, copy) => {
       const target = join(copy, 'elsewhere.key');
       copyFileSync(rootKey(data), target);
@@ -223,7 +223,7 @@ describe('the data directory', () => {
     oneLine(refusal.message);
   });
 
-  test.runIf(isRoot)('that belongs to somebody else: 3', async () => {
+  test.runIf(isRoot)('that belongs to another user: 3', async () => {
     const refusal = await startSpoilt(folder, (data) => chownSync(data, nobody, nobody));
     expect(refusal).toMatchObject({ code: 3, changed: [], message: expect.stringMatching(/belongs to user 65534/) });
     oneLine(refusal.message);

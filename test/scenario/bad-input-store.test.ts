@@ -1,4 +1,4 @@
-// The disk fills up under a running server, a file may not grow any more, and somebody changes the database by hand. What was
+// The disk fills up under a running server, a file may not grow any more, and the database is changed by hand. What was
 // confirmed stays, reading goes on, nothing half is left, and one damaged record takes no other with it.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';

@@ -252,7 +252,7 @@ describe('a proxy that refuses', () => {
       refuse(501, 'UnsupportedOperationException'),
       names('UnsupportedOperationException', 'XKS_PROXY_INVALID_RESPONSE'),
     ],
-    ['with an error that nobody knows', refuse(400, 'TeapotException'), invalidResponse],
+    ['with an unknown error', refuse(400, 'TeapotException'), invalidResponse],
     ['with an error of another status', refuse(400, 'AuthenticationFailedException'), invalidResponse],
     ['with a status of another error', refuse(503, 'ValidationException'), invalidResponse],
     ['with an errorName that is a member of every object', refuse(400, 'toString'), invalidResponse],
@@ -308,7 +308,7 @@ describe('a proxy whose TLS is wrong', () => {
   const other = (name: string): Authority => makeAuthority(folder, name);
   const server = { commonName: '127.0.0.1', names: ['IP:127.0.0.1'], usage: 'serverAuth' } as const;
   test.each([
-    ['is of an authority that nobody trusts', () => other('stranger').issue(server)],
+    ['is of an authority that is not trusted', () => other('stranger').issue(server)],
     ['is over', () => authority.issue({ ...server, notBefore: '20250101000000Z', notAfter: '20250201000000Z' })],
     ['has not begun', () => authority.issue({ ...server, notBefore: '20900101000000Z', notAfter: '20910101000000Z' })],
     ['is for another name', () => authority.issue({ ...server, names: ['DNS:other.example'] })],
@@ -363,7 +363,7 @@ describe('an address', () => {
     'https://a b',
     'ftp://x',
     `https://${'x'.repeat(130)}`,
-  ])('%s is refused before anybody is called', async (address) => {
+  ])('%s is refused before anything is called', async (address) => {
     expect(await exceptionOf(createStore(newPrefix(), address))).toBe('ValidationException');
   });
 });
@@ -405,7 +405,7 @@ describe('GetHealthStatus', () => {
       invalidResponse,
     ],
     [
-      'with a health that nobody knows',
+      'with an unknown health',
       (answer) => ({ ...answer, ekmFleetDetails: [{ ...detail, healthStatus: 'FINE' }] }),
       invalidResponse,
     ],
@@ -423,7 +423,7 @@ describe('GetHealthStatus', () => {
     spoil(fresh, 'health', change);
     expect(await exceptionOf(createStore(fresh))).toBe(expected.create);
   });
-  test('answered with one key manager degraded and one unavailable, and members that nobody knows, is good', async () => {
+  test('answered with one key manager degraded and one unavailable, and unknown members, is good', async () => {
     const prefix = newPrefix();
     const storeId = await createStore(prefix);
     spoil(prefix, 'health', (answer) => ({

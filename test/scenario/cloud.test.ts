@@ -240,9 +240,9 @@ describe('a key in a connected store', () => {
 
 describe('faults of the proxy', () => {
   test.each<[string, () => number | 'silence' | 'end', string]>([
-    ['that nobody answers for', () => 'end', 'XKS_PROXY_NOT_REACHABLE'],
+    ['without an answer', () => 'end', 'XKS_PROXY_NOT_REACHABLE'],
     ['that never answers', () => 'silence', 'XKS_PROXY_TIMED_OUT'],
-    ['whose certificate nobody vouches for', () => stranger.port, 'XKS_PROXY_INVALID_TLS_CONFIGURATION'],
+    ['whose certificate is of no known authority', () => stranger.port, 'XKS_PROXY_INVALID_TLS_CONFIGURATION'],
   ])('one %s', async (_, where, code) => {
     const { KeyId, storeId } = await openStore();
     const fresh = await makeEndpoint();
@@ -256,7 +256,7 @@ describe('faults of the proxy', () => {
     await encrypt(KeyId);
   });
 
-  test('one that knows the credential no more', async () => {
+  test('one that no longer knows the credential', async () => {
     const { KeyId, storeId, endpointId } = await openStore();
     const { credentials: known } = await api.call<{ credentials: { id: string }[] }>(
       'GET',

@@ -65,7 +65,7 @@ describe('what is read, edited and written', () => {
     });
   const { get, change: write } = apiRoutes.keys;
 
-  test('keeps what somebody else changed in between', async () => {
+  test('keeps what someone else changed in between', async () => {
     await json('vault', 'create', 'shared');
     const { id } = await json<Named>('key', 'create', 'contested', '--vault', 'shared', '--tag', 'env=prod');
     const client = open();
@@ -534,7 +534,7 @@ describe('what goes wrong', () => {
       /ECONNREFUSED/,
     ],
     ['an address without TLS', ['vault', 'list'], { DKE_SERVER: 'http://127.0.0.1' }, 'config', /https:\/\/HOST/],
-    ['a certificate of somebody else', ['vault', 'list'], { DKE_CA_FILE: undefined }, 'unreachable', /--ca-file/],
+    ['a certificate of another authority', ['vault', 'list'], { DKE_CA_FILE: undefined }, 'unreachable', /--ca-file/],
     [
       'a certificate file that is not there',
       ['vault', 'list'],

@@ -101,7 +101,7 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
     await eyes.lookClosely('inbox', page);
   });
 
-  test('is filtered by kind, and whoever takes one is named', async () => {
+  test('is filtered by kind, and the person who takes one is named', async () => {
     await page.getByLabel('Kind').selectOption({ label: notificationKindNames['audit.sink-behind'] });
     await page.getByRole('status').filter({ hasText: '1 shown' }).waitFor();
     await row('collector')

@@ -79,7 +79,7 @@ describe.runIf(chromiumPath !== null)('keys at the console', () => {
     expect((await site.api.call<Key>('GET', `/api/keys/${data.keyId}`)).tags).toEqual(['env=prod', 'pci']);
   });
 
-  test('a key that nobody used says so, and so does a master key before it is destroyed', async () => {
+  test('a key that was never used says so, and so does a master key before it is destroyed', async () => {
     const { items } = await site.api.call<{ readonly items: readonly Key[] }>('GET', '/api/keys?kind=general');
     await page.goto(`/keys/${items.find(({ name }) => name === 'customer-addresses')?.id}`);
     await page.getByText('No key store endpoint has this key.').waitFor();

@@ -291,7 +291,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await register.getByLabel('Endpoint that it calls').selectOption({ label: 'aws-eu-central-1' });
     await register.getByRole('button', { name: 'Register', exact: true }).click();
     await register.waitFor({ state: 'detached' });
-    // The certificate is the server's own: nobody outside trusts it.
+    // The certificate is the server's own: nothing outside trusts it.
     await page.getByRole('button', { name: 'Actions on external key store orders in the cloud' }).click();
     await page.getByRole('menuitem', { name: 'Look now…' }).click();
     await dialog(/^Check/)
@@ -304,7 +304,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await shoot('endpoints');
   });
 
-  /** Filters, live tail, export and the CloudTrail event, on the page of an endpoint that nobody but this test calls. */
+  /** Filters, live tail, export and the CloudTrail event, on the page of an endpoint that only this test calls. */
   const showRequests = async (): Promise<void> => {
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const endpoint = await site.api.call<Endpoint>('GET', `/api/endpoints/${id}`);
@@ -415,7 +415,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     expect(eyes.faults).toEqual([]);
   });
 
-  test('lets nobody in after signing out', async () => {
+  test('lets no one in after signing out', async () => {
     await page.goto('/');
     await page.getByRole('button', { name: 'Sign out' }).first().click();
     await page.getByLabel('Password').waitFor();

@@ -70,7 +70,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('there are more') };
   };
   const shown = async (): Promise<number> => (await told()).count;
-  /** Bytes of the page's own objects, when what nobody refers to is gone. */
+  /** Bytes of the page's own objects, when what is not referred to is gone. */
   const heap = async (): Promise<number> => {
     const session = await page.context().newCDPSession(page);
     await session.send('HeapProfiler.enable');
@@ -84,7 +84,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await page.keyboard.press(key);
     return look();
   };
-  /** Goes on to the end of the list, as whoever holds the End key does. Answers how many there are. */
+  /** Goes on to the end of the list, as a person who holds the End key down does. Answers how many there are. */
   const toTheEnd = async (): Promise<number> => {
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });

@@ -59,7 +59,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     expect(Object.values(await stateOf())).toEqual(['open', 'open', 'open', 'open', 'open']);
   });
 
-  test('a copy of the root key is somebody’s word, which is audited and taken back', async () => {
+  test('a copy of the root key is stated by a person, which is audited and can be undone', async () => {
     await press('I stored a copy separately');
     const rootKey = step('Keep the root key safe');
     const unfold = rootKey.locator('summary').first();

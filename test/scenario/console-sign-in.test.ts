@@ -67,7 +67,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await page.keyboard.press('Enter');
     return id;
   };
-  /** Wrong attempts of somebody elsewhere: from one address only so many are taken at once, and the browser has its own. */
+  /** Wrong attempts from elsewhere: from one address only so many are taken at once, and the browser has its own. */
   const guess = async (times: number, path: string, body: object): Promise<void> => {
     const { origin } = new URL(page.url());
     const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');

@@ -98,7 +98,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     ]);
   });
 
-  test('dual control, which is refused as long as nobody could agree', async () => {
+  test('dual control, which is refused as long as no one could agree', async () => {
     const rule = async () => (await site.api.call<Vault>('GET', `/api/vaults/${vault.id}`)).dualControl;
     const open = async () => {
       await page.goto('/vaults');

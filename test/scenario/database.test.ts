@@ -72,7 +72,7 @@ describe('the master key of one database', () => {
     config = site.config('pkcs11', application, 'log_level = "debug"\n');
   });
 
-  test('needs a configuration that is its owner’s alone, and an agent that nobody started', () => {
+  test('needs a configuration that is its owner’s alone, and an agent that was not started before', () => {
     expect((statSync(config).mode & 0o777).toString(8)).toBe('600');
     expect(site.agents()).toEqual([]);
   });
@@ -216,7 +216,7 @@ describe('the master key of one database', () => {
       }
     });
 
-    const files = onSqlite('what lies in the files of the data directory, and an old one among them');
+    const files = onSqlite('what is in the files of the data directory, and an old one among them');
     test.runIf(files)('has two time stamps, and its records are in no file of the data directory', async () => {
       const applicationId = application.application.id;
       const key = await until('the erasure run', async () => {
@@ -356,7 +356,7 @@ describe('the key management of an application', () => {
     const [record] = await site.api.audit(`subjectId=${done.key.id}&kind=key.destroyed`);
     expect(record).toMatchObject({ actorKind: 'administrator', details: { blastRadius: expect.anything() } });
     expect((await site.api.send('POST', `${path}/destroy`, { confirm: label })).status).toBe(409);
-    // A destroyed key has no way back.
+    // A destroyed key cannot be restored.
     for (const action of ['enable', 'disable', 'rotate'])
       expect((await site.api.send('POST', `/api/keys/${done.key.id}/${action}`)).status, action).toBe(409);
     expect((await site.api.send('DELETE', `/api/keys/${done.key.id}`)).status).toBe(409);

@@ -108,9 +108,9 @@ describe('a database host', () => {
   });
 
   test.each<[string, (toml: string) => string, string, RegExp]>([
-    ['a field that nobody knows', (toml) => `${toml}\ntypo = 1\n`, 'configuration', /typo is unknown/],
+    ['an unknown field', (toml) => `${toml}\ntypo = 1\n`, 'configuration', /typo is unknown/],
     [
-      'a token of somebody else',
+      'a token of another service',
       (toml) =>
         toml.replaceAll(
           guid,
@@ -120,14 +120,9 @@ describe('a database host', () => {
       /./,
     ],
     ['no certificate to trust', (toml) => toml.replace(/^ca_file.*$/m, ''), 'tls', /SELF_SIGNED/],
+    ['a port without a listener', (toml) => toml.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:9'), 'network', /ECONNREFUSED/],
     [
-      'a port where nobody listens',
-      (toml) => toml.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:9'),
-      'network',
-      /ECONNREFUSED/,
-    ],
-    [
-      'a name that nobody has',
+      'a name that does not exist',
       (toml) => toml.replace(/127\.0\.0\.1:\d+/, 'nowhere.invalid'),
       'network',
       /ENOTFOUND|EAI_AGAIN/,
@@ -164,7 +159,7 @@ describe('a database host', () => {
     expect(run.code).toBe(exitCodes['checks-failed']);
   });
 
-  test('with a library that anybody can replace, or without its agent, or with another one beside it', async () => {
+  test('with a library that any user can replace, or without its agent, or with another one beside it', async () => {
     const library = join(mkdtempSync(join(folder, 'library-')), 'libdke_pkcs11.so');
     copyFileSync(join(built, 'libdke_pkcs11.so'), library);
     expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('dke-agent');
@@ -179,7 +174,7 @@ describe('a database host', () => {
     expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('no 64-bit library');
   });
 
-  test('with a socket that nobody serves, and one that an agent serves', async () => {
+  test('with a socket that no agent serves, and one that an agent serves', async () => {
     const path = join(folder, 'agent.sock');
     const agent: Server = createServer();
     await new Promise<void>((done) => agent.listen(path, done));

@@ -387,7 +387,7 @@ describe('signatures', () => {
       const first = diagnosed?.results.find(({ state }) => state === 'failed');
       expect(first).toMatchObject({ id: 'clock', predicts: exception });
       expect(first?.evidence).toMatch(/this clock is 3[56]\d\.\d s behind/);
-      // Nobody told the time: the cloud's refused request does.
+      // The time is not known: the cloud's refused request does.
       await callAsCloud(here, place.configuration, place.endpoint.keyId);
       await logged(here, place, 'the request is dated');
       const { results } = await here.api.call<{ results: CheckResult[] }>(
@@ -396,7 +396,7 @@ describe('signatures', () => {
         {},
       );
       const again = results.find(({ id }) => id === 'clock');
-      // Anybody can date a request: it is a suspicion.
+      // Anyone can date a request: it is a suspicion.
       expect(again).toMatchObject({ state: 'warning', predicts: exception });
       expect(again?.evidence).toMatch(/the request is dated 3[56]\d s after this clock/);
     } finally {

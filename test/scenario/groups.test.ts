@@ -72,7 +72,7 @@ const ok: Cell = ['CKR_OK'];
 /** C_FindObjects succeeds and finds nothing. */
 const nothing = (recorded?: string): Cell => (recorded === undefined ? ['none'] : ['none', recorded]);
 const taken: Cell = ['CKR_TEMPLATE_INCONSISTENT'];
-/** A key in custody is not copied, whoever asks. */
+/** A key in custody is not copied, no matter who asks. */
 const custody: Cell = ['CKR_ACTION_PROHIBITED'];
 const keyGone = (reason: string): Cell => ['CKR_KEY_HANDLE_INVALID', reason];
 const objectGone = (reason: string): Cell => ['CKR_OBJECT_HANDLE_INVALID', reason];

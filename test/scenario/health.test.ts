@@ -1,4 +1,4 @@
-// What the service says of its own health to those who ask one thing only: a cloud key service asks GetHealthStatus and nobody
+// What the service says of its own health to those who ask one thing only: a cloud key service asks GetHealthStatus and no one
 // else asks anything.
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.end());
 
-test('GetHealthStatus turns bad with the root key, and good again, though nobody asks /health', async () => {
+test('GetHealthStatus turns bad with the root key, and good again, though nothing asks /health', async () => {
   const endpoint = await createXksEndpoint(site, 'lonely');
   const answer = async () => {
     const { status, body } = await endpoint.health();

@@ -30,7 +30,7 @@ describe('a process that forks', () => {
   test.each([
     ['before C_Initialize: parent and child each have a library of their own', 'before-initialize'],
     ['and whose child uses the parent’s library: CKR_CRYPTOKI_NOT_INITIALIZED, and no harm done', 'child-uses'],
-    ['and whose child initialises anew: both go on, with nothing in common', 'child-initializes'],
+    ['and whose child initialises again: both go on, with nothing in common', 'child-initializes'],
     ['between Init and operation: the operation is the parent’s', 'with-an-operation-under-way'],
     ['and finalises: its child goes on', 'parent-finalizes'],
     ['and dies: a child that does nothing keeps nothing of it at the agent', 'parent-dies'],

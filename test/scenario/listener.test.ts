@@ -180,7 +180,7 @@ describe('the PROXY protocol, version 2', () => {
   };
 
   test('names the real peer; a connection without a header, or with a wrong one, is cut off', async () => {
-    // The test itself comes from 127.0.0.1: whoever may speak without a header comes from elsewhere.
+    // The test itself comes from 127.0.0.1: callers that may speak without a header come from elsewhere.
     const here = await startSite({ toml: 'trusted_proxies = ["127.0.0.2", "10.0.0.0/8", "::1"]\n' });
     site = here;
     const endpoint = await createXksEndpoint(here, 'proxied');
@@ -206,7 +206,7 @@ describe('the PROXY protocol, version 2', () => {
     expect(await through([header(0, 0x00, Buffer.alloc(0))])).toMatchObject({ status: 200 });
     await expect.poll(() => lastPeer(here, endpoint)).toBe('127.0.0.2');
 
-    // From an address that nobody trusts: no header is read, so what claims to be one is no TLS.
+    // From an address that is not trusted: no header is read, so what claims to be one is no TLS.
     expect(await callXks(place, { target: '/health', body: health() })).toMatchObject({ status: 200 });
     await expect(callThrough(here, endpoint, [header(1, 0x11, ipv4)])).rejects.toThrow();
 

@@ -95,7 +95,7 @@ describe('the text', () => {
     expect(said).toBe('');
   });
 
-  test('names nobody who called, and no secret', async () => {
+  test('names no caller, and no secret', async () => {
     await encrypt();
     await callXks(
       {

@@ -42,7 +42,7 @@ test('all duties of a hung node go to another one, and each has one owner when i
     hung.server.child.kill('SIGCONT');
   }
   await untilActive(fleet, other, ['one', 'two']);
-  // Whoever has them then, it has them alone.
+  // The node that has them then has them alone.
   await until('each duty to be of one node, as both see it', async () => {
     const [here, there] = [await fleet.nodes(one), await fleet.nodes(two)].map((nodes) =>
       nodes.map(({ name, duties }) => [name, ...duties].join(' ')).sort(),

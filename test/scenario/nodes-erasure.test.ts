@@ -1,5 +1,5 @@
 // The erasure run over several nodes: every node gets the new root key and ends the old one before a destroyed key counts as
-// unrecoverable, whoever is killed meanwhile; nothing that lives is lost.
+// unrecoverable, whatever is killed meanwhile; nothing that lives is lost.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -147,7 +147,7 @@ test('a node that is away is waited for, by name', async () => {
   await expectAllServe([one, two]);
 });
 
-/** The database makes whoever comes to this point of a run wait, until `goOn`. */
+/** The database makes a node that comes to this point of a run wait, until `goOn`. */
 const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
   const { host, port, user, database: name } = fleet.place;
   const hand = new pg.Client({ host, port, user, database: name });
@@ -184,7 +184,7 @@ const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
 };
 const leaderOf = async (): Promise<FleetMember> => {
   const name = await until(
-    'somebody to lead turns',
+    'a node to lead runs',
     async () => (await fleet.nodes(one)).find(({ duties }) => duties.includes('erasure'))?.name,
   );
   return fleet.member(name);

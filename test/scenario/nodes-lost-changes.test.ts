@@ -1,4 +1,4 @@
-// What a node has heard of is not there any more: a standby that lagged behind has taken over, or the node was away for longer than changes
+// Changes that a node has received are missing: a standby that lagged behind has taken over, or the node was away for longer than changes
 // are kept. No node goes on with what was taken away.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -77,7 +77,7 @@ test('in one folder, what one node has made the other verifies, exports and open
     const other = await two.api.call<Snapshot>('POST', '/api/snapshots', {});
     expect(await one.api.call('POST', `/api/snapshots/${other.id}/verify`)).toMatchObject({ state: 'held' });
 
-    // An opening that one node began is answered to another, once, by whoever began it.
+    // An opening that one node began is answered to another, once, by the node that began it.
     const begin = async () => {
       const begun = await one.api.call<SnapshotOpening>('POST', `/api/snapshots/${made.id}/openings`, {});
       return { ...begun, expiresAt: Date.parse(begun.expiresAt) };

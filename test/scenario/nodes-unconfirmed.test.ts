@@ -1,4 +1,4 @@
-// What an answer says of the nodes that have not heard of a change: whoever repeats it is told, too, by every node and on every path, and
+// What an answer says of the nodes that have not received a change: a caller who repeats it is told, too, by every node and on every path, and
 // a node that cannot ask the others says that the change is made and not confirmed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -49,7 +49,7 @@ const called = async (name: string): Promise<readonly Vault[]> =>
     (vault) => vault.name === name,
   );
 
-test('a repeated change that changes nothing names the node that has not heard of the first one', async () => {
+test('a repeated change that changes nothing names the node that has not received the first one', async () => {
   const { endpoint } = await createXksEndpoint({ api: one.api, server: one.server }, 'repeated');
   const path = `/api/endpoints/${endpoint.id}/disable`;
   await whileStopped(three, async () => {
@@ -77,7 +77,7 @@ test('the answer to a request that another node has carried out names it as the 
   expect(await called('replayed')).toHaveLength(1);
 });
 
-test('a database that destroys a key: the answer and the agent name the node that has not heard of it', async () => {
+test('a database that destroys a key: the answer and the agent name the node that has not received it', async () => {
   const application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
   const database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n');
   fleet.balancer.use([one.server.port]);

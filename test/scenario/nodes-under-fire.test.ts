@@ -155,7 +155,7 @@ const supervise = (member: FleetMember): void => {
     restarts.set(member, again());
   });
 };
-/** Every node runs, and has heard of the other. */
+/** Every node runs, and knows the other. */
 const untilWhole = async (): Promise<void> => {
   while (restarts.size > 0)
     for (const [member, restart] of [...restarts]) {

@@ -236,7 +236,7 @@ test('a node that stands still is named in every answer to a change, until it go
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 test.runIf(chromiumPath !== null)(
-  'the console says on every page which node did not confirm a change, until somebody has read it',
+  'the console says on every page which node did not confirm a change, until it was read',
   async () => {
     const eyes = await openConsoleBrowser(one.server.url, chromiumPath ?? '');
     try {
@@ -299,7 +299,7 @@ test('duties go over to another node when the one that had them is killed', asyn
   await until('the duties', async () =>
     (await fleet.nodes(other)).find(({ self }) => self)?.duties.length === 6 ? true : undefined,
   );
-  // Changes go on, and say that the killed node was not heard of.
+  // Changes go on, and say that the killed node did not answer.
   const group = await createGroup(other.api, 'after a kill');
   await registerApplication(other.api, 'after a kill', group);
   await before.start();

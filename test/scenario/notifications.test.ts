@@ -98,7 +98,7 @@ describe('a webhook', () => {
     await expect(webhook().send(message)).rejects.toThrow('status 302');
   });
 
-  test('with a certificate that nobody vouches for is not called', async () => {
+  test('with a certificate of no known authority is not called', async () => {
     await expect(webhook({ ca: undefined }).send(message)).rejects.toThrow();
     expect(calls).toEqual([]);
   });
@@ -174,7 +174,7 @@ describe('an e-mail', () => {
     await mail.close();
   });
 
-  test('does not go where there is no TLS, or a certificate that nobody vouches for', async () => {
+  test('does not go where there is no TLS, or a certificate of no known authority', async () => {
     const plain = await startMail(false);
     await expect(email(plain.port).send(message)).rejects.toThrow();
     expect(plain.mails).toEqual([]);

@@ -73,7 +73,7 @@ describe('people who are registered', () => {
     const [session] = (await opened.operations.sessions.list(administrator, {})).items;
     expect(session).toMatchObject({ method: 'openid', proved: 2, holder: { name: 'carla' } });
   });
-  test('nobody else does', async () => {
+  test('no one else does', async () => {
     expect(await errorOf(signIn(opened, 'stranger'))).toBe('forbidden');
   });
   test('another browser, a second time, another state: none of them holds', async () => {
@@ -166,7 +166,7 @@ describe('people whose claim gives them roles', () => {
     expect(await signIn(opened, 'noa')).toMatchObject({ missing: 'second-factor' });
     expect(await rolesOf(id)).toEqual(['key-manager']);
   });
-  test('nobody is let in without one', async () => {
+  test('no one is let in without one', async () => {
     expect(await errorOf(signIn(opened, 'nobody'))).toBe('forbidden');
   });
   test('lose roles, sessions and their own API tokens when the claim gives them none', async () => {
@@ -204,7 +204,7 @@ describe('people whose claim gives them roles', () => {
     });
     expect(record.expiresAt).toBeLessThan(Date.now() + day);
   });
-  test('get no password and no passkey here, from nobody', async () => {
+  test('get no password and no passkey here, from no one', async () => {
     groups.set('mia', ['dke-auditors']);
     const session = await signIn(opened, 'mia');
     const { operations } = opened;
@@ -239,7 +239,7 @@ describe('people whose claim gives them roles', () => {
     expect((await operations.users.get(administrator, user.id)).grants).toMatchObject([
       { role: 'auditor', tenantId: tenant.id },
     ]);
-    // A password that somebody else has been invited to choose, and one that was chosen.
+    // A password that another user has been invited to choose, and one that was chosen.
     const { user: platform, session } = await makeUser(operations, 'platform');
     groups.set('platform-boss', ['dke-keys']);
     await operations.users.update(administrator, everything, platform.id, {
@@ -252,7 +252,7 @@ describe('people whose claim gives them roles', () => {
   });
 });
 
-test('a provider that does not answer keeps nobody else out, and says so', async () => {
+test('a provider that does not answer keeps no one else out, and says so', async () => {
   const opened = await openTestService({
     toml: '[memory]\nallow_unlocked = true\n[oidc]\nissuer = "https://localhost:9"\nclient_id = "dke"\n',
   });

@@ -51,7 +51,7 @@ const dpkg = (...args: string[]): string => {
     '--force-unsafe-io',
   ];
   const { status, stdout, stderr } = spawnSync('dpkg', [...options, ...args], { encoding: 'utf8', cwd: '/' });
-  // An unmet dependency is a warning here: the folder holds no other package.
+  // An unmet dependency is a warning here: the folder has no other package.
   if (status !== 0) throw new Error(`dpkg ${args.join(' ')}: ${stderr}`);
   return stdout;
 };
@@ -388,7 +388,7 @@ test.runIf(canRun)(
       expect(makeKey(packaged('dke-provider', '1.0/libdke_pkcs11.so'), 1, socket, 'SHARED-AGENT'), said).toContain(
         'SHARED-AGENT',
       );
-      // pkcs11.toml belongs to user 1: nobody else's process is served by it.
+      // pkcs11.toml belongs to user 1: no other user's process is served by it.
       expect(makeKey(packaged('dke-provider', '1.0/libdke_pkcs11.so'), 2, socket, 'FOREIGN')).not.toContain('FOREIGN');
       expect(statSync(`/proc/${activator.pid}`).uid).toBe(Number(uid));
     } finally {

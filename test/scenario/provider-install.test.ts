@@ -1,5 +1,5 @@
 // `dke provider` on a host with the real service: install, check, upgrade, rollback, uninstall, as the OS user of a database, and
-// a database that uses what was installed. Needs root for a user other than its own; as somebody else it installs for itself.
+// a database that uses what was installed. Needs root for a user other than its own; as another user it installs for that user.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -223,7 +223,7 @@ describe('check', () => {
       /mode 644 gives other users access/,
     ],
     [
-      'a library that anybody can replace',
+      'a library that any user can replace',
       () => {
         chmodSync(layout.library, 0o777);
         return () => chmodSync(layout.library, 0o775);
@@ -253,14 +253,14 @@ describe('check', () => {
       /too short|invalid ELF|ELF header/,
     ],
   ])('with %s: the first line says so', async (_, spoil, id, words) => {
-    const mend = spoil();
+    const repair = spoil();
     try {
       const { code, of } = await checked('--conf', conf);
       expect(code).toBe(exitCodes['checks-failed']);
       expect(of(id)).toMatchObject({ state: 'failed' });
       expect(of(id)?.evidence).toMatch(words);
     } finally {
-      mend();
+      repair();
     }
   });
 

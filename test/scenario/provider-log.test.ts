@@ -38,7 +38,7 @@ import { queryStored } from '../support/test-store.ts';
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log('skipped: causes that need another user');
 const nobody = 65_534;
-/** A user whose directory below /tmp is nobody else's business. */
+/** A user whose directory below /tmp is private. */
 const somebody = 54_321;
 
 const pin = `pin-${randomBytes(16).toString('hex')}`;

@@ -97,7 +97,7 @@ test('a log that is rewritten while the service runs is not signed: quarantine, 
     const anchor = () => readFileSync(join(server.dataDirectory, 'root.key.checkpoint'), 'utf8');
     const signed = anchor();
 
-    // Who did it is another one, and the hashes fit: as somebody would write who knows how the log is kept.
+    // Who did it is another one, and the hashes fit: as written by someone who knows how the log is kept.
     const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'));
     const { changes } = database
       .prepare("UPDATE audit_events SET actor_name = 'somebody else', leaf_hash = randomblob(32) WHERE sequence = 2")
@@ -166,7 +166,7 @@ test('an old row that is put back is refused at once, and the next start is in q
     const made = await api.call<{ readonly record: { readonly id: string }; readonly token: string }>(
       'POST',
       '/api/tokens',
-      { name: 'of somebody who left', grants },
+      { name: 'of someone who left', grants },
     );
     const old = openConsoleApi(server, made.token);
     expect((await old.send('GET', '/api/vaults')).status).toBe(200);

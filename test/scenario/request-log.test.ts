@@ -157,7 +157,7 @@ describe('an export', () => {
     ]);
   });
 
-  test('as CSV holds no formula, whoever sent one', async () => {
+  test('as CSV has no formula, no matter who sent one', async () => {
     const { text } = await site.api.send('GET', `${path()}?format=csv&kmsRequestId=${ids.bob}`);
     const [heading, row, end] = text.split('\r\n');
     expect(heading).toMatch(/^at,sequence,/);

@@ -10,7 +10,7 @@ import { callXks, requestMetadata } from '../support/xks-client.ts';
 
 const linesOf = (output: string, word: string): string[] => output.split('\n').filter((line) => line.startsWith(word));
 
-test('the heap is collected many times while nobody asks: requests are not made of hash tables afterwards', async () => {
+test('the heap is collected many times without a request: requests are not made of hash tables afterwards', async () => {
   const server = await startServerProcess({
     program: [
       '--expose-gc',

@@ -86,7 +86,7 @@ describe('a passphrase', () => {
     for (const text of [again.log(), again.output(), first.log()]) expect(text).not.toContain(passphrase);
   });
 
-  test('that nobody gives at first start stops it, before there is a root key', async () => {
+  test('that is not given at first start stops it, before there is a root key', async () => {
     const folder = newFolder();
     const refusal = await start(folder, people()).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ServerEnded);
@@ -171,7 +171,7 @@ describe('a sealed service', () => {
 });
 
 describe('two providers', () => {
-  test('open the root key alone; one that is removed opens it no more, and a new passphrase replaces the old one', async () => {
+  test('open the root key alone; one that is removed no longer opens it, and a new passphrase replaces the old one', async () => {
     const folder = newFolder();
     const first = await start(folder, fromFile + stick);
     await first.stop();

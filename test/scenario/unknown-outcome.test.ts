@@ -1,5 +1,5 @@
 // Calls that create something, and whose answer does not come in time: in the end such a call has succeeded or left nothing behind, and
-// whoever repeats it does not meet its own key of the attempt before.
+// a caller who repeats it does not meet its own key of the attempt before.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

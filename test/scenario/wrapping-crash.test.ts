@@ -1,4 +1,4 @@
-// The server is killed while keys are being wrapped, between the mark and the answer too: whoever has wrapped bytes finds the
+// The server is killed while keys are being wrapped, between the mark and the answer too: a caller who has wrapped bytes finds the
 // wrapping key marked, and a key that was destroyed is destroyed.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

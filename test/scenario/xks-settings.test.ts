@@ -69,7 +69,7 @@ describe('mutual TLS', () => {
     ['another common name', () => authority.issue({ commonName: 'cks.evil.example' }), 'is for cks.evil.example'],
     ["the authority of another endpoint's", () => other.issue({ commonName }), "is not of this endpoint's authorities"],
     [
-      'an authority that nobody named',
+      'an authority that was not named',
       () => makeAuthority(site.folder, 'stranger').issue({ commonName }),
       'does not verify',
     ],
@@ -87,7 +87,7 @@ describe('mutual TLS', () => {
     await expect.poll(() => reason(place, 'AuthenticationFailedException')).toContain(why);
   });
 
-  test('an authority that is taken away holds no longer, on open connections neither', async () => {
+  test('an authority that is removed is no longer accepted, on open connections either', async () => {
     const client = authority.issue({ commonName });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     try {
@@ -134,7 +134,7 @@ describe('rules', () => {
         { name: 'administrators', effect: 'allow', when: { principal: ['arn:aws:iam::*:role/admin'] } },
         { name: 'not from lambda', effect: 'deny', when: { viaService: ['lambda.*'] } },
         { name: 'our account only', effect: 'allow', when: { account: ['111122223333'] } },
-        { name: 'nobody else', effect: 'deny', when: {} },
+        { name: 'no one else', effect: 'deny', when: {} },
       ],
     });
   });
@@ -244,7 +244,7 @@ test('a change of settings is audited with fingerprints instead of certificates'
   expect(JSON.stringify(record)).not.toContain('BEGIN CERTIFICATE');
 });
 
-test('a service that asks nobody for certificates refuses mutual TLS, and says what to set', async () => {
+test('a service that asks for no certificates refuses mutual TLS, and says what to set', async () => {
   const plain = await startSite();
   try {
     const place = await createXksEndpoint(plain, 'plain');

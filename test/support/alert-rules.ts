@@ -33,7 +33,7 @@ export const readAlertRules = (): readonly AlertRule[] =>
       text: rule,
     }));
 
-/** One look at the service. A scrape that failed has the sample `up` alone. */
+/** One check of the service. A scrape that failed has the sample `up` alone. */
 export interface Scrape {
   /** Seconds since 1970. */
   readonly at: number;

@@ -55,7 +55,7 @@ export const startCloudProcess = async (folder: string, proxyCa: string, budgetM
 
 export interface Gate {
   readonly url: string;
-  /** Where new connections go: to a port, to nobody who ever answers, or nowhere. Those that are open end. */
+  /** Where new connections go: to a port, to a port that never answers, or nowhere. Those that are open end. */
   lead(to: number | 'silence' | 'end'): void;
   close(): Promise<void>;
 }

@@ -100,7 +100,7 @@ const needsSwitch = (name: MechanismName, use: Use): boolean => {
   return row !== undefined && !isCarried(name, use) && ((row.switched?.flags ?? 0) & uses[use].flag) !== 0;
 };
 
-/** Why a use that the standard has is refused; undefined when nobody has written a reason. */
+/** Why a use that the standard has is refused; undefined when no reason is written. */
 export const reasonFor = (name: MechanismName, use: Use): string | undefined =>
   reasons.find(([pattern, of]) => pattern.test(name) && of.includes(use))?.[2];
 

@@ -121,7 +121,7 @@ export const openConsoleBrowser = async (
       // What another host's page asks for and does not get.
       const { url: at } = message.location();
       if (isElsewhere(at) || (elsewhere.has(at) && !at.startsWith(origin))) return;
-      // The question whether somebody is signed in is answered with 401 until somebody is: the browser notes that.
+      // The question whether someone is signed in is answered with 401 until someone is: the browser notes that.
       const asked = message.location().url.endsWith('/api/session') && message.text().includes('401');
       if (['error', 'warning'].includes(message.type()) && !asked) faults.push(`console: ${message.text()}`);
     });

@@ -1,5 +1,5 @@
 // A service that has lived: vaults, keys in several states, a database that set its keys, endpoints that were called, well and not,
-// tokens of several roles. For the tests that look at the console's pages, and for the pictures of the tour.
+// tokens of several roles. For the tests of the console's pages, and for the pictures of the tour.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
@@ -166,7 +166,7 @@ export const fillConsole = async (site: Site): Promise<ConsoleData> => {
         when: { principal: ['*billing-batch'], operation: ['Encrypt'] },
       },
       { name: 'our account', effect: 'allow', when: { account: ['111122223333'] } },
-      { name: 'nobody else', effect: 'deny', when: {} },
+      { name: 'no one else', effect: 'deny', when: {} },
     ],
   });
   await api.call('POST', `/api/endpoints/${stopped.id}/disable`);

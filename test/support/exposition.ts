@@ -1,4 +1,4 @@
-// Reads and checks Prometheus' text format, version 0.0.4, as strictly as its specification asks of whoever writes it.
+// Reads and checks Prometheus' text format, version 0.0.4, as strictly as its specification asks.
 
 export interface ExpositionSample {
   readonly name: string;

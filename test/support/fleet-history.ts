@@ -199,7 +199,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       await setTimeout(50);
     }
   };
-  /** Mostly takes away what can be used: that is what another node may not have heard of. */
+  /** Mostly takes away what can be used: that is what another node may not have received. */
   const anyChange = (): Promise<void> => {
     const enabled = watched.filter(({ known }) => known === 'enabled');
     if (enabled.length > 0 && random() < 0.7) return change(pick(enabled), anyMember(), 'disable');

@@ -34,7 +34,7 @@ export interface Balancer {
   /** Whether a connection to this port is open. */
   connectedTo(port: number): boolean;
   /**
-   * Answers of nodes stay here, after those to this many requests: a node may do what it is asked, and nobody hears of it. TLS begins
+   * Answers of nodes stay here, after those to this many requests: a node may do what it is asked, and no one learns of it. TLS begins
    * as usual.
    */
   holdAnswers(after?: number): void;
@@ -73,7 +73,7 @@ export const startBalancer = async (): Promise<Balancer> => {
       back.once('error', attempt);
       back.once('connect', () => {
         back.off('error', attempt);
-        // A port that nobody listens on can be given to this very connection, which then meets itself.
+        // A port without a listener can be given to this very connection, which then meets itself.
         if (back.localPort === port) {
           back.on('error', () => undefined).destroy();
           attempt();
@@ -291,9 +291,9 @@ export const untilShown = (fleet: TestFleet, from: FleetMember): Promise<boolean
     (await fleet.nodes(from)).every(({ behind }) => behind === 0) ? true : undefined,
   );
 
-/** Waits until each of these nodes has been heard of by the first. */
+/** Waits until the first node knows each of these. */
 export const untilActive = (fleet: TestFleet, from: FleetMember, names: readonly string[]): Promise<boolean> =>
-  until('the nodes to be heard of', async () => {
+  until('the nodes to be known', async () => {
     const nodes = await fleet.nodes(from);
     return names.every((name) => nodes.some((node) => node.name === name && node.state === 'active'))
       ? true

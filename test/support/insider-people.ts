@@ -217,7 +217,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
       for (const each of after.keys()) {
         const role = each.startsWith(`user ${invited} has {`) ? grantOf(each)?.role : undefined;
         if (role !== undefined && !person.lasting.has(role))
-          return 'a way to be somebody who may do more than they can give';
+          return 'a way to be a person who may do more than they can give';
       }
     if (how === 'gained') return undefined;
     // What a rule protects that names the two approvers ends only when as many of them as it asks for have agreed themselves.
@@ -234,7 +234,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
       )
         continue;
       const consents = named.filter((name) => name !== undefined && request?.agreed.has(name) === true);
-      if (consents.length < before.required) return `only ${consents.join(', ') || 'nobody'} has agreed`;
+      if (consents.length < before.required) return `only ${consents.join(', ') || 'no one'} has agreed`;
     }
     return undefined;
   };

@@ -39,7 +39,7 @@ export interface World {
   /** Its vaults are under a rule. */
   readonly governed: boolean;
   readonly actor: TenantActor;
-  /** Of those, somebody who may ask for what waits for approval. */
+  /** Of those, a person who may ask for what waits for approval. */
   readonly requester: TenantActor;
   readonly ids: {
     readonly vault: string;

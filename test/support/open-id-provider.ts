@@ -1,4 +1,4 @@
-// A real OpenID provider (oidc-provider) over TLS with an authority of the test. Whoever names themselves at its sign-in page is that person.
+// A real OpenID provider (oidc-provider) over TLS with an authority of the test. A person who gives a name at its sign-in page is that person.
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';

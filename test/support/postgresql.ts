@@ -85,7 +85,7 @@ const makeCluster = (data: string, as: As): void => {
   execFileSync('cp', ['-a', template, data], { ...as, stdio: 'pipe' });
 };
 
-/** A server of its own in a folder of its own, on a socket in it; whoever may enter the folder is the superuser. */
+/** A server of its own in a folder of its own, on a socket in it; a user who may enter the folder is the superuser. */
 export const startPostgres = async ({
   connections = 60,
   environment = {},
@@ -211,7 +211,7 @@ export const startPostgres = async ({
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },
     remove: async () => {
-      // Nobody starts it again: what it would write before it ends in good order is deleted.
+      // It is not started again: what it would write before it ends in good order is deleted.
       await stop('SIGQUIT');
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },

@@ -16,7 +16,7 @@ const built = resolve(import.meta.dirname, '../../build/provider/1.0');
 /** A small payload; `a` and `b` differ in library, script and program. */
 export const smallPayload = (name: string): Payload => {
   const parts = {
-    // Bytes after an ELF file's last section are nobody's business.
+    // Bytes after an ELF file's last section are ignored.
     library: Buffer.concat([readFileSync(join(built, 'libdke_pkcs11.so')), Buffer.from(name)]),
     agentScript: Buffer.from(`#!/bin/sh\necho ${name}\n`),
     agent: [

@@ -19,7 +19,7 @@ export interface SmallDisk {
   readonly folder: string;
   /** Takes every byte that is left but so many (ENOSPC behind them). */
   fill(leave?: number): void;
-  /** Gives back what `fill` took. */
+  /** Frees what `fill` took. */
   free(): void;
   end(): void;
 }

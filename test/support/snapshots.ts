@@ -13,7 +13,7 @@ import { withStored } from './test-store.ts';
 
 export const actorIn = (tenantId: string): TenantActor => inTenant({ ...administrator }, tenantId);
 
-/** What whoever has the recovery key does with an opening. */
+/** What the person with the recovery key does with an opening. */
 export const answerOpening = (
   opening: Awaited<ReturnType<OpenedService['operations']['snapshots']['beginOpening']>>,
   recovery: KeyRef,

@@ -20,7 +20,7 @@ const blows = {
 } as const satisfies Record<FaultBlow, Omit<Blow, 'number'>>;
 
 export interface StruckOperation {
-  /** Calls of the kinds in question that the operation made when nobody struck it. */
+  /** Calls of the kinds in question that the operation made when it was not struck. */
   readonly calls: number;
   readonly strikes: number;
   /** How often the server ended: of itself, where it was not killed. */

@@ -35,11 +35,11 @@ export const installed = (debianPackage: string, ...needed: readonly string[]): 
   return false;
 };
 
-/** Why strace cannot look at a process here; undefined: it can. */
+/** Why strace cannot trace a process here; undefined: it can. */
 export const whyNoTrace = (): string | undefined => {
   const { error, status } = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']);
   if (error !== undefined) return 'strace is not installed';
-  return status === 0 ? undefined : 'this host lets nobody trace a process';
+  return status === 0 ? undefined : 'this host does not allow tracing of processes';
 };
 
 export interface Outcome {

@@ -306,7 +306,7 @@ describe('what a statement costs the service', () => {
     };
     console.log(`requests: ${JSON.stringify(costs)}`);
     expect(later).toBeLessThanOrEqual(first);
-    // One key to make, one object of data, one key of a tablespace and one of redo to wrap, each with a look at its key before.
+    // One key to make, one object of data, one key of a tablespace and one of redo to wrap, each with a search for its key before.
     expect(costs.setKey).toBeLessThanOrEqual(14);
     expect(costs.newProcess).toBeLessThanOrEqual(6);
     expect(costs.cached).toBe(0);

@@ -288,15 +288,15 @@ const onlineEncryption = async (stage: Stage): Promise<void> => {
   await database.execute(sql.setKey());
   await database.execute(`CREATE TABLESPACE plain DATAFILE 'plain01.dbf' SIZE 10M`);
   await database.execute('CREATE TABLE notes (c VARCHAR2(100)) TABLESPACE plain');
-  await database.execute(`INSERT INTO notes VALUES ('a note in clear')`);
+  await database.execute(`INSERT INTO notes VALUES ('an unencrypted note')`);
   const online = database.execute(`ALTER TABLESPACE plain ENCRYPTION ONLINE USING 'AES256' ENCRYPT`);
   if (stage.profile.releases[stage.release]?.onlineEncryption.value !== true) await refused(online, 'ORA-00922');
   else {
     await online;
-    expect(await rowsOf(database, 'notes')).toEqual(['a note in clear']);
+    expect(await rowsOf(database, 'notes')).toEqual(['an unencrypted note']);
     expect(await database.headerOf('NOTES')).toBe(database.keyOf());
     await database.execute(`ALTER TABLESPACE plain ENCRYPTION ONLINE USING 'AES256' REKEY`);
-    expect(await rowsOf(database, 'notes')).toEqual(['a note in clear']);
+    expect(await rowsOf(database, 'notes')).toEqual(['an unencrypted note']);
   }
   await database.execute('SHUTDOWN IMMEDIATE');
 };

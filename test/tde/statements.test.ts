@@ -77,7 +77,7 @@ describe('a profile', () => {
     const profile = readProfile(name);
     visit(profile, name);
     expect(bare).toEqual([]);
-    // Nobody has seen the database's own calls: a profile that infers nothing would not be honest.
+    // The database's own calls were never seen: a profile that infers nothing would not be honest.
     expect(JSON.stringify(profile)).toContain('"inferred"');
   });
 
@@ -114,7 +114,7 @@ describe('the library’s place', () => {
     expect(code(() => findLibrary(base, null, owner))).toBe('ORA-28376');
   });
 
-  test('in PKCS11_LIBRARY_LOCATION begins under pkcs11/, is short enough, no link, and nobody else’s to write', () => {
+  test('in PKCS11_LIBRARY_LOCATION begins under pkcs11/, is short enough, no link, and not writable by others', () => {
     const good = put('pkcs11/dke/1.0/libdke_pkcs11.so');
     expect(checkLibraryLocation(good, base, owner)).toEqual([]);
     expect(checkLibraryLocation(good, base, owner + 1)).not.toEqual([]);

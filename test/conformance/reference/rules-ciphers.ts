@@ -31,7 +31,7 @@ interface Cipher {
 }
 
 let messages = 0;
-/** One that nobody has encrypted with before: the rules make their keys from the same bytes. */
+/** One that was not used to encrypt before: the rules make their keys from the same bytes. */
 const freshIv = (): Buffer => {
   const fresh = Buffer.from(iv);
   fresh.writeUInt32BE(++messages);
@@ -176,7 +176,7 @@ const wrongRules: readonly Rule[] = [
   ),
   ...(['C_EncryptInit', 'C_DecryptInit', 'C_SignInit', 'C_VerifyInit'] as const).flatMap((name): Rule[] => [
     {
-      name: `${name} of a mechanism that nobody has`,
+      name: `${name} of a mechanism that does not exist`,
       section: '5.8 to 5.12',
       expected: 'CKR_MECHANISM_INVALID',
       look: (on) => rvOf(() => on.pkcs11[name](on.session, { mechanism: 0x7fff_ffff }, on.aes(value(16)))),

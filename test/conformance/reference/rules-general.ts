@@ -139,7 +139,7 @@ export const generalRules: readonly Rule[] = [
     },
   },
   {
-    name: 'C_GetMechanismInfo of a mechanism that nobody has',
+    name: 'C_GetMechanismInfo of a mechanism that does not exist',
     section: '5.5',
     expected: 'CKR_MECHANISM_INVALID',
     look: ({ pkcs11, slot }) => rvOf(() => pkcs11.C_GetMechanismInfo(slot, 0x7fff_ffff)),

@@ -195,9 +195,9 @@ const refused: readonly (readonly [string, Wanted, string])[] = [
     { CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.AES, VALUE: aesValue.subarray(1) },
     'CKR_ATTRIBUTE_VALUE_INVALID',
   ],
-  ['a class that nobody has', { CLASS: 0x7fff_0000, VALUE: Buffer.of(1) }, 'CKR_ATTRIBUTE_VALUE_INVALID'],
+  ['a class that does not exist', { CLASS: 0x7fff_0000, VALUE: Buffer.of(1) }, 'CKR_ATTRIBUTE_VALUE_INVALID'],
   [
-    'a key of a type that nobody has',
+    'a key of a type that does not exist',
     { CLASS: CKO.SECRET_KEY, KEY_TYPE: 0x7fff_0000, VALUE: aesValue },
     'CKR_ATTRIBUTE_VALUE_INVALID',
   ],

@@ -503,7 +503,7 @@ void APeerThatDoesNotReadIsHeldBackAndThenDropped(void**) {
   const int good = Greet(server.path);
   for (uint32_t i = 1; i <= 200; ++i) Write(fd, Frame(i, Body(kBig)));
   server.handler.Await([&] { return server.handler.closed.size() == 1; });
-  // Held back: nobody computes and keeps 200 answers of 64 KiB for it.
+  // Held back: the agent does not compute and keep 200 answers of 64 KiB for it.
   {
     const std::lock_guard<std::mutex> lock(server.handler.mutex);
     assert_true(server.handler.frames_of.size() < 100);
@@ -621,7 +621,7 @@ void AUserWithTooManyConnectionsIsRefusedAndReportedOnce(void**) {
   for (const int fd : fds) close(fd);
 }
 
-// The limits are each user's own. Only root can be somebody else, too.
+// The limits are each user's own. Only root can become another user.
 void AnotherUserIsNotAffected(void**) {
   if (geteuid() != 0) {
     print_message("skipped: only root can connect as another user\n");
@@ -1013,7 +1013,7 @@ void AListeningDescriptorMayBeHandedIn(void**) {
     ExpectReply(fd, 1, Body(kEcho, "!"));
     close(fd);
   }
-  // Whoever made the path keeps it.
+  // The user who made the path keeps it.
   assert_int_equal(access(path.c_str(), F_OK), 0);
   unlink(path.c_str());
   rmdir(folder.c_str());

@@ -106,7 +106,7 @@ void EveryChangedBitIsRefused(void**) {
   const ByteVector sealed = Seal(own, Good(GenerateAes(256)));
   for (size_t at = 0; at < sealed.size(); at++) {
     for (int bit = 0; bit < 8; bit++) {
-      // X25519 does not look at the top bit of a coordinate (RFC 7748, 5); the key schedule does, as every byte of enc is in it.
+      // X25519 ignores the top bit of a coordinate (RFC 7748, 5); the key schedule does, as every byte of enc is in it.
       ByteVector changed = sealed;
       changed[at] ^= static_cast<uint8_t>(1 << bit);
       Refused(Open(own, changed, KeyKind::kAes), Code::kAuthenticationFailed);
@@ -158,7 +158,7 @@ void AValueThatIsNoSuchKeyIsRefusedLikeAWrongOne(void**) {
   Refused(Open(own, twenty, KeyKind::kAes), Code::kAuthenticationFailed);
   Refused(Open(own, twenty, std::nullopt), Code::kAuthenticationFailed);
   Good(Open(own, twenty, KeyKind::kGeneric));
-  // A PKCS#8 of a sort that this library does not carry: 1.3.101.114 is nobody's algorithm.
+  // A PKCS#8 of a sort that this library does not carry: 1.3.101.114 is no algorithm.
   ByteVector unknown = Hex("3046020100300506032b6572043a0438");
   unknown.resize(unknown.size() + 56, 0x11);
   Refused(Open(own, Seal(own, Secret(KeyKind::kGeneric, unknown)), std::nullopt), Code::kAuthenticationFailed);

@@ -71,7 +71,7 @@ struct Server {
   std::unique_ptr<dke::FrameLoop> loop;
   std::thread thread;
 
-  // A second of spinning: whoever calls without a pause is waited for.
+  // A second of spinning: a caller without pauses is waited for.
   explicit Server(uint32_t spin = 1'000'000) {
     char name[] = "/tmp/dke-lane-XXXXXX";
     folder = mkdtemp(name);
@@ -195,14 +195,14 @@ struct Peer {
     // A loop that was not scheduled for longer than it spins has gone to sleep meanwhile.
     if (Watching() == 0) Ring();
   }
-  // Whoever breaks the rules may find that nobody is there any more.
+  // A peer that breaks the rules may find that the other one has gone.
   void Ring() const {
     const std::string ring(12, '\0');
     [[maybe_unused]] const ssize_t sent = send(fd, ring.data(), ring.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   // Puts a message there while the loop looks, and waits for its answer in the lane. A loop that went to sleep in between, because
-  // nobody let it run for longer than it spins, answers through the socket: then it is done once more.
+  // it was not run for longer than it spins, answers through the socket: then it is done once more.
   void PutAndAwait(const std::string& message, int frames) {
     for (bool there = false; !there;) {
       Listening() = 1;
@@ -227,7 +227,7 @@ struct Peer {
 
   // Calls over the socket until the loop checks the lane.
   void WarmUp() {
-    Await("the loop looks at the lane", [&] {
+    Await("the loop reads the lane", [&] {
       Send(Frame(1, "w"));
       const std::string header = Receive(12);
       assert_int_equal(header.size(), 12);
@@ -352,7 +352,7 @@ void ForAPeerThatSleepsTheLoopDoesNotSpin(void**) {
     peer.Send(Peer::Frame(7, "x"));
     const std::string header = peer.Receive(12);
     peer.Receive(static_cast<uint8_t>(header[11]));
-    // It may look at the lane while it is awake, but not for the second that it would spin.
+    // It may read the lane while it is awake, but not for the second that it would spin.
     Peer::Await("the loop sleeps", [&] { return peer.Watching() == 0; });
   }
   assert_int_equal(server.loop->statistics().lane_messages, 0);
@@ -523,7 +523,7 @@ void ARingFromWhoHasNoLaneIsABrokenFrame(void**) {
   assert_int_equal(foreign.Receive(1).size(), 0);
 }
 
-// Sleeps until the bell is another one than `heard`. False when nobody rang.
+// Sleeps until the bell is another one than `heard`. False when the bell did not ring.
 bool SleepAtLane(const Peer& peer, uint32_t heard) {
   const timespec most{30, 0};
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);

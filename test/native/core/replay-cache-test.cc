@@ -1,4 +1,4 @@
-// The replay cache below JavaScript: which messages are answered without the handler, and what the handler is shown afterwards. That nobody can
+// The replay cache below JavaScript: which messages are answered without the handler, and what the handler is shown afterwards. That no one can
 // tell the difference, with the agent's own functions behind it, is test/unit/agent/replays.test.ts.
 #include "replay_cache.h"
 

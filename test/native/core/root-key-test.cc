@@ -284,7 +284,7 @@ void WhatIsNoFileOfItsOwnIsRefused(void**) {
   RefusedSaying(link, Code::kPermission, "symbolic link");
   const std::string pipe = folder.File("pipe");
   assert_int_equal(mkfifo(pipe.c_str(), 0400), 0);
-  RefusedSaying(pipe, Code::kPermission, "not a regular file");  // and at once: nobody writes to it
+  RefusedSaying(pipe, Code::kPermission, "not a regular file");  // and at once: nothing writes to it
   RefusedSaying(folder.path(), Code::kPermission, "not a regular file");
   RefusedSaying(folder.File("missing"), Code::kIo, "No such file");
 }

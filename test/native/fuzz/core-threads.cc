@@ -248,7 +248,7 @@ class Client {
       pollfd poller{fd_, POLLIN, 0};
       const int ready = poll(&poller, 1, kPatience);
       if (ready < 0) continue;
-      if (ready == 0) Give("an answer does not come, and nobody rings");
+      if (ready == 0) Give("an answer does not come, and the bell does not ring");
       Receive(chunk, 0);
     }
     At(16) = 0;
@@ -303,7 +303,7 @@ class Client {
       {
         const std::lock_guard<std::mutex> lock(lock_);
         const auto found = pending_.find(code);
-        if (found == pending_.end()) Give("an answer nobody waits for");
+        if (found == pending_.end()) Give("an answer that is not waited for");
         wish = found->second;
         pending_.erase(found);
       }

@@ -153,7 +153,7 @@ static bool put_in_lane(int fd, _Atomic uint32_t *lane, const uint8_t *header, c
   pthread_mutex_lock(&answers_lock);
   kind = take(&answers) % 16;
   pthread_mutex_unlock(&answers_lock);
-  /* Nobody looks there otherwise, and waiting for the deadline finds nothing. */
+  /* Nothing else reads it, and waiting for the deadline finds nothing. */
   if (kind > 8 || lane[LANE_LISTENING] == 0 || lane[LANE_FETCHED] != lane[LANE_ANSWERED]) return false;
   memcpy((uint8_t *)lane + LANE_ANSWER, header, 12);
   if (reply->length > 0) memcpy((uint8_t *)lane + LANE_ANSWER + 12, reply->data, reply->length);

@@ -3,7 +3,7 @@
  * library by its path, and reads answers that the test computed elsewhere, so that no cryptography is needed here.
  *
  * Known answers: a file of `ANSWERS` rows of bytes, in the order of `struct answer`. No row shares a byte string with another, so a
- * reply that belongs to somebody else is a wrong one.
+ * reply that belongs to another caller is a wrong one.
  */
 #ifndef DKE_TEST_HOST_H
 #define DKE_TEST_HOST_H
@@ -196,7 +196,7 @@ static inline pid_t host_agent(void) {
   snprintf(address.sun_path, sizeof address.sun_path, "%s", getenv("DKE_PKCS11_SOCKET"));
   if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
       getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
-    host_fail("nobody listens", 0);
+    host_fail("no server listens", 0);
   close(fd);
   return peer.pid;
 }

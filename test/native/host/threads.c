@@ -277,7 +277,7 @@ static void renew(struct worker *worker, CK_OBJECT_HANDLE *key, const struct ans
   if (!CALL(CREATE_OBJECT, host_create_key(worker->session, (*row)->key, type, cipher ? worker->id : NULL, key))) *key = 0;
 }
 
-/** The keys that all threads use belong to a session of the main thread's. Whoever finds one gone makes it again. */
+/** The keys that all threads use belong to a session of the main thread's. A thread that finds one gone makes it again. */
 static void renew_shared(struct worker *worker, int at) {
   CK_OBJECT_HANDLE key = 0;
 

@@ -1,4 +1,4 @@
-/* Inits that are held back until their operation follows: when that is done, and that nobody can see it (PROTOCOL.md). */
+/* Inits that are held back until their operation follows: when that is done, and that no one can see it (PROTOCOL.md). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -388,7 +388,7 @@ static void a_held_final_is_not_for_another_agent(void **state) {
   peer.drop = 32;
   assert_int_equal(update(16), CKR_OK);
   assert_string_equal(events(), "32 1 29 31 ");
-  /* An operation that was in the middle is over: nobody may say that it ended well. */
+  /* An operation that was in the middle is over: no one may say that it ended well. */
   peer.drop = 64;
   C_GenerateRandom(session, out, 8);
   events();

@@ -123,7 +123,7 @@ static void a_thread_that_bars_forks_for_ever_only_delays_them(void **state) {
   }
   process_allow_forks();
   check_child(child);
-  process_close_inherited(); /* that thread is no more */
+  process_close_inherited(); /* that thread has ended */
   alarm(0);
 }
 

@@ -92,7 +92,7 @@ test('what is made later is what is made at once', async () => {
   expect(values[0]).toEqual(values[1]);
 });
 
-test('a key that is released while a job uses it serves the job, and nobody else', async () => {
+test('a key that is released while a job uses it serves the job, and nothing else', async () => {
   const key = core.importPrivateKey(pkcs8);
   const expected = core.sign(key, pkcs1, message);
   const jobs = [1, 2, 3].map(() => core.signLater(key, pkcs1, message));

@@ -37,7 +37,7 @@ test('a limit that is too low is an error that names the limit and the cure', as
     code: 'memory-lock',
     message:
       'cannot lock 4096 KiB of memory for keys: RLIMIT_MEMLOCK is 64 KiB. Raise it (ulimit -l, or LimitMEMLOCK= in the systemd unit)',
-    // Until then there are no keys at all; whoever asks for it by name gets memory that is not locked.
+    // Until then there are no keys at all; a caller that asks for it by name gets memory that is not locked.
     keys: 'memory-lock',
     unlocked: false,
   });

@@ -1,9 +1,9 @@
 // The same search as attack-search.test.ts where keys of the token take part, and the service answers: generated, copied, wrapped,
-// unwrapped and derived on the token and between it and the session, and changed meanwhile. Two keys are somebody's, sensitive and
+// unwrapped and derived on the token and between it and the session, and changed meanwhile. Two keys belong to a user, sensitive and
 // extractable, one of the token and one of the session: their values must not be seen. A key that has wrapped one of them,
 // whichever object holds it, must not open that again; and a key of the token whose value could be read wraps none of them.
 //
-// Which objects hold one key is known here by where they come from: the service tells nobody.
+// Which objects hold one key is known here by where they come from: the service tells no one.
 //
 // DKE_TEST_TOKEN_SEQUENCES: how many, in place of that of test/support/tiers.ts.
 import { randomBytes } from 'node:crypto';
@@ -63,7 +63,7 @@ const rows = fc.uniqueArray(fc.tuple(fc.constantFrom(...flags), fc.boolean()), {
   maxLength: 3,
 });
 const at = fc.nat({ max: 11 });
-/** What is somebody's, and what was made to wrap it: chosen more often than by chance. */
+/** What belongs to a user, and what was made to wrap it: chosen more often than by chance. */
 const victim = fc.oneof(fc.constantFrom(0, 2), at);
 const wrapper = fc.oneof(fc.constantFrom(1, 3, 5), at);
 const token = fc.boolean();
@@ -106,7 +106,7 @@ class Caller {
   readonly #aside: number;
   readonly #keys: Held[] = [];
   readonly #wrapped: Wrapped[] = [];
-  /** The values of the keys that are somebody's, and what those keys are. */
+  /** The values of the keys that belong to a user, and what those keys are. */
   readonly #secrets: Buffer[] = [];
   readonly #victims = new Set<string>();
   /** Keys that have wrapped one of them. */
@@ -115,7 +115,7 @@ class Caller {
   readonly #known = new Set<string>();
   #running = '';
   carriedOut = 0;
-  /** Keys that are somebody's and were wrapped: under keys of the session, and of the token. */
+  /** Keys that belong to a user and were wrapped: under keys of the session, and of the token. */
   taken = 0;
 
   constructor(agent: InProcessAgent) {
@@ -161,7 +161,7 @@ class Caller {
       const asked = template(...aes, [CKA.VALUE, value], [CKA.TOKEN, where], [CKA.EXTRACTABLE, true]);
       const handle = await this.#try('C_CreateObject', { session: this.#session, template: asked });
       if (typeof handle !== 'number') throw new Error('nothing to take');
-      const is = `somebody’s ${handle}`;
+      const is = `a user’s ${handle}`;
       this.#keys.push({ handle, onToken: where, is });
       this.#secrets.push(value);
       this.#victims.add(is);

@@ -317,7 +317,7 @@ class Caller {
     return derive({ type: CKM.ECDH1_DERIVE, parameter }, privateKey);
   }
 
-  /** It agrees with itself: what it derives nobody else knows. */
+  /** It agrees with itself: what it derives no one else knows. */
   #ownPair() {
     if (this.#pair !== null) return this.#pair;
     const made = this.#try('C_GenerateKeyPair', {
@@ -359,7 +359,7 @@ describe('no sequence of calls brings a sensitive key out', () => {
   const { stackTraceLimit } = Error;
   beforeAll(async () => {
     agent = await startInProcess();
-    // Most calls are refused, and nobody asks where.
+    // Most calls are refused, and the place does not matter.
     Error.stackTraceLimit = 0;
   });
   afterAll(() => {

@@ -223,7 +223,7 @@ describe.each([
     if (token) await refused(wrap(keyWrap, brought, await generate(extractable)), 'CKR_KEY_NOT_WRAPPABLE');
   });
 
-  test('nobody makes a wrapping key a trusted one', async () => {
+  test('no one makes a wrapping key a trusted one', async () => {
     const { generate, bring, copy, set } = await start(token);
     const trusted: Row = [CKA.TRUSTED, true];
     await refused(generate(trusted));
@@ -278,7 +278,7 @@ describe.each([
     );
   });
 
-  test('what is computed is nobody’s to claim', async () => {
+  test('what is computed cannot be claimed', async () => {
     const { generate, bring, wrap, unwrap, read } = await start(token);
     for (const type of [CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.LOCAL]) {
       await refused(generate([type, true]));

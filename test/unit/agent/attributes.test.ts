@@ -218,7 +218,7 @@ describe.each([
     expect(await on.read(key, CKA.DESTROYABLE)).toEqual([false]);
   });
 
-  test('CKA_ALLOWED_MECHANISMS holds for every function', async () => {
+  test('CKA_ALLOWED_MECHANISMS applies to every function', async () => {
     const { agent, session } = on;
     const key = await on.create([CKA.ALLOWED_MECHANISMS, [CKM.AES_CBC]], [CKA.DERIVE, true], [CKA.WRAP, true]);
     const target = await on.create(...open);

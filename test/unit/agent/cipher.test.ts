@@ -283,7 +283,7 @@ describe.each([
     }
   });
 
-  test('under GCM an IV encrypts once: it is refused at Init, and to whoever comes second of two', async () => {
+  test('under GCM an IV encrypts once: it is refused at Init, and to the second of two callers', async () => {
     const { agent, session, key } = await start(token);
     const other = await agent.open();
     for (const each of [session, other]) await agent.call('C_EncryptInit', { session: each, mechanism: gcm, key });

@@ -91,7 +91,7 @@ describe('the file', () => {
   // Whether it is read, or was read before and is only checked.
   describe.each([
     ['read', loadConfig],
-    ['looked at', checkConfig],
+    ['checked', checkConfig],
   ])('%s', (_name, use) => {
     test.each([0o640, 0o604, 0o620, 0o602, 0o660, 0o644])('mode %o is refused, naming the wanted mode', (mode) => {
       const path = file(good, mode);
@@ -111,7 +111,7 @@ describe('the file', () => {
     test('a directory is refused', () => {
       expect(problemOf(() => use(folder, uid))).toMatch(/not a regular file/);
     });
-    test("the owner's own symbolic link is followed, and nobody else's", () => {
+    test("the owner's own symbolic link is followed, and no other user's", () => {
       const link = join(mkdtempSync(join(folder, 'links-')), 'link.toml');
       symlinkSync(file(good), link);
       expect(() => use(link, uid)).not.toThrow();

@@ -163,7 +163,7 @@ describe('neither a request nor an answer contains the value of a key', () => {
   });
 });
 
-test('an agent whose recipient is no more seals the key to the new one', async () => {
+test('an agent whose recipient is gone seals the key to the new one', async () => {
   const call = await startSession();
   const { service } = call.agent;
   const pass = service.call.bind(service);

@@ -23,7 +23,7 @@ interface Kind {
   readonly init: (agent: InProcessAgent, session: number, keys: Keys) => Promise<string>;
   /** Init with a null mechanism; null where there is none. */
   readonly cancel: Step | null;
-  /** Init with a mechanism that nobody has; null where there is none. */
+  /** Init with a mechanism that does not exist; null where there is none. */
   readonly wrongInit: ((agent: InProcessAgent, session: number, keys: Keys) => Promise<string>) | null;
   /** Takes a part, and the operation goes on. */
   readonly part: Step | null;

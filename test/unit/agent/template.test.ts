@@ -52,7 +52,7 @@ describe('a generated key', () => {
     expect(made.get(CKA.ALWAYS_SENSITIVE)).toBe(false);
     expect(made.get(CKA.NEVER_EXTRACTABLE)).toBe(false);
   });
-  test('is private when on the token, and in a session when somebody is logged in', () => {
+  test('is private when on the token, and in a session when a user is logged in', () => {
     const isPrivate = (token: boolean, loggedIn: boolean) =>
       newObject(template([CKA.VALUE_LEN, 16], [CKA.TOKEN, token]), generate, loggedIn).attributes.get(CKA.PRIVATE);
     expect([isPrivate(true, false), isPrivate(false, true), isPrivate(false, false)]).toEqual([true, true, false]);

@@ -153,7 +153,7 @@ describe('what a key was', () => {
     expect(await call.wrap(CKM.AES_KEY_WRAP, never, key)).toBe('CKR_OK');
   });
 
-  test('before it became sensitive, it was wrapped under a cipher; after that no more', async () => {
+  test('before it became sensitive, it was wrapped under a cipher; after that it is not', async () => {
     const call = await start();
     const [by, key] = [await call.generate(onToken, [CKA.DECRYPT, false]), await call.generate(onToken, ...readable)];
     expect(await call.wrap(CKM.AES_CBC_PAD, by, key)).toBe('CKR_OK');

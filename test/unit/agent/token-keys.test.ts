@@ -126,7 +126,7 @@ describe('an RSA pair of the token', async () => {
       'CKR_KEY_FUNCTION_NOT_PERMITTED',
     );
   });
-  test('a private half that is disabled, or destroyed, signs no more', async () => {
+  test('a private half that is disabled, or destroyed, no longer signs', async () => {
     const other = await call.pair(CKM.EC_KEY_PAIR_GEN, [onToken, [CKA.EC_PARAMS, p256]], [onToken, label('ec')]);
     const { agent, session } = call;
     const init = { session, mechanism: mech(CKM.ECDSA_SHA256), key: other.privateKey };

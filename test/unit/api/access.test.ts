@@ -63,7 +63,7 @@ describe('every role at every route', () => {
     expect(allowed.length).toBeGreaterThan(4);
   });
 
-  test('nobody without a role takes any', async () => {
+  test('no one without a role takes any', async () => {
     for (const row of rows)
       if (row.needs !== 'signed-in' && row.needs !== 'sign-in')
         expect([row.path, await isRefused(row, [])]).toEqual([row.path, true]);
@@ -129,7 +129,7 @@ describe('giving roles', () => {
       faultOfGrants([{ role: 'application-owner', scope, tenantId }], everywhere('tenant-administrator')),
     ).toBeUndefined();
   });
-  test('who may not do everything gives nobody a role that may', () => {
+  test('a person who may not do everything gives no one a role that may', () => {
     for (const role of ['administrator', 'break-glass'] as const) {
       expect(faultOfGrants(everywhere(role), everywhere('tenant-administrator'))).toContain('only by those');
       expect(faultOfGrants(everywhere(role), everywhere('administrator'))).toBeUndefined();

@@ -66,7 +66,7 @@ describe('an export', () => {
     expect(lines.map((line) => (JSON.parse(line) as LoggedRequest).sequence)).toEqual([2, 1]);
   });
 
-  test('reads a page when it is asked for one, and stops reading when nobody takes it', async () => {
+  test('reads a page when it is asked for one, and stops reading when it is not taken', async () => {
     let read = 0;
     let ended = false;
     async function* pages(): RequestPages {

@@ -13,7 +13,7 @@ const problemOf = async (response: Response): Promise<Record<string, unknown>> =
   return (await response.json()) as Record<string, unknown>;
 };
 
-describe('nobody gets in without a credential', () => {
+describe('no one gets in without a credential', () => {
   test('these routes are open, because the request bears a credential of its own; no other is', () => {
     expect(rows.filter(({ row }) => row.needs === 'sign-in').map(({ name }) => name)).toEqual([
       'session.start',
@@ -26,7 +26,7 @@ describe('nobody gets in without a credential', () => {
     ]);
   });
 
-  test('a token that does not hold signs nobody in', async () => {
+  test('a token that is not valid signs no one in', async () => {
     const { request, calls } = openFront();
     const response = await request('/api/session', post({ token: 'dket_wrong' }));
     expect([response.status, response.headers.get('set-cookie'), calls.size]).toEqual([401, null, 0]);

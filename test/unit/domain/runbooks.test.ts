@@ -82,7 +82,7 @@ describe('a runbook', () => {
       expect(warningsOf(name)).toContain('ORA-00988');
   });
 
-  test('a destruction begins with a look at who shares the access_guid', () => {
+  test('a destruction begins with a check of who shares the access_guid', () => {
     expect(fill('destroy', '19c').steps[0]?.id).toBe('access-guid');
     expect(textOf('destroy', '19c')).toContain('--distinct');
   });

@@ -96,7 +96,7 @@ test('a chain: the signatures of those whose issuer is in it; whose is not is be
   expect(damageOf(toPem(changed) + issuer, false)).toMatch('its signature does not hold');
 });
 
-test('what holds no certificate', () => {
+test('what contains no certificate', () => {
   expect(damageOf('', false)).toBe('it contains no certificate');
   expect(() => damageOf('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', false)).toThrow();
 });

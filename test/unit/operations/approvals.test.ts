@@ -23,7 +23,7 @@ const people: Record<string, TenantActor> = {};
 const tokenIds: Record<string, string> = {};
 const person = (name: string): TenantActor => {
   const actor = people[name];
-  if (actor === undefined) throw new Error(`${name} is nobody`);
+  if (actor === undefined) throw new Error(`${name} is no actor`);
   return actor;
 };
 const enrol = async (name: string, ...roles: readonly Role[]): Promise<TenantActor> => {
@@ -119,7 +119,7 @@ describe('destroying a master key under a rule of two', () => {
     await expect(db.destroy('bert')).rejects.toEqual(code('conflict'));
   });
 
-  test('nobody agrees to their own request, twice, or without the role', async () => {
+  test('no one agrees to their own request, twice, or without the role', async () => {
     const db = await database();
     const approval = await waits(db.destroy('bert'));
     await expect(approve('bert', approval)).rejects.toEqual(code('forbidden'));
@@ -290,7 +290,7 @@ describe('ways around', () => {
 });
 
 describe('the rule itself', () => {
-  test('nobody sets one that nobody could satisfy', async () => {
+  test('no one sets one that no one could satisfy', async () => {
     const { vaultId } = await database(null);
     const { change } = opened.operations.dualControl;
     await expect(change(person('security'), vaultId, twoOf({ required: 10 }))).rejects.toEqual(code('conflict'));
@@ -308,7 +308,7 @@ describe('the rule itself', () => {
     expect(await planChange(person('security'), vaultId, own)).toMatchObject({ rules: [] });
   });
 
-  test('made stricter it holds at once; made weaker, or taken away, the old one has its say', async () => {
+  test('made stricter it applies at once; made weaker, or taken away, the old one decides', async () => {
     const { vaultId } = await database(twoOf({ required: 1 }));
     const { change, get } = opened.operations.dualControl;
     await change(person('security'), vaultId, twoOf());

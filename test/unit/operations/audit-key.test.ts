@@ -123,7 +123,7 @@ describe('of a service', () => {
   });
 });
 
-describe('of a log that somebody else has made', () => {
+describe('of a log of another service', () => {
   const origin = 'dke/audit/test';
   const signer = (): NoteSigner & { readonly publicKey: Buffer; readonly verifier: Verifier } => {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');

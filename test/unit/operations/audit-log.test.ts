@@ -1,5 +1,5 @@
 // The audit log as a whole: through the real store and addon, exported and checked offline with the public key alone, changed in
-// every way that somebody who can write the database may think of.
+// every way that a person who can write to the database may think of.
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -126,7 +126,7 @@ describe('a long log', () => {
     );
   });
 
-  test('a record that is left out, twice there, in another place, or somebody else’s is found', async () => {
+  test('a record that is left out, twice there, in another place, or of another service is found', async () => {
     const at = lines.findIndex((line, i) => i > lines.length / 3 && isRecord(line) && isRecord(lines[i + 1] ?? ''));
     const [line = '', next = ''] = lines.slice(at, at + 2);
     const swapped = lines.with(at, next).with(at + 1, line);
@@ -272,7 +272,7 @@ describe("one tenant's part of the log", () => {
   });
   afterAll(() => service.remove());
 
-  test('verifies with the public key alone, and holds nothing of others', async () => {
+  test('verifies with the public key alone, and contains nothing of others', async () => {
     const shown = lines.filter((line) => isRecord(line) && !isHidden(line));
     const size = parseCheckpoint((JSON.parse(lines.at(-1) ?? '') as { checkpoint: string }).checkpoint)?.size;
     expect(await check(lines)).toEqual({

@@ -79,7 +79,7 @@ describe('the first rule that fits decides', () => {
     ['region', 'eu-central-?'],
     ['operation', 'Enc*'],
     ['vpc', 'vpc-1234'],
-  ])('%s is looked at', (subject, pattern) => {
+  ])('%s is compared', (subject, pattern) => {
     expect(denyingRule([rule('deny', { [subject]: [pattern] })], origin)).toBe('deny');
     expect(denyingRule([rule('deny', { [subject]: [`${pattern}x`] })], origin)).toBeUndefined();
   });
@@ -102,7 +102,7 @@ describe('why a rule decides', () => {
       rule('deny', { viaService: ['*'] }, 'no services'),
       rule('deny', { account: ['1'], region: ['us-*'] }, 'another account'),
       rule('allow', { region: ['eu-*'] }, 'Europe'),
-      rule('deny', {}, 'nobody else'),
+      rule('deny', {}, 'no one else'),
     ];
     expect(decideByRules(rules, origin)).toEqual({
       effect: 'allow',

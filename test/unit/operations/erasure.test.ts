@@ -26,7 +26,7 @@ afterEach(() => opened?.remove());
 const state = async () => (await opened.operations.status(administrator)).erasure;
 const untilHeld = () =>
   until('the run is held back', async () => ((await state()).state === 'held' ? true : undefined));
-/** Whoever can write the database's file does so while the service is down; then it starts again. */
+/** A person who can write to the database's file does so while the service is down; then it starts again. */
 const tamper = async (statement: string, ...values: (string | number | Uint8Array)[]): Promise<void> => {
   await opened.stop();
   await queryStored(opened.folder, statement, ...values);
@@ -99,7 +99,7 @@ test('a run that the end of the service interrupts is finished by the next start
 });
 
 test.each(['vault-copy', 'sealed-copy'])(
-  'a damaged %s is made anew from the other copy, and the run is finished',
+  'a damaged %s is made again from the other copy, and the run is finished',
   async (copy) => {
     const { caller, doomed, spoilt } = await start();
     const sealed = await opened.operations.tde.encrypt(caller, spoilt.handle, cbc, plain);
@@ -130,7 +130,7 @@ test('a key of which no copy opens holds the run back, and everybody sees it', a
     ['key', spoilt.id, 'spoilt', 'vault-copy'],
   ]);
   expect((await opened.operations.keys.get(administrator, doomed.id)).unrecoverableAt).toBeNull();
-  // Everything else goes on, also the service's next start, which tells the same again to nobody.
+  // Everything else goes on, also the service's next start, which tells the same to no one again.
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
   await opened.stop();
   opened = await openTestService({ folder: opened.folder });

@@ -1,4 +1,4 @@
-// A run of the diagnostics that is followed: each check is told when it has ended, not when all have; whoever stops listening stops nothing.
+// A run of the diagnostics that is followed: each check is told when it has ended, not when all have; a listener that leaves stops nothing.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CheckWatch, ok, runChecks } from '../../../server/base/checks.ts';
 import type { DiagnosisEvent } from '../../../server/operations/index.ts';
@@ -51,7 +51,7 @@ const endpointOf = async (name: string): Promise<string> => {
   return (await endpoints.create(administrator, { name, vaultId: vault.id, keyId: key.id })).id;
 };
 
-test('a followed run tells what a run finds, and is kept; nobody has to listen to its end', async () => {
+test('a followed run tells what a run finds, and is kept; no one has to listen to its end', async () => {
   const { diagnostics } = opened.operations;
   const id = await endpointOf('followed');
   const request = { callerTime: null, cloud: {} };
@@ -66,7 +66,7 @@ test('a followed run tells what a run finds, and is kept; nobody has to listen t
   expect(await diagnostics.get(administrator, id, last.diagnosis.id)).toEqual(last.diagnosis);
 
   for await (const event of await diagnostics.follow(administrator, id, request)) if (event.kind === 'begun') break;
-  // One run at a time: this one waits for the one that nobody listens to.
+  // One run at a time: this one waits for the one without a listener.
   await diagnostics.run(administrator, id, request);
   expect((await diagnostics.list(administrator, id, {})).items).toHaveLength(3);
 });

@@ -83,7 +83,7 @@ describe('a database of another group that looks for a master key', () => {
     expect((await audit('key.denied', outsider.application.id)).length).toBeLessThanOrEqual(101);
   });
 
-  test('finds nothing to record where nobody has the label, nor for what is no key', async () => {
+  test('finds nothing to record where no one has the label, nor for what is no key', async () => {
     const { caller: owner } = await registerCaller(opened, 'has-data');
     const { caller: other } = await registerCaller(opened, 'has-none');
     const { tde } = opened.operations;
@@ -302,7 +302,7 @@ describe('a rotation history of 500 master keys', () => {
     expect(later.firstUsedAt).toBe(used.firstUsedAt);
     expect(later.lastUsedAt).toBeGreaterThan(used.firstUsedAt ?? 0);
     expect(later.newest).toBe(false);
-    // So do whoever asks who uses it, and whoever is about to take it away.
+    // The same for a person who asks who uses it, and for one who is about to take it away.
     const { name, groupId } = caller.application;
     const times = { firstUsedAt: later.firstUsedAt, lastUsedAt: later.lastUsedAt };
     const group = (await opened.operations.tdeGroups.get(administrator, groupId)).name;

@@ -88,7 +88,7 @@ test('one that was carried out and not answered is not carried out again, and th
   expect(await vaultsOf('cut off')).toBe(1);
 });
 
-test('what was changed from outside is given to nobody', async () => {
+test('what was changed from outside is given to no one', async () => {
   await once(requestOf('d'), create('real'));
   await queryStored(opened.folder, "update idempotency_keys set location = '/api/vaults/of-somebody-else'");
   await expect(once(requestOf('d'), create('real'))).rejects.toMatchObject({ code: 'key-tampered' });

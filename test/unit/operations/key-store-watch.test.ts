@@ -110,7 +110,7 @@ test('each is checked once when it is due, and one that is added later when it i
   expect(looked).toHaveLength(502);
 });
 
-test('one whose row was changed is complained of once in its time, keeps what was seen, and holds up nobody', async () => {
+test('one whose row was changed is reported once in its time, keeps what was seen, and delays no one', async () => {
   register('a', 'b', 'c');
   asStored("update external_key_stores set row_mac = 'another' where id = 'b'");
   watch.start();

@@ -136,7 +136,7 @@ describe('a master key', () => {
     ]);
   });
 
-  test('shows its value to nobody', async () => {
+  test('shows its value to no one', async () => {
     const { caller } = await registerCaller(opened, 'value');
     const key = await makeKey(caller);
     await expect(opened.operations.tde.readValue(caller, key.handle)).rejects.toEqual(code('forbidden'));

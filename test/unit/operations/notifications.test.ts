@@ -106,7 +106,7 @@ describe('a notification', () => {
   });
   const since = async () => (await events()).slice(from);
 
-  test('is taken by somebody and given back, each of it once in the audit log', async () => {
+  test('is taken by someone and released, each once in the audit log', async () => {
     const actor = acrossTenants(serviceActor('anna'), serviceTenantId);
     const { list, acknowledge, release } = inbox({ store, clock }, {} as Parameters<typeof inbox>[1]);
     found = [ending('soon.example', time + 5 * dayMs), ending('later.example', time + 20 * dayMs)];
@@ -133,7 +133,7 @@ describe('a notification', () => {
     await expect(release(actor, newId(time))).rejects.toMatchObject({ code: 'not-found' });
   });
 
-  test('is raised at each lead time, once, and asks again for somebody to take it', async () => {
+  test('is raised at each lead time, once, and asks again for someone to take it', async () => {
     found = [ending('keys.example', time + 40 * dayMs)];
     await watch.turn();
     expect(await open()).toEqual([]);
@@ -160,7 +160,7 @@ describe('a notification', () => {
     expect(await since()).toEqual(['raised 1', 'worse 2', 'worse 4', 'resolved 4']);
   });
 
-  test('stays open while nobody could look, and the rest goes on', async () => {
+  test('stays open while its state is not known, and the rest goes on', async () => {
     found = [ending('a.example', time + dayMs)];
     await watch.turn();
     broken = true;

@@ -1,4 +1,4 @@
-// Passkeys, with an authenticator in software: made by somebody who is signed in, then a sign-in of their own and a second factor.
+// Passkeys, with an authenticator in software: made by a person who is signed in, then a sign-in of their own and a second factor.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
 import { createAuthenticator } from '../../support/authenticator.ts';
@@ -22,7 +22,7 @@ const add = async (caller: SessionCaller): Promise<[ReturnType<typeof createAuth
 const ask = async (): Promise<Question> => (await opened.operations.passkeys.begin(originOf())) as Question;
 
 describe('a passkey', () => {
-  test('enrols somebody who needs a second factor, then signs them in by itself', async () => {
+  test('enrols a person who needs a second factor, then signs them in by itself', async () => {
     const { user, session } = await makeUser(opened.operations, 'ada', 'key-manager');
     expect(session.missing).toBe('enrolment');
     const [authenticator, enrolled] = await add(session);
@@ -57,7 +57,7 @@ describe('a passkey', () => {
     ])
       expect(await errorOf(finish(wrong))).toBe('unauthenticated');
   });
-  test('of another user, of a disabled user, or taken away signs nobody in', async () => {
+  test('of another user, of a disabled user, or removed signs no one in', async () => {
     const one = await makeUser(opened.operations, 'dora', 'key-manager');
     const other = await makeUser(opened.operations, 'emil', 'key-manager');
     const [authenticator] = await add(one.session);

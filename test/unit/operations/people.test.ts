@@ -125,7 +125,7 @@ describe('a password', () => {
     expect(new Set(answers.map(String)).size).toBe(1);
     expect(answers[0]?.[0]).toBe('unauthenticated');
   });
-  test('a name that nobody has is in no record', async () => {
+  test('an unknown name is in no record', async () => {
     await codeOf(signIn('this-was-a-password'));
     const { items } = await opened.operations.audit.list(administrator, { kind: 'sign-in.refused', limit: 1 });
     expect(items[0]).toMatchObject({ subjectId: 'sign-in', details: { reason: 'unknown-user' } });
@@ -204,7 +204,7 @@ describe('a password', () => {
 });
 
 describe('lockout', () => {
-  test('the fifth failure in a row locks a user, whoever tries and whoever it is; an administrator unlocks', async () => {
+  test('the fifth failure in a row locks a user, no matter who tries and who it is; an administrator unlocks', async () => {
     const { user } = await makeUser(opened.operations, 'dora');
     const attempts = async (name: string): Promise<string[]> => {
       const codes: string[] = [];
@@ -234,7 +234,7 @@ describe('lockout', () => {
     const codes = await Promise.all(Array.from({ length: 12 }, () => codeOf(signIn('frida', 'wrong wrong wrong'))));
     expect(codes.filter((code) => code === 'unauthenticated')).toHaveLength(5);
   });
-  test('an address has so many attempts at once, and no more', async () => {
+  test('an address has only so many attempts at once', async () => {
     const from = originOf();
     const codes: string[] = [];
     for (let attempt = 0; attempt < 25; attempt += 1)
@@ -384,7 +384,7 @@ describe('a session', () => {
     const idle = await operations.startByToken('any', originOf());
     const listed = async (): Promise<readonly string[]> =>
       (await operations.list(administrator, {})).items.map(({ id }) => id);
-    // The one before has ended, though nobody has taken it away yet.
+    // The one before has ended, though it was not removed yet.
     expect(await listed()).toHaveLength(1);
     time += 60 * 60_000;
     expect(await listed()).toEqual([]);
@@ -401,7 +401,7 @@ describe('a session', () => {
 
 describe('who manages whom', () => {
   const tenantAdministrator = [grant('tenant-administrator')];
-  test('a tenant administrator does nothing to somebody who may do everything, and makes nobody such', async () => {
+  test('a tenant administrator does nothing to a person who may do everything, and gives no one such a role', async () => {
     const { users } = opened.operations;
     const { user } = await makeUser(opened.operations, 'root', 'administrator');
     for (const work of [
@@ -415,7 +415,7 @@ describe('who manages whom', () => {
     const grants = [grant('administrator')];
     expect(await codeOf(users.create(administrator, tenantAdministrator, { name: 'lift', grants }))).toBe('validation');
   });
-  test('nobody changes their own roles, disables or deletes themselves', async () => {
+  test('no one changes their own roles, disables or deletes themselves', async () => {
     const { users } = opened.operations;
     const { user, session } = await makeUser(opened.operations, 'self', 'administrator');
     const self = acrossTenants(session.actor, administrator.tenantId);

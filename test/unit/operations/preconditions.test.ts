@@ -70,7 +70,7 @@ test('a unit of work that was refused leaves the condition to the next one', asy
   expect(looks).toBe(2);
 });
 
-test('a check that would change something is refused, and holds up nobody', async () => {
+test('a check that would change something is refused, and delays no one', async () => {
   const { preconditions, vaults } = opened.operations;
   const changing = preconditions.under(
     async () => void (await vaults.enable(administrator, vault.id)),
@@ -93,7 +93,7 @@ test('uses that are written on the way are not taken for the change', async () =
     },
     () => keys.softDelete(administrator, key.id),
   );
-  // Looked at once, and after the use was there: in the unit of work that deletes.
+  // Checked once, and after the use was there: in the unit of work that deletes.
   expect(seen).toEqual([expect.any(Number)]);
 });
 

@@ -146,7 +146,7 @@ describe('a minute', () => {
     for (const row of rows) expect(hashEntry(row)).toEqual(createHash('sha256').update(sortedJson(row)).digest());
   });
 
-  test('is hashed once by two nodes that look at the same time', async () => {
+  test('is hashed once by two nodes that check at the same time', async () => {
     await write(...Array.from({ length: 500 }, (_, at) => start + at));
     now = start + 2 * minute;
     await Promise.all([open().turn(), open().turn(), open().turn()]);
@@ -216,7 +216,7 @@ describe('a minute', () => {
   });
 });
 
-describe('somebody who can write the database', () => {
+describe('a person who can write to the database', () => {
   const tamper = (sql: string): void => {
     const database = new DatabaseSync(join(folder, 'dke.db'));
     database.exec(sql);
@@ -461,7 +461,7 @@ test('minutes that were hashed after the request log was exported may be missing
   expect(toRfc3339(start)).toBe('2026-03-01T09:30:00.000Z');
 });
 
-test('two nodes on PostgreSQL that look at the same time write one record', async () => {
+test('two nodes on PostgreSQL that check at the same time write one record', async () => {
   const postgres = await startPostgres();
   const place = postgres.createDatabase('minutes');
   const onFatal = (error: Error): never => {

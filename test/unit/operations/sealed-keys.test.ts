@@ -125,7 +125,7 @@ describe('a sealed key is for one request: it does not open', () => {
   });
 });
 
-test('with the keys of the tenant the recipient changes: what was sealed before opens no more, but what was done is done', async () => {
+test('with the keys of the tenant the recipient changes: what was sealed before no longer opens, but what was done is done', async () => {
   const before = await info();
   const value = randomBytes(32);
   const [done, late] = [head('done'), head('late')];

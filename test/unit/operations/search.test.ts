@@ -62,7 +62,7 @@ describe('who finds what', () => {
     ]);
   });
 
-  test('whoever sees no keys finds none', async () => {
+  test('a person who sees no keys finds none', async () => {
     const { items, searched } = await find([grant('platform-operator')], 'zurich');
     expect(searched).toEqual(['endpoint', 'external-key-store', 'tenant', 'node', 'snapshot', 'request']);
     expect(items.map(({ kind }) => kind)).toEqual(['endpoint', 'endpoint']);
@@ -94,7 +94,7 @@ describe('who finds what', () => {
     expect((await find([grant('key-manager')], own, ['snapshot'])).searched).toEqual([]);
   });
 
-  test('whoever has no role finds nothing, and is told that nothing was searched', async () => {
+  test('a person without a role finds nothing, and is told that nothing was searched', async () => {
     expect(await find([], 'zurich')).toEqual({ items: [], more: [], searched: [] });
   });
 });

@@ -113,7 +113,7 @@ describe('one-time passwords', () => {
     const [gone] = await queryStored(opened.folder, 'select record from key_records where object_id = ?', first.id);
     expect(gone?.record).toBeNull();
   });
-  test('an administrator takes the factors of somebody who has lost them; the next sign-in makes new ones', async () => {
+  test('an administrator removes the factors of a person who has lost them; the next sign-in makes new ones', async () => {
     const { user, session } = await makeUser(opened.operations, 'gerd', 'key-manager');
     const enrolled = await enrol(session);
     await opened.operations.users.removeFactors(administrator, everything, user.id);

@@ -133,7 +133,7 @@ describe('a key that is changed', () => {
     expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('forbidden');
   });
 
-  test('and was extractable before wraps nothing sensitive: somebody may have it elsewhere', async () => {
+  test('and was extractable before wraps nothing sensitive: it may be known elsewhere', async () => {
     const [by, key] = [await make({ extractable: true }), await make({ extractable: true })];
     await tde().updateObject(caller, by.handle, { extractable: false, usages: ['wrap', 'unwrap'] });
     expect(past(await tde().getObject(caller, by.handle))).toMatchObject({ now: [true, false], local: true });
@@ -149,7 +149,7 @@ describe('a key that is changed', () => {
     expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('none');
   });
 
-  test('goes no way back: there are no words for it on the wire', () => {
+  test('cannot be undone: there are no words for it on the wire', () => {
     expect(parseHead('updateObject', { sensitive: true, extractable: false })).toEqual({
       sensitive: true,
       extractable: false,

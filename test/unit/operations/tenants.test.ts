@@ -234,7 +234,7 @@ test('purged, nothing opens any more: not from the store, not from an old copy o
     expect(keks).not.toContainEqual({ tenant_id: acme.id });
     const records = 'select object_id from key_records where tenant_id = ? and record is not null';
     expect(await queryStored(opened.folder, records, acme.id)).toEqual([]);
-    // The old database beside today's root key: it does not open, whoever asks.
+    // The old database beside today's root key: it does not open, no matter who asks.
     const data = opened.config.dataDirectory.slice(opened.folder.length + 1);
     copyFileSync(opened.config.root.path, join(old, data, 'root.key'));
     await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });

@@ -244,7 +244,7 @@ describe('an RSA pair that wraps', () => {
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     const { handle } = await other.operations.tde.createObject(caller, { ...publicInput, bits: null }, spki);
     await other.stop();
-    // Whoever knows this private key says that the service had made it, and that it is marked already.
+    // A caller who knows this private key says that the service had made it, and that it is marked already.
     await queryStored(
       other.folder,
       'update tde_objects set local = 1, extractable = 0, never_extractable = 1, wrapped_sensitive = 1 where handle = ?',

@@ -1,4 +1,4 @@
-// Tokens and who may end or make them: nobody revokes what they could not give, a token of an emergency does not outlive it, and tokens that
+// Tokens and who may end or make them: no one revokes what they could not give, a token of an emergency does not outlive it, and tokens that
 // are removed from the database do not bring a new administrator.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Grant } from '../../../server/domain/access.ts';

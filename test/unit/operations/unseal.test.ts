@@ -1,4 +1,4 @@
-// A sealed service: wrong passphrases slow down whoever gives them, and nobody else.
+// A sealed service: wrong passphrases slow down the caller who gives them, and no one else.
 import { expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import { createUnsealing } from '../../../server/operations/root/unseal.ts';
@@ -49,7 +49,7 @@ test('a wrong passphrase makes its own address wait, and no other one', async ()
   stop();
 });
 
-test('guesses of many addresses at once do not keep out whoever is on the host', async () => {
+test('guesses of many addresses at once do not keep out a person on the host', async () => {
   let answer = (): void => undefined;
   const held = new Promise<void>((resolve) => {
     answer = resolve;

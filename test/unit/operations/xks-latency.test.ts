@@ -1,4 +1,4 @@
-// Latencies of endpoints over time: what is in memory and what is written are one, whatever minute it is and whoever wrote.
+// Latencies of endpoints over time: what is in memory and what is written are one, whatever minute it is and whichever node wrote.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,7 +92,7 @@ test('a request is counted once, also while its minute is on its way from memory
   release();
   await flushed;
   expect((await read).get('e')?.requests).toBe(1);
-  // One that does not reach the store holds up nobody.
+  // One that does not reach the store delays no one.
   const broken = createXksLatency({
     store: { ...store, write: () => Promise.reject(new Error('full')) },
     clock,

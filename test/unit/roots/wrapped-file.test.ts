@@ -99,7 +99,7 @@ test('an epoch whose write was told to have failed is taken, not written a secon
   expect(same(one.current.key, another.current.key)).toBe(true);
 });
 
-test('a provider that was removed opens the new file no more; those that stay do, with the same root key', () => {
+test('a provider that was removed no longer opens the new file; those that stay do, with the same root key', () => {
   const [a, b, c] = [way('a'), way('b'), way('c')];
   createWrapped(core, path, [a, b]);
   const opened = openBy(a);

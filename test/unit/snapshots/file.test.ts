@@ -1,5 +1,5 @@
 // The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: what went in comes out; whatever is changed, cut, swapped or
-// mixed is found; what was erased opens no more, and everything else still does.
+// mixed is found; what was erased no longer opens, and everything else still does.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { KeyRef } from '../../../addon/core.ts';
@@ -198,7 +198,7 @@ describe('what was changed is found without the key', () => {
     }
   });
 
-  test('a signature of somebody else is not trusted, though it holds', async () => {
+  test('a signature of another key is not trusted, though it is valid', async () => {
     const { id } = await make(1);
     expect(await codeOf(() => archive.inspect(id, [makeSigner().publicKey]))).toBe('conflict');
     expect(await codeOf(() => archive.inspect(id, []))).toBe('conflict');
@@ -232,7 +232,7 @@ describe('erasing', () => {
     expect(readFileSync(pathOf(id)).equals(after)).toBe(true);
   });
 
-  test('one that nobody trusted has signed is damage, not an erasure', async () => {
+  test('one that is signed by no trusted key is damage, not an erasure', async () => {
     const { id, units } = await make(2);
     await archive.erase(id, new Set(units.slice(0, 1)), 1_234, makeSigner());
     expect(await inspection(id)).toBe('key-tampered');

@@ -1,4 +1,4 @@
-// A recovery officer who acts alone forges a snapshot: with a service of their own they make a file for the tenant of somebody else, with an
+// A recovery officer who acts alone forges a snapshot: with a service of their own they make a file for another person's tenant, with an
 // access_guid that they know, sealed to their own recovery key and signed by their own service.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -109,7 +109,7 @@ test('it opens with a recovery key that is registered, and no other', async () =
   expect(await errorOf(snapshots.beginOpening(administrator, forged.id, undefined))).toBe('conflict');
 });
 
-test('a signer that is trusted no more is not restored from', async () => {
+test('a signer that is no longer trusted is not restored from', async () => {
   const service = await trusting('restore_second_person = false\n');
   await service.operations.snapshots.import(administrator, pieces(forged.file), forged.signer);
   await service.stop();

@@ -383,7 +383,7 @@ const live = async ({ before, after, into }: History): Promise<void> => {
   const path = join(here.config.snapshots.directory, `${id}.dkesnap`);
   await there.operations.snapshots.import(administrator, piecesOf(path), verifier);
   const { tenantId, newIds } = await thereHand.restore(id, { newTenant: `from here ${own}` });
-  // Nobody has that id there: the tenant is the same.
+  // No tenant has that id there: the tenant is the same.
   expect([tenantId, newIds]).toEqual([tenant.id, false]);
   expect(plain(without(await dumpTenant(there, tenantId), 'tde_objects', 'handle'))).toEqual(
     plain(without(then, 'tde_objects', 'handle')),

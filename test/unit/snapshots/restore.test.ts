@@ -129,7 +129,7 @@ describe('restoring into the same tenant', () => {
     expect(await auditKindsOf(opened, id)).toContain('snapshot.restored');
   });
 
-  test('a destroyed key stays destroyed and is named, and the held snapshot has it no more', async () => {
+  test('a destroyed key stays destroyed and is named, and the held snapshot no longer has it', async () => {
     const { operations } = opened;
     const { caller } = await registerCaller(opened, 'doomed');
     const { id: keyId } = await operations.tde.generateKey(caller, masterKey('gone'));
@@ -183,7 +183,7 @@ describe('restoring into the same tenant', () => {
     expect(await exportsOfKey()).toEqual([id]);
     expect((await operations.snapshots.exports(administrator, id)).length).toBe(2);
 
-    // The old copy comes back: what is destroyed here goes out of it before anybody can restore it.
+    // The old copy comes back: what is destroyed here goes out of it before it can be restored.
     await operations.snapshots.delete(administrator, id);
     expect(await codeOf(() => operations.snapshots.import(administrator, pieces(copy), undefined))).toBe('conflict');
   });

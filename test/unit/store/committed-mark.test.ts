@@ -60,7 +60,7 @@ test('what was torn, cut or changed says nothing', () => {
   }
 });
 
-test('a file that cannot be written hinders nobody', () => {
+test('a file that cannot be written hinders nothing', () => {
   database = join(folder, 'missing', 'dke.db');
   expect(() => write(5)).not.toThrow();
   expect(found()).toBe(undefined);

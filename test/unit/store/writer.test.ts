@@ -219,7 +219,7 @@ describe('a database that gives no sign', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('in a commit: its units hear that nobody knows, those that wait that nothing was changed, and new ones so at once', async () => {
+  test('in a commit: its units are told that the outcome is unknown, those that wait that nothing was changed, and new ones so at once', async () => {
     const { writer, log, hang, goOn, pass } = stallable();
     const begun = hang('commit');
     const first = expect(writer.submit(nothing)).rejects.toThrow('unknown after 5000');

@@ -389,7 +389,7 @@ describe('the request log', () => {
     expect(JSON.stringify(directory.records)).not.toContain(plaintext);
   });
 
-  test('has a caller that went away before its body was whole, and nobody is answered', async () => {
+  test('has a caller that went away before its body was whole, and no one is answered', async () => {
     const gone = request({
       host: '127.0.0.1',
       port,

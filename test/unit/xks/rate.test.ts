@@ -19,7 +19,7 @@ describe('a token bucket', () => {
     };
   };
 
-  test('is full at first, fills at its rate, and holds no more than its burst', () => {
+  test('is full at first, fills at its rate, and has at most its burst', () => {
     const { move, take } = open();
     const limited = endpoint('a', { perSecond: 10, burst: 5 });
     expect(take(limited, 20)).toBe(5);
