@@ -112,7 +112,7 @@ describe.runIf(isRoot)('one user', () => {
     crowds.pop()?.kill('SIGKILL');
   });
 
-  test('with 1,000 unfinished frames takes no more memory than its limit', async () => {
+  test('with 1,000 unfinished frames stays within its limit of memory', async () => {
     const before = resident();
     await gather(1_000, 255 * 1024);
     await working();

@@ -143,7 +143,7 @@ describe('a restore', () => {
       vaultCopy: true,
       sealedCopy: true,
     });
-    // The file that the service holds no longer has it, and is sound.
+    // The file of the service no longer has it, and is sound.
     expect(await json('snapshot', 'verify', id, ...withKey())).toMatchObject({
       erased: 1,
       verification: { depth: 'opened', sound: true },

@@ -43,7 +43,7 @@ test('a limit that is too low is an error that names the limit and the cure', as
   });
 });
 
-test('a million keys made and released lock no more memory than the first ones', async () => {
+test('a million keys made and released lock as little memory as the first ones', async () => {
   const { stdout } = await run(process.execPath, [child, 'churn']);
   const { before, after, grown } = JSON.parse(stdout) as {
     readonly before: object;

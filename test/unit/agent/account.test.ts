@@ -20,7 +20,7 @@ const generate = (agent: InProcessAgent, session: number): Promise<number> =>
 const data = (bytes: number) => template([CKA.CLASS, CKO.DATA], [CKA.VALUE, Buffer.alloc(bytes)]);
 
 describe('a user who reaches a limit', () => {
-  test('has no more connections, and no other user notices', async () => {
+  test('gets no further connection, and no other user notices', async () => {
     const accounts = new Accounts(limits, keyBytes);
     const [first] = await Promise.all([1, 1, 2, 2].map((uid) => startInProcess({ account: accounts.of(uid) })));
     await expect(startInProcess({ account: accounts.of(1) })).rejects.toThrow('CKR_DEVICE_MEMORY');
@@ -28,7 +28,7 @@ describe('a user who reaches a limit', () => {
     await startInProcess({ account: accounts.of(1) });
   });
 
-  test('has no more sessions in any of its processes', async () => {
+  test('gets no further session in any of its processes', async () => {
     const [one, same, other] = (await users(1, 1, 2)) as [InProcessAgent, InProcessAgent, InProcessAgent];
     const sessions = [];
     for (let n = 0; n < 4; n += 1) sessions.push(await one.open());
@@ -40,7 +40,7 @@ describe('a user who reaches a limit', () => {
     for (let n = 0; n < 4; n += 1) await same.open();
   });
 
-  test('has no more keys, and gets their room back', async () => {
+  test('gets no further key, until its keys are destroyed', async () => {
     const [one, other] = (await users(1, 2)) as [InProcessAgent, InProcessAgent];
     const session = await one.open();
     const keys = [];
@@ -54,7 +54,7 @@ describe('a user who reaches a limit', () => {
     for (let n = 0; n < keyBytes / 64; n += 1) await generate(one, next);
   });
 
-  test('has no more session objects, by number and by bytes', async () => {
+  test('gets no further session object, by number and by bytes', async () => {
     const [one, other] = (await users(1, 2)) as [InProcessAgent, InProcessAgent];
     const session = await one.open();
     const create = (bytes: number) => one.call('C_CreateObject', { session, template: data(bytes) });
@@ -66,7 +66,7 @@ describe('a user who reaches a limit', () => {
     await expect(create(10)).rejects.toThrow('CKR_DEVICE_MEMORY');
   });
 
-  test('has no more unfinished decryptions; those that end give their memory back', async () => {
+  test('gets no further unfinished decryption; those that end give their memory back', async () => {
     const [one, other] = (await users(1, 2)) as [InProcessAgent, InProcessAgent];
     const begin = async (agent: InProcessAgent): Promise<number> => {
       const session = await agent.open();

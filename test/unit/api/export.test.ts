@@ -1,4 +1,4 @@
-// The request log as a file: what a spreadsheet must not run, what CSV must not break on, and that no more is read than is
+// The request log as a file: what a spreadsheet must not run, what CSV must not break on, and that only so much is read as is
 // taken.
 import { describe, expect, test } from 'vitest';
 import { csvCell, exportRequests } from '../../../server/fronts/api/export.ts';

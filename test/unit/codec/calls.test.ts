@@ -176,7 +176,7 @@ describe('C_Encrypt', () => {
     expect(await send({ C_Encrypt: () => new Uint8Array(16) }, request(8))).toEqual(told);
   });
 
-  test('offers no more space than the frame has', async () => {
+  test('offers at most the space that the frame has', async () => {
     let space = -1;
     const handlers: Handlers<null> = {
       C_Encrypt: (_, { encryptedData }) => {
