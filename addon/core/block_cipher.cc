@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kBlock = 16;
 // Of one call: libcrypto counts in int.
 constexpr size_t kMaxMessage = size_t{1} << 30;
-// Of a message in parts: a length that a signed 32-bit number just does not hold.
+// Of a message in parts: a length that is just too long for a signed 32-bit number.
 constexpr size_t kMaxCcm = size_t{1} << 31;
 // SP 800-38D, 5.2.1.1: 2^39 - 256 bits.
 constexpr uint64_t kMaxGcm = (uint64_t{1} << 36) - 32;

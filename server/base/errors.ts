@@ -3,7 +3,7 @@
 
 export const serviceErrorCodes = [
   'validation', // the request is malformed or a field is out of range
-  'unauthenticated', // no credential, or one that does not hold
+  'unauthenticated', // no credential, or one that is not valid
   'forbidden', // known caller, not allowed
   'sign-in-incomplete', // a session that lacks a second factor or a new password
   'not-found', // no such resource for this caller

@@ -84,7 +84,7 @@ const readToken = (path: string | undefined): string => {
   const bytes = readSecretFile(path);
   const token = bytes.toString('latin1').trim();
   bytes.fill(0);
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new CommandError('denied', `${path} does not hold one token`);
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new CommandError('denied', `${path} does not contain exactly one token`);
   return token;
 };
 

@@ -149,7 +149,7 @@ const addTryRules = (endpoint: Command): void => {
     .option('--vpc <id>', 'awsSourceVpc')
     .option('--vpc-endpoint <id>', 'awsSourceVpce')
     .option('--via-service <name>', 'kmsViaService')
-    .option('--rules <file>', 'a JSON file with a list of rules that do not hold yet')
+    .option('--rules <file>', 'a JSON file with a list of rules that are not in force yet')
     .action(
       action<TryOptions>(async ({ call, output, resolve }, options, name) => {
         const path = { id: await resolve('endpoint', name) };

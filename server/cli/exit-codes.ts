@@ -8,7 +8,7 @@ export const exitCodes = {
   ok: 0,
   ...startCodes,
   unreachable: 8, // no answer: address, TLS, time-out, or a service that is not ready
-  denied: 9, // no token, or one that does not hold or may not do this
+  denied: 9, // no token, or one that is not valid or may not do this
   'not-found': 10,
   refused: 11, // the state does not allow it
   'checks-failed': 12, // `dke doctor` or `dke provider check` found something

@@ -136,7 +136,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
         return personOf(merged);
       } catch (error) {
         log.warn('a sign-in at the OpenID provider did not hold', { error });
-        throw new ServiceError('unauthenticated', 'the sign-in at the OpenID provider does not hold', {
+        throw new ServiceError('unauthenticated', 'the sign-in at the OpenID provider is not valid', {
           hint: 'try again from the sign-in page; the service’s log says why',
           cause: error,
         });

@@ -30,7 +30,7 @@ export const damageOf = (pem: string, selfSigned: boolean): string | undefined =
       return 'its dates cannot be read';
     const issuers = selfSigned ? [certificate] : chain.filter(({ subject }) => subject === certificate.issuer);
     if (issuers.length > 0 && !issuers.some((issuer) => certificate.verify(issuer.publicKey)))
-      return 'its signature does not hold: it was changed after it was signed';
+      return 'its signature is not valid: it was changed after it was signed';
   }
   return undefined;
 };

@@ -89,7 +89,7 @@ export interface Operations extends PeopleOperations {
   readonly clock: ClockOperations;
   readonly quarantine: QuarantineOperations;
   readonly tde: TdeOperations;
-  /** The actor behind an administrator token; 'unauthenticated' when it does not hold (one message for every reason). */
+  /** The actor behind an administrator token; 'unauthenticated' when it is not valid (one message for every reason). */
   authenticateAdmin(
     token: string,
     requestId: string,

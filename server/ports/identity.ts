@@ -17,7 +17,7 @@ export interface PasskeyQuestion {
   readonly challenge: string;
 }
 
-/** WebAuthn. Null from a `verify`: the answer does not hold. */
+/** WebAuthn. Null from a `verify`: the answer is not valid. */
 export interface Passkeys {
   /** Browsers want a name in the service's address, not an IP address. */
   available(): boolean;
@@ -60,6 +60,6 @@ export interface IdentityProvider {
   readonly tokenMs: number;
   /** `data`: what `finish` needs, a secret of this sign-in. 'unavailable' when the provider does not answer. */
   begin(redirectUri: string): Promise<{ readonly url: string; readonly state: string; readonly data: string }>;
-  /** `returned`: the whole address that the browser came back to. 'unauthenticated' for whatever does not hold. */
+  /** `returned`: the whole address that the browser came back to. 'unauthenticated' for whatever is not valid. */
   finish(returned: URL, data: string): Promise<OpenIdPerson>;
 }

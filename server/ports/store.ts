@@ -5,7 +5,7 @@
 // it resolves after the commit is durable. Several units may share one commit. Look-ups answer undefined when nothing is
 // there. A look-up of what belongs to a tenant is told in which tenant it looks, first of all: what another one has is not there.
 // What hangs on such a thing (versions, access_guids, instances, credentials, diagnoses, the objects of a group) is asked for by it,
-// once it was found. Lists come in the order that their comment names. Rows whose authentication code does not hold come with
+// once it was found. Lists come in the order that their comment names. Rows whose authentication code is not valid come with
 // integrity 'tampered'; they are never rewritten as sound: saving one throws 'key-tampered'.
 
 import type { Actor } from '../domain/actor.ts';

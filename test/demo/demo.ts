@@ -380,7 +380,7 @@ const main = async (): Promise<number> => {
       return code;
     }
   } catch (error) {
-    const reason = error instanceof DemonstrationFailure ? `this does not hold: ${error.message}` : String(error);
+    const reason = error instanceof DemonstrationFailure ? `this is not as expected: ${error.message}` : String(error);
     process.stderr.write(`\nThe demonstration ends here: ${reason}\n`);
     process.stderr.write(`Logs and data are in ${folder}\n`);
   }

@@ -91,7 +91,7 @@ describe('the certificate', () => {
     const refusal = await startSpoilt(folder, (_data, copy) => pair(copy, changed, own('tls.key')), { toml });
     expect(refusal).toMatchObject({
       code: 2,
-      message: expect.stringMatching(/c\.pem is damaged, its signature does not hold/),
+      message: expect.stringMatching(/c\.pem is damaged, its signature is not valid/),
     });
     oneLine(refusal.message);
   });

@@ -557,7 +557,7 @@ describe('what goes wrong', () => {
     expect(run.stderr).toContain(`chmod 600 ${file}`);
   });
 
-  test('a token that does not hold', async () => {
+  test('a token that is not valid', async () => {
     const file = join(folder, 'wrong-token');
     writeFileSync(file, 'dket_wrong', { mode: 0o600 });
     const run = await failure(['vault', 'list', '--token-file', file]);

@@ -1,5 +1,5 @@
 // Signing in at a real OpenID provider (oidc-provider) over TLS with an authority of the test: people whose subject is registered, people
-// whose claim gives them roles, and what does not hold.
+// whose claim gives them roles, and what is refused.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

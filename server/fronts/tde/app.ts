@@ -293,7 +293,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
   ): Promise<TdeCaller> => {
     const bearer = /^Bearer ([^\s]+)$/i.exec(headers.authorization ?? '')?.[1];
     if (bearer === undefined || bearer !== accessGuid)
-      throw new ServiceError('unauthenticated', 'the access token does not hold', {
+      throw new ServiceError('unauthenticated', 'the access token is not valid', {
         hint: 'access_token and the access_guid in server_url must be the same',
       });
     const instance = instances.parse(headers['x-dke-instance']);

@@ -327,7 +327,7 @@ const authenticate =
                 : undefined;
     if (found === undefined || holder === undefined || reason !== undefined) {
       usage.refused(channel, reason ?? 'unknown');
-      throw new ServiceError('unauthenticated', 'the token does not hold');
+      throw new ServiceError('unauthenticated', 'the token is not valid');
     }
     usage.tokenUsed(found.id);
     if (ring.isFormerTokenHash(found.hash)) await renewHash(ports, found, purpose, token);

@@ -98,7 +98,7 @@ export interface SignInOrigin {
 }
 
 export interface SessionOperations {
-  /** 'unauthenticated' in one message for whatever does not hold. What was read is believed for a second. */
+  /** 'unauthenticated' in one message for whatever is not valid. What was read is believed for a second. */
   authenticate(value: string, requestId: string, peer: string | null): Promise<SessionCaller>;
   /** Exchanges an API token for a session. */
   startByToken(token: string, from: SignInOrigin): Promise<StartedSession>;

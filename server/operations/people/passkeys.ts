@@ -44,7 +44,7 @@ const readAnswer = (
 };
 
 const doesNotHold = (): ServiceError =>
-  new ServiceError('unauthenticated', 'the passkey does not hold', {
+  new ServiceError('unauthenticated', 'the passkey is not valid', {
     hint: 'try again, or sign in with your password',
   });
 
@@ -128,7 +128,7 @@ export const createPasskeyOperations = (
       const asked = read !== undefined && (await take('passkey-registration', user.id, read.challenge));
       const made = asked ? await passkeys.verifyNew(answer, read.challenge) : null;
       if (made === null)
-        throw new ServiceError('validation', 'the authenticator’s answer does not hold', { hint: 'begin again' });
+        throw new ServiceError('validation', 'the authenticator’s answer is not valid', { hint: 'begin again' });
       const data = canonicalJson({ ...made.credential, transports: [...made.credential.transports] });
       const now = clock.now();
       const factor = newFactor(now, user.id, { kind: 'passkey', name, data, counter: made.counter, confirmedAt: now });

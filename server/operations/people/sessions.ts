@@ -31,7 +31,7 @@ const valuePattern = /^[A-Za-z0-9_-]{43}$/;
 type Found = Omit<SessionCaller, 'actor'> & { readonly actor: Omit<Actor, 'requestId' | 'peer'> };
 
 const doesNotHold = (): ServiceError =>
-  new ServiceError('unauthenticated', 'the session does not hold', { hint: 'sign in again' });
+  new ServiceError('unauthenticated', 'the session is not valid', { hint: 'sign in again' });
 
 export type SessionPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'log'> &
   Partial<Pick<Ports, 'provider'>>;

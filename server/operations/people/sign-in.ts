@@ -150,7 +150,7 @@ export const createSignIn = (
             undefined,
             from,
           );
-          throw new ServiceError('unauthenticated', 'the invitation does not hold', {
+          throw new ServiceError('unauthenticated', 'the invitation is not valid', {
             hint: 'it is good once and for a limited time: ask an administrator for another one',
           });
         }

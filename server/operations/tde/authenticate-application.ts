@@ -40,7 +40,7 @@ export const authenticateApplication =
         });
       }
       usage.refused('tde', 'unknown');
-      throw new ServiceError('unauthenticated', 'the access token does not hold', {
+      throw new ServiceError('unauthenticated', 'the access token is not valid', {
         hint: 'check access_token and server_url in pkcs11.toml',
         reason: 'unknown',
       });

@@ -56,7 +56,7 @@ describe('no one gets in without a credential', () => {
     'Bearer dket_wrong',
     `Token ${adminToken}`,
     `Bearer ${adminToken} x`,
-  ])('Authorization "%s" does not hold', async (authorization) => {
+  ])('Authorization "%s" is not valid', async (authorization) => {
     const response = await openFront().request('/api/vaults', { headers: { authorization } });
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toContain('Bearer');

@@ -93,7 +93,7 @@ test('a chain: the signatures of those whose issuer is in it; whose is not is be
   const changed = toDer(own);
   const name = changed.lastIndexOf('keys.example');
   changed.write('kegs.example', name);
-  expect(damageOf(toPem(changed) + issuer, false)).toMatch('its signature does not hold');
+  expect(damageOf(toPem(changed) + issuer, false)).toMatch('its signature is not valid');
 });
 
 test('what contains no certificate', () => {

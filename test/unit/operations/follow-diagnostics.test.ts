@@ -80,7 +80,7 @@ test('an endpoint that is not there, or deleted, is refused before anything is t
   await expect(diagnostics.follow(administrator, 'none', request)).rejects.toMatchObject({ code: 'not-found' });
 });
 
-test('rules that do not hold yet are tried, and those that hold are compared', async () => {
+test('rules that are not in force yet are tried, and those in force are compared', async () => {
   const { endpoints } = opened.operations;
   const id = await endpointOf('ruled');
   const { settings } = await endpoints.get(administrator, id);

@@ -172,7 +172,7 @@ describe('an application that moves to another group', () => {
   });
 });
 
-describe('a credential that does not hold', () => {
+describe('a credential that is not valid', () => {
   test('says that it was removed, or that the application is disabled, only to who holds it', async () => {
     const { accessGuid, caller } = await registerCaller(opened, 'credentials');
     const { applications } = opened.operations;
