@@ -31,7 +31,7 @@ import {
 import { makeWorld, type TestNode, type World } from '../support/concurrent-worlds.ts';
 import { openTestService } from '../support/open-service.ts';
 import { handOf } from '../support/snapshots.ts';
-import { freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
+import { askUnlocked, freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
 
 interface Operation {
   readonly name: string;
@@ -231,16 +231,9 @@ const whileWritersWait = async <T>(begin: () => Promise<T>): Promise<T> => {
       await client.end();
     }
   }
-  const database = new DatabaseSync(join(folder, 'dke-data/dke.db'), { timeout: 300_000 });
+  const database = new DatabaseSync(join(folder, 'dke-data/dke.db'));
   try {
-    for (;;)
-      try {
-        database.exec('begin immediate');
-        break;
-      } catch (error) {
-        if ((error as { errcode?: number }).errcode !== 5) throw error;
-        await meanwhile();
-      }
+    await askUnlocked(() => database.exec('begin immediate'));
     const running = begin();
     running.catch(() => undefined);
     await meanwhile();

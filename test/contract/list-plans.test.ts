@@ -13,7 +13,7 @@ import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.
 import { ReadingConnection } from '../../server/store/sqlite/reading-connection.ts';
 import { fillLongTables, longTableIds } from '../support/long-tables.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
-import { onPostgresql, placeOf } from '../support/test-store.ts';
+import { askUnlocked, onPostgresql, placeOf } from '../support/test-store.ts';
 
 /** SQLite decides without counting; PostgreSQL by what it has counted, and reads a table of few pages from end to end. */
 const many = { sqlite: 500, postgres: 10_000 } as const;
@@ -185,8 +185,9 @@ describe(`the lists in ${name}`, () => {
       opened = await openTestService({ toml });
       const path = join(opened.folder, 'dke-data', 'dke.db');
       run = async (statements) => {
-        const database = new DatabaseSync(path, { timeout: 300_000 });
-        database.exec(statements);
+        const database = new DatabaseSync(path);
+        await askUnlocked(() => database.exec('begin immediate'));
+        database.exec(`${statements}; commit`);
         database.close();
       };
       const reader = new DatabaseSync(path, { readOnly: true });

@@ -82,7 +82,7 @@ await Promise.all(
 );
 const snapshot = await make(bigTenant);
 await first.stop();
-const database = new DatabaseSync(join(folder, 'dke-data/dke.db'), { timeout: 300_000 });
+const database = new DatabaseSync(join(folder, 'dke-data/dke.db'));
 for (const statement of fillLongTables('sqlite', rows, defaultTenant, longTableIds())) database.exec(statement);
 // Their files do not exist.
 database.prepare("update snapshots set state = 'purged' where id <> ?").run(snapshot);

@@ -122,9 +122,12 @@ export interface StoredRows {
   ): Promise<readonly { readonly [column: string]: unknown }[]>;
 }
 
-/** A service of this process may be within a transaction: it is left to end that, which waiting in SQLite would keep it from; for a minute. */
-const askUnlocked = async <T>(ask: () => T): Promise<T> => {
-  const end = performance.now() + 60_000;
+/**
+ * A service of this process may be within a transaction. It can end that only while the event loop runs, so the connection must not wait in SQLite: no
+ * `timeout`. Gives up after five minutes.
+ */
+export const askUnlocked = async <T>(ask: () => T): Promise<T> => {
+  const end = performance.now() + 300_000;
   for (;;) {
     try {
       return ask();

@@ -9,6 +9,7 @@ import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operations/endpoints/external-key-stores.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { askUnlocked } from '../../support/test-store.ts';
 
 /** Of this test's clock, and how long the watch's own timer waits between two turns. */
 const every = 5;
@@ -71,12 +72,13 @@ afterEach(async () => {
 });
 
 /** Beside the service, whose endpoints and tenants these have not. */
-const asStored = (sql: string): void => {
-  const database = new DatabaseSync(join(folder, 'dke.db'), { enableForeignKeyConstraints: false, timeout: 60_000 });
-  database.exec(sql);
+const asStored = async (sql: string): Promise<void> => {
+  const database = new DatabaseSync(join(folder, 'dke.db'), { enableForeignKeyConstraints: false });
+  await askUnlocked(() => database.exec('begin immediate'));
+  database.exec(`${sql}; commit`);
   database.close();
 };
-const register = (...names: readonly string[]): void =>
+const register = (...names: readonly string[]): Promise<void> =>
   asStored(
     names
       .map(
@@ -93,13 +95,13 @@ const turn = (): Promise<void> => {
 };
 
 test('each is checked once when it is due, and one that is added later when it is added', async () => {
-  register(...Array.from({ length: 250 }, (_, at) => `store ${at}`));
+  await register(...Array.from({ length: 250 }, (_, at) => `store ${at}`));
   watch.start();
   await turn();
   expect(looked.toSorted()).toEqual(Array.from({ length: 250 }, (_, at) => `endpoint of store ${at}`).toSorted());
   await turn();
   expect(looked).toHaveLength(250);
-  register('late');
+  await register('late');
   await turn();
   expect(looked.slice(250)).toEqual(['endpoint of late']);
   now += every - 1;
@@ -111,8 +113,8 @@ test('each is checked once when it is due, and one that is added later when it i
 });
 
 test('one whose row was changed is reported once in its time, keeps what was seen, and delays no one', async () => {
-  register('a', 'b', 'c');
-  asStored("update external_key_stores set row_mac = 'another' where id = 'b'");
+  await register('a', 'b', 'c');
+  await asStored("update external_key_stores set row_mac = 'another' where id = 'b'");
   watch.start();
   await turn();
   await turn();
