@@ -200,7 +200,7 @@ const dataOf = (config: string): string => {
     return config;
   }
 };
-/** Root reads what a service or a database may not, and does not own what they must own: its findings would be those of another user. */
+/** As root the checks would show other results: root can read everything, and does not own the files that the user of the service must own. */
 const mustBeOwner = (path: string, arg: string): void => {
   if (process.getuid?.() !== 0) return;
   const { uid = 0, gid = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};

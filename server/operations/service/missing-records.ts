@@ -12,7 +12,7 @@ import type { MissingRecord, MissingRecords } from './interface.ts';
 const mostListed = 1_000;
 /** Hashes that are kept for the comparison: 32 bytes each. */
 const mostCompared = 1_000_000;
-/** How far back a log may differ: what is written between a failover and the moment when a node finds it. */
+/** How many records back a log may differ: those that were written between a failover and the moment when a node finds it. */
 const mostOwn = 1_000;
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -19,7 +19,7 @@ export interface QuarantineGate {
   enter(finding: Unsound): void;
   /** Undefined: there is none. */
   closed(): { readonly reason: string; readonly code: string } | undefined;
-  /** What is done once an operator has confirmed, before he is answered. When it fails, the quarantine stays, and the operator confirms again. */
+  /** What is done once an operator has confirmed, before the answer. When it fails, the quarantine stays, and the operator confirms again. */
   onConfirmed(begin: () => Promise<void>): void;
 }
 
