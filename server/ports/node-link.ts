@@ -108,13 +108,16 @@ export interface NodeLink {
   /** The ids of nodes whose connection to the store is open. */
   connected(): Promise<ReadonlySet<string>>;
   /**
-   * What has changed since this change. 'pruned': some of it is not kept any more. 'lost': this change is not there any more: the database has gone
-   * back.
+   * What has changed since this change. `more`: there is more, for the next question. 'pruned': some of it is not kept any more. 'lost': this change is
+   * not there any more: the database has gone back.
    */
-  changesSince(
-    mark: ChangeMark,
-  ): Promise<
-    | { readonly last: ChangeMark; readonly changes: readonly Changes[]; readonly marks: readonly ChangeMark[] }
+  changesSince(mark: ChangeMark): Promise<
+    | {
+        readonly last: ChangeMark;
+        readonly changes: readonly Changes[];
+        readonly marks: readonly ChangeMark[];
+        readonly more: boolean;
+      }
     | 'pruned'
     | 'lost'
   >;
@@ -151,7 +154,7 @@ export interface NodeLink {
    * meanwhile.
    */
   listen(heard: {
-    changed(): void;
+    changed(newest: ChangeMark): void;
     applied(nodeId: string, epoch: number): void;
     turned(): void;
     lost(): void;

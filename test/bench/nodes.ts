@@ -32,7 +32,7 @@ const timesOf = async (count: number, work: () => Promise<void>): Promise<{ read
 
 const measureFleet = async (nodes: number, count: number): Promise<NodesFigure> => {
   const names = ['one', 'two', 'three'].slice(0, nodes);
-  const fleet = await startFleet(names);
+  const fleet = await startFleet(names, { direct: true });
   const agent = new Agent({ keepAlive: true, ca: readFileSync(fleet.caFile) });
   try {
     const { server, api } = fleet.member('one');

@@ -175,6 +175,8 @@ export const startFleet = async (
     readonly environmentOf?: (name: string) => NodeJS.ProcessEnv;
     /** Nodes reach the database through a relay. */
     readonly relay?: boolean;
+    /** Nothing is between the nodes and the database: for measurements. */
+    readonly direct?: boolean;
     /** `name=value` of postgresql.conf. */
     readonly settings?: readonly string[];
   } = {},
@@ -212,10 +214,11 @@ export const startFleet = async (
         for (const file of ['root.key', 'tls.crt', 'tls.key'])
           copyFileSync(join(folder, first ?? '', 'dke-data', file), join(own, 'dke-data', file));
       const gate = await openPostgresGate(join(own, 'gate'), place.host);
-      const { host, port: databasePort } = options.relay === true ? relay : { host: gate.host, port: place.port };
+      const host = options.direct === true ? place.host : gate.host;
+      const { host: databaseHost, port: databasePort } = options.relay === true ? relay : { host, port: place.port };
       const toml =
         `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
-        `host = "${host}"\nport = ${databasePort}\ndatabase = "${place.database}"\nreplica_lag_seconds = 0\n${options.store ?? ''}`;
+        `host = "${databaseHost}"\nport = ${databasePort}\ndatabase = "${place.database}"\nreplica_lag_seconds = 0\n${options.store ?? ''}`;
       const start = (port?: number): Promise<ServerProcess> =>
         startServerProcess({
           folder: own,

@@ -253,7 +253,9 @@ export const createDirectory = (
     const authoritiesOf = (held: HeldEndpoint | undefined) => held?.endpoint.settings.clientCertificate?.authorities;
     if (authoritiesOf(before) !== authoritiesOf(endpoints.get(id))) tellAuthorities();
     const keyId = endpoint?.keyId ?? before?.endpoint.keyId;
-    if (keyId !== undefined) await renewKey(keyId);
+    // A key that is open is read again when it changes itself.
+    const isOpen = !gone && before?.endpoint.keyId === keyId && xksKeys.has(keyId ?? '');
+    if (keyId !== undefined && !isOpen) await renewKey(keyId);
   };
 
   const renewApplication = async (id: string): Promise<void> => {

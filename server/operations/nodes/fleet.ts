@@ -170,8 +170,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   };
 
   link.listen({
-    changed: () => {
-      changes.catchUp().catch(() => undefined);
+    changed: (newest) => {
+      changes.heard(newest).catch(() => undefined);
     },
     applied: acknowledgement.heard,
     turned: () => {

@@ -28,6 +28,8 @@ export interface ShownChanges {
   begin(last: ChangeMark): void;
   /** Shows everything that is committed when it is called. */
   catchUp(): Promise<void>;
+  /** The same, when this change was committed and is not shown yet. */
+  heard(newest: ChangeMark): Promise<void>;
   /**
    * The same; answers the number of the last change. `own`: the newest change that a request has made, or has found. Throws 'unavailable', `unconfirmed`
    * when it is not among what is read, and something else when reading fails or takes too long.
@@ -105,7 +107,7 @@ export const createShownChanges = (
   const readChanges = async (): Promise<void> => {
     // Not before the first load: what is heard until then is part of it.
     if (directory === undefined || applied.epoch === 0 || lost) return;
-    for (;;) {
+    for (let more = true; more; ) {
       settle();
       const found = await link.changesSince(applied);
       if (found === 'lost') {
@@ -117,6 +119,7 @@ export const createShownChanges = (
         await reloadAll();
       } else {
         if (found.changes.length === 0) return;
+        ({ more } = found);
         const changes = mergeChanges(found.changes);
         await takeChanges(ports, directory, changes);
         applied = found.last;
@@ -152,6 +155,11 @@ export const createShownChanges = (
       settled = store.mark().history;
     },
     catchUp,
+    heard: async ({ epoch, history }) => {
+      // The change of a request here has been read for its answer by now.
+      await catching?.catch(() => undefined);
+      if (marks.get(epoch) !== history) await catchUp();
+    },
     reach: async (own = store.mark()) => {
       const until = clock.monotonic() + reachMs;
       // Also a change that seems to be shown is looked up: after a failover another one may have had its number.

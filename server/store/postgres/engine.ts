@@ -264,7 +264,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
              insert into node_changes (epoch, previous, history, previous_history, at, changes)
              select head.epoch, head.epoch - 1, head.history, last.history,
                     (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head, last)
-           select epoch, keks, history, pg_notify('dke', 'changed') from head`,
+           select epoch, keks, history, pg_notify('dke', 'changed ' || epoch || ' ' || history) from head`,
           [changes.keks === true ? 1 : 0, JSON.stringify(changes)],
         );
         return { epoch: Number(row?.epoch), keks: Number(row?.keks), history: String(row?.history) };

@@ -51,10 +51,10 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     heard?.lost();
   };
   const onNotification = ({ payload = '' }: pg.Notification): void => {
-    const [what, id = '', epoch = ''] = payload.split(' ');
-    if (what === 'changed') heard?.changed();
+    const [what, first = '', second = ''] = payload.split(' ');
+    if (what === 'changed') heard?.changed({ epoch: Number(first), history: second });
     else if (what === 'turned') heard?.turned();
-    else if (what === 'applied') heard?.applied(id, Number(epoch));
+    else if (what === 'applied') heard?.applied(first, Number(second));
   };
   const connect = async (): Promise<OrderlyClient> => {
     const made = new OrderlyClient({ ...config, query_timeout: answerMs });
@@ -289,12 +289,13 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
       const how = continuationOf(mark, { head, next });
       if (how === 'lost') return 'lost';
       if (how === 'reload') return 'pruned';
-      if (how === 'nothing') return { last: mark, changes: [], marks: [] };
+      if (how === 'nothing') return { last: mark, changes: [], marks: [], more: false };
       const newest = rows.at(-1);
       return {
         last: { epoch: Number(newest?.epoch), history: String(newest?.history) },
         changes: rows.map((row) => JSON.parse(String(row.changes)) as Changes),
         marks: rows.map((row) => ({ epoch: Number(row.epoch), history: String(row.history) })),
+        more: Number(newest?.epoch) < head.epoch,
       };
     },
     pruneChanges: async (olderThanMs) => {
