@@ -147,7 +147,7 @@ describe('docs/databases/oracle.md', () => {
   test('opens by itself', async () => {
     const on = await database('AUTO', '12c-19c', '19c');
     await play(on, sql('From zero: 19c')[0] ?? '');
-    const rows = await play(on, sql('Open without a person')[0] ?? '');
+    const rows = await play(on, sql('Auto-login')[0] ?? '');
     expect(rows[0]).toMatchObject({ WRL_TYPE: 'HSM', STATUS: 'OPEN', WALLET_TYPE: 'AUTO_LOGIN' });
   });
 
@@ -177,7 +177,7 @@ describe('docs/databases/oracle.md', () => {
       'Rotate the master key',
       'Migrate from a local wallet',
       'Reverse migration',
-      'Open without a person',
+      'Auto-login',
       'Standby, restore, clone',
     ];
     const text = readFileSync(join(import.meta.dirname, '../../docs/databases/oracle.md'), 'utf8');
