@@ -42,7 +42,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     );
 
   test('the keys are made: the service has the master key, the folder the wrapped data key', async () => {
-    const out = await page.done('Make the keys');
+    const out = await page.done('Create the keys');
     expect(out).toMatch(
       /^erp master 1\ndke data key, format 1\nreference = ([0-9a-f]{32})\nmaster = erp master 1\nwrapped = [0-9a-f]{80}\n$/,
     );
@@ -111,20 +111,19 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
 
   test('a database that exists is encrypted, and decrypted again', async () => {
     const inPages = (): readonly string[] => filesHolding([path('old')], oldSecret);
-    expect(await page.done('Encrypt a database that exists')).not.toContain('ERROR XJ04');
+    expect(await page.done('Encrypt an existing database')).not.toContain('ERROR XJ04');
     expect(inPages()).toEqual([]);
     expect((await ij('decrypt.sql')).out).not.toContain('ERROR');
     expect(inPages()).not.toEqual([]);
   });
 
   test('a soft-deleted master key goes on opening the database', async () => {
-    const [, softDelete] = [await page.done('Take the database out of use, and destroy it', 1), await reads()];
+    const [, softDelete] = [await page.done('Disable or destroy the database', 1), await reads()];
     expect(softDelete).toContain(secret);
   });
 
   test('a disabled master key opens nothing until it is enabled', async () => {
-    const [disable = '', enable = ''] =
-      page.blocks('Take the database out of use, and destroy it')[0]?.split('\n') ?? [];
+    const [disable = '', enable = ''] = page.blocks('Disable or destroy the database')[0]?.split('\n') ?? [];
     expect((await page.shell(disable)).code).toBe(0);
     const refused = await reads();
     expect(refused).not.toContain(secret);
@@ -154,8 +153,8 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
   });
 
   test('a destroyed master key opens the database never again, and the message says so', async () => {
-    expect(await page.done('Take the database out of use, and destroy it', 2)).toContain('destroyed');
-    const [message = ''] = page.blocks('Take the database out of use, and destroy it', 'text');
+    expect(await page.done('Disable or destroy the database', 2)).toContain('destroyed');
+    const [message = ''] = page.blocks('Disable or destroy the database', 'text');
     const refused = await reads();
     expect(refused).not.toContain(secret);
     expect(log()).toContain(message.trim().replace(/[0-9a-f]{32}/, variable('reference')));

@@ -14,7 +14,7 @@ const card = 'card 4929 1234 5678 9012';
 const names = ['Ada Lovelace of London', 'Grace Hopper of New York'];
 const letter = 'Dear Charles, the engine weaves';
 const everything = [card, ...names, letter];
-const outOfUse = 'Take the database out of use, and destroy it';
+const outOfUse = 'Disable or destroy the database';
 
 describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
   let page: PageRun;
@@ -27,7 +27,7 @@ describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
     });
     await page.done('Register the database');
     page.settle('pkcs11.toml');
-    await page.done('Make the keys');
+    await page.done('Create the keys');
   });
   afterAll(() => page.end());
 

@@ -83,7 +83,7 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
   };
 
   test('a server starts with a TLS key whose pass phrase the service unseals', async () => {
-    await page.done('Make the sealing key');
+    await page.done('Create the sealing key');
     expect(await page.done("The server's TLS key")).toMatch(/on\n$/);
     passPhrases.set('tls', await unsealed('tls'));
     noPassPhraseInTheOpen();
