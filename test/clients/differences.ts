@@ -7,7 +7,7 @@ type TokenName = Token['name'];
 interface ProgramDifference {
   readonly program: string;
   readonly what: string;
-  /** The token with which it does not go. */
+  /** The token with which it does not work. */
   readonly lacking: TokenName;
   readonly why: string;
 }
@@ -17,49 +17,49 @@ export const programDifferences = {
     program: 'pkcs11-tool',
     what: '`--test` with an RSA pair on the token',
     lacking: 'SoftHSM2',
-    why: 'It has OAEP with SHA-1 alone; the tool takes SHA-256.',
+    why: 'It supports OAEP only with SHA-1; the tool uses SHA-256.',
   },
   'pkcs11-tool: ECDSA over the message': {
     program: 'pkcs11-tool',
     what: '`--sign --mechanism ECDSA-SHA256`',
     lacking: 'SoftHSM2',
-    why: 'It has ECDSA over a digest alone.',
+    why: 'It supports ECDSA only over a digest.',
   },
   'pkcs11-tool: raw RSA': {
     program: 'pkcs11-tool',
     what: 'raw RSA, decryption with PKCS#1 v1.5 padding, MD5, DES, new signatures over SHA-1',
     lacking: 'DKE',
-    why: 'Their padding cannot be checked without telling, or they are broken.',
+    why: 'A check of their padding reveals information, or they are broken.',
   },
   'interface 3.0': {
     program: 'pkcs11-tool, NSS',
     what: 'the interface of PKCS#11 3.0',
     lacking: 'SoftHSM2',
-    why: 'It is of version 2.40.',
+    why: 'It has version 2.40.',
   },
   'Java: HmacSHA384': {
     program: 'Java',
     what: '`HmacSHA384` with a key of 32 bytes',
     lacking: 'SoftHSM2',
-    why: 'It wants a key as long as the hash.',
+    why: 'It requires a key as long as the hash.',
   },
   'Java: HmacSHA512': {
     program: 'Java',
     what: '`HmacSHA512` with a key of 32 bytes',
     lacking: 'SoftHSM2',
-    why: 'It wants a key as long as the hash.',
+    why: 'It requires a key as long as the hash.',
   },
   'Java: ECDH': {
     program: 'Java',
     what: '`KeyAgreement` with a pair of `KeyPairGenerator`',
     lacking: 'SoftHSM2',
-    why: 'Private keys derive there only when their template says so; Java’s says nothing.',
+    why: 'Private keys can derive only if their template allows it. Java’s template does not name this use.',
   },
   'a GCM text that was changed': {
     program: 'graphene-pk11',
-    what: 'telling a text that does not authenticate from a fault of the token',
+    what: 'distinguishing a changed ciphertext from a fault of the token',
     lacking: 'SoftHSM2',
-    why: 'It says `CKR_GENERAL_ERROR` to both.',
+    why: 'It returns `CKR_GENERAL_ERROR` for both.',
   },
 } as const satisfies Readonly<Record<string, ProgramDifference>>;
 
@@ -71,5 +71,5 @@ export const programTable = (): string => {
   const lines = Object.values(programDifferences).map(
     ({ program, what, lacking, why }) => `| ${program} | ${what} | ${lacking} | ${why} |`,
   );
-  return ['| program | what | does not go with | why |', '|---|---|---|---|', ...lines].join('\n');
+  return ['| program | what | does not work with | why |', '|---|---|---|---|', ...lines].join('\n');
 };

@@ -59,7 +59,7 @@ test('docs/differences.md has every difference from the standard (node test/supp
 describe('docs/return-codes.md', () => {
   const page = readFileSync(join(root, 'docs/return-codes.md'), 'utf8');
   test('has a row for every return code, and none for others', () => {
-    const named = ['What a database administrator meets', 'What a developer meets'].flatMap((heading) =>
+    const named = ['Codes for database administrators', 'Codes for developers'].flatMap((heading) =>
       rowsAfter(heading, 'docs/return-codes.md').map(([, code = '']) => code.replaceAll('`', '')),
     );
     expect(named.toSorted()).toEqual(returnCodes());

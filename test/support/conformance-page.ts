@@ -55,40 +55,40 @@ const reasons: readonly (readonly [RegExp, readonly Use[], string])[] = [
   [
     /^RSA_PKCS$/,
     ciphers,
-    'A token that reports whether PKCS #1 v1.5 padding is valid decrypts for anyone who asks often enough. Use `CKM_RSA_PKCS_OAEP`. For programs that cannot, the switch `rsa-pkcs1-encryption` permits encryption and decryption ([compatibility](compatibility.md)).',
+    'A token that reports whether PKCS #1 v1.5 padding is valid can be misused to decrypt messages. Use `CKM_RSA_PKCS_OAEP`. For programs that cannot, the switch `rsa-pkcs1-encryption` permits encryption and decryption ([compatibility](compatibility.md)).',
   ],
   [
     /^RSA_X_509$/,
     useNames,
-    'RSA without padding signs and decrypts values that an attacker can compute from other messages.',
+    'With RSA without padding, an attacker can get signatures and plaintexts by computing values from other messages.',
   ],
   [
     /^SHA1_RSA|^ECDSA_SHA1$/,
     ['sign'],
-    'SHA-1 is broken for signatures: they are verified, but not made without the switch `sha1-signatures` ([compatibility](compatibility.md)).',
+    'SHA-1 is broken for signatures. DKE verifies them, but creates them only with the switch `sha1-signatures` ([compatibility](compatibility.md)).',
   ],
   [
     /^AES_(ECB|CTR|GCM|CCM)$/,
     ['wrap', 'unwrap'],
-    'Keys are wrapped by what notices changes; and a key that encrypts with the same stream or blocks would open what it wrapped.',
+    'These mechanisms do not serve for wrapping: keys are wrapped only with mechanisms that detect changes, and a key that encrypts with the same stream or blocks could unwrap what it wrapped.',
   ],
   [
     /^AES_KEY_WRAP/,
     ['encrypt', 'decrypt'],
-    'What wraps keys does not decrypt data: the two together take sensitive keys out.',
+    'A key that wraps cannot also decrypt data, because both together reveal sensitive keys.',
   ],
-  [/^AES_CCM$/, messages, 'The message functions are for AES-GCM.'],
-  [/^AES_(CTS|OFB|CFB)/, useNames, 'No database or tool that we know of asks for it.'],
-  [/^SP800_108_DOUBLE_PIPELINE/, useNames, 'No database or tool that we know of asks for it.'],
-  [/^AES_MAC/, useNames, 'CBC-MAC is forged when lengths differ. `CKM_AES_CMAC` is there.'],
+  [/^AES_CCM$/, messages, 'The message functions support only AES-GCM.'],
+  [/^AES_(CTS|OFB|CFB)/, useNames, 'No known database or tool uses it.'],
+  [/^SP800_108_DOUBLE_PIPELINE/, useNames, 'No known database or tool uses it.'],
+  [/^AES_MAC/, useNames, 'CBC-MAC can be forged for messages of different lengths. Use `CKM_AES_CMAC`.'],
   [/^MD5$/, useNames, 'Broken.'],
-  [/^DES3_/, useNames, 'Withdrawn (SP 800-131A): blocks of 64 bits repeat too soon.'],
+  [/^DES3_/, useNames, 'Withdrawn (SP 800-131A): 64-bit blocks repeat too soon.'],
   [
     /^CONCATENATE_|^XOR_BASE_|^EXTRACT_KEY_/,
     ['derive'],
-    'They derive keys that are related to their base: parts of it, or the base with known bytes beside or over it. With them a sensitive key is found piece by piece. `CKM_HKDF_DERIVE` is there.',
+    'The derived keys are related to their base key: parts of it, or combinations with known bytes. An attacker can find a sensitive key part by part. Use `CKM_HKDF_DERIVE`.',
   ],
-  [/^DH_/, useNames, 'Keys of this type are not carried. `CKM_ECDH1_DERIVE` is there.'],
+  [/^DH_/, useNames, 'Keys of this type are not supported. Use `CKM_ECDH1_DERIVE`.'],
 ];
 
 export const isCarried = (name: MechanismName, use: Use): boolean =>
@@ -136,19 +136,19 @@ const refusals = (): string => {
     }
   }
   const lines = [...grouped].map(([reason, of]) => `| ${of.join(', ')} | ${reason} |`);
-  return ['| not carried | why |', '|---|---|', ...lines].join('\n');
+  return ['| not supported | why |', '|---|---|', ...lines].join('\n');
 };
 
 /** Where a mechanism that is carried does not do all that the standard has. */
 const limits: readonly (readonly [string, string, string])[] = [
   [
     '`CKM_EDDSA`',
-    '`CK_EDDSA_PARAMS` are `CKR_MECHANISM_PARAM_INVALID`, but for Ed448 without prehash and context',
-    'They ask for Ed25519ctx, Ed25519ph, Ed448ph (3.1, section 6.3.15) or Ed448 with a context, which the OpenSSL 3.0 in the core does not have. Without parameters the signature is Ed25519 or Ed448.',
+    '`CK_EDDSA_PARAMS` fail with `CKR_MECHANISM_PARAM_INVALID`, except for Ed448 without prehash and context',
+    'They select Ed25519ctx, Ed25519ph, Ed448ph (3.1, section 6.3.15) or Ed448 with a context, which OpenSSL 3.0 in the core does not support. Without parameters the signature is Ed25519 or Ed448.',
   ],
   [
     '`CKM_EDDSA`',
-    'parts of more than 1 MB in all are refused',
+    'parts of more than 1 MB in total are refused',
     'EdDSA reads the message twice, so the agent collects its parts.',
   ],
   [
@@ -156,14 +156,22 @@ const limits: readonly (readonly [string, string, string])[] = [
     'additional derived keys, and more than 4096 bytes of data or IV, are refused',
     'One call derives one key.',
   ],
-  ['`CKM_AES_GCM`', 'tags below 96 bits are refused', 'They forge too easily (SP 800-38D, section 5.2.1.2).'],
-  ['`CKM_AES_GCM`', 'IVs above 128 bytes are refused', 'OpenSSL does not take them.'],
+  [
+    '`CKM_AES_GCM`',
+    'tags below 96 bits are refused',
+    'Short tags can be forged too easily (SP 800-38D, section 5.2.1.2).',
+  ],
+  ['`CKM_AES_GCM`', 'IVs above 128 bytes are refused', 'OpenSSL does not support them.'],
   [
     '`CKM_AES_KEY_WRAP`',
     'a key below 16 bytes is padded with zeros to 16, not to 8',
-    'RFC 3394 wraps no less than 16 bytes.',
+    'RFC 3394 wraps at least 16 bytes.',
   ],
-  ['`…_GENERAL` (Verify)', 'MACs below 4 bytes are refused', 'They are found by trying (SP 800-107, section 5.3.3).'],
+  [
+    '`…_GENERAL` (Verify)',
+    'MACs below 4 bytes are refused',
+    'Shorter MACs can be found by trying (SP 800-107, section 5.3.3).',
+  ],
 ];
 
 const limitTable = (): string =>
@@ -171,25 +179,25 @@ const limitTable = (): string =>
 
 /** What a function does that the words carried and refused do not say. */
 const remarks: Partial<Record<keyof typeof calls | keyof typeof stubs, string>> = {
-  C_InitToken: 'the service makes the token',
-  C_InitPIN: 'no PIN is kept',
-  C_SetPIN: 'no PIN is kept',
-  C_GetOperationState: 'what runs in the agent or the service is not taken out of it',
-  C_SetOperationState: 'what runs in the agent or the service is not taken out of it',
+  C_InitToken: 'the service creates the token',
+  C_InitPIN: 'no PIN is stored',
+  C_SetPIN: 'no PIN is stored',
+  C_GetOperationState: 'the state of an operation does not leave the agent or the service',
+  C_SetOperationState: 'the state of an operation does not leave the agent or the service',
   C_Login: 'CKU_USER with any PIN',
   C_LoginUser: 'CKU_USER with any PIN and any name',
-  C_DigestKey: 'always `CKR_KEY_INDIGESTIBLE`: a digest of a key is a way to test guesses at it',
+  C_DigestKey: 'always `CKR_KEY_INDIGESTIBLE`: a digest of a key allows tests of guesses',
   C_WaitForSlotEvent: '`CKR_NO_EVENT`; without CKF_DONT_BLOCK `CKR_FUNCTION_NOT_SUPPORTED`',
   C_GetFunctionStatus: 'always `CKR_FUNCTION_NOT_PARALLEL`',
   C_CancelFunction: 'always `CKR_FUNCTION_NOT_PARALLEL`',
-  C_SeedRandom: 'taken, and changes nothing: the system seeds the generator',
+  C_SeedRandom: 'accepted without effect: the system seeds the generator',
   C_MessageSignInit: 'no mechanism signs message by message',
   C_MessageVerifyInit: 'no mechanism verifies message by message',
   C_EncapsulateKey: 'no mechanism encapsulates',
   C_DecapsulateKey: 'no mechanism encapsulates',
   C_VerifySignatureInit: 'no mechanism needs the signature before the data',
   C_GetSessionValidationFlags: 'the token is not validated',
-  C_AsyncComplete: 'nothing goes on after a call',
+  C_AsyncComplete: 'no call continues in the background',
   C_WrapKeyAuthenticated: 'no mechanism wraps with associated data',
   C_UnwrapKeyAuthenticated: 'no mechanism wraps with associated data',
 };
@@ -209,8 +217,8 @@ export const statusOf = (name: Function): 'library' | 'agent' | 'refused' => {
 };
 
 const statuses = {
-  agent: 'carried',
-  library: 'carried, by the library alone',
+  agent: 'supported',
+  library: 'supported, by the library itself',
   refused: '`CKR_FUNCTION_NOT_SUPPORTED`',
 } as const;
 
@@ -226,15 +234,19 @@ const count = (which: (status: string) => boolean): number =>
 
 export const conformancePage = (): string => `# Conformance
 
-What \`libdke_pkcs11.so\` makes of every function of PKCS#11 2.40, 3.0 and 3.2, and of every mechanism that it has a name for. This
-page is written from the tables of the code (\`node test/support/conformance-page.ts\`), and the tests start every use of every
-mechanism, with keys of the session and of the token, to see that it is as it says here. How the functions behave is in
-[the PKCS#11 library](pkcs11.md); where single rules of the standard are kept otherwise, in [differences](differences.md).
+This page is for developers. It lists every function of PKCS#11 2.40, 3.0 and 3.2, and every
+mechanism that \`libdke_pkcs11.so\` knows, and shows which are supported.
+[The PKCS#11 library](pkcs11.md) describes how they behave. [Differences](differences.md) lists the
+rules of the standard that the library does not follow.
+
+The page is generated from the tables of the code (\`node test/support/conformance-page.ts\`). The
+tests start every use of every mechanism, with session keys and token keys, and compare the result
+with this page.
 
 ## Functions
 
-${count((status) => status !== 'refused')} of ${functions.length} functions are carried. All of them are in the lists, so
-that a caller finds a function wherever the standard puts one.
+${count((status) => status !== 'refused')} of ${functions.length} functions are supported. The function lists contain all of them, as the
+standard requires.
 
 ### PKCS#11 2.40
 
@@ -250,9 +262,13 @@ ${functionTable('3.2')}
 
 ## Functions and mechanisms
 
-● carried, whole and in parts, with keys of the session and of the token. 1: the same, with data in one piece, as the standard has it.
-○ only for applications with a [compatibility switch](compatibility.md); \`CKR_MECHANISM_INVALID\` otherwise. – not carried, although the
-standard has it: \`CKR_MECHANISM_INVALID\`; the reasons are below. Nothing: the standard does not have it either.
+| sign | meaning |
+|---|---|
+| ● | supported, with data in one piece and in parts, with session keys and token keys |
+| 1 | the same, with data in one piece, as in the standard |
+| ○ | only for applications with a [compatibility switch](compatibility.md); \`CKR_MECHANISM_INVALID\` otherwise |
+| – | in the standard, but not supported: \`CKR_MECHANISM_INVALID\`; the reasons are below |
+| empty | not in the standard |
 
 ${mechanismMatrix()}
 
@@ -260,7 +276,7 @@ ${refusals()}
 
 ### Parameters and data
 
-Where mechanisms that are carried do not do all that the standard has:
+These supported mechanisms do not support everything in the standard:
 
 ${limitTable()}
 `;

@@ -8,9 +8,10 @@ import { wireTable } from '../conformance/reference/wires.ts';
 
 export const differencesPage = (): string => `# Where the library differs from the standard
 
-${rules.length} rules of PKCS#11 2.40 are checked on \`libdke_pkcs11.so\` and on SoftHSM2 with the same calls. Each rule that a token answers
-otherwise than the standard is in one of the first two tables, with the reason; the rest hold on both. The tests compare the tokens
-with the rules and this page with the tests (\`node test/support/differences-page.ts\` writes it).
+This page is for developers. It shows where \`libdke_pkcs11.so\` and SoftHSM2 differ from PKCS#11
+2.40, and why. The tests check ${rules.length} rules with the same calls on both libraries. Both follow all
+rules that are not in the first two tables. The tests also compare this page with their results
+(\`node test/support/differences-page.ts\` writes it).
 
 ## DKE
 
@@ -18,23 +19,27 @@ ${differenceTable('DKE')}
 
 ## SoftHSM2
 
-What a program may have got used to with SoftHSM2 and does not find here, or finds done by the letter of the standard.
+A program written for SoftHSM2 may depend on these differences. DKE follows the standard there.
 
 ${differenceTable('SoftHSM2')}
 
 ## Programs
 
-pkcs11-tool, GnuTLS, OpenSSL, psql, nginx, OpenSSH, NSS, Java and graphene-pk11 do the same with both tokens, and are told the same, but for
-this:
+pkcs11-tool, GnuTLS, OpenSSL, psql, nginx, OpenSSH, NSS, Java and graphene-pk11 get the same results
+and return values with both libraries, with these exceptions:
 
 ${programTable()}
 
 ## Through p11-kit
 
-The rules are also checked through p11-kit: with its \`p11-kit-client.so\` on the agent’s own socket, and with our library on
-\`p11-kit server\` over SoftHSM2. Version 0.24 carries only mechanisms whose parameters it knows: the others are
-\`CKR_MECHANISM_INVALID\` on that way (SHA-224, PSS with a hash, EdDSA, AES but for ECB, key wrap and ECDH with the client; AES-CTR,
-AES-GCM, PSS with a hash and ECDH with the server). And it answers this itself:
+The rules are also checked through p11-kit: with its \`p11-kit-client.so\` on the agent’s own socket,
+and with DKE’s library on \`p11-kit server\` over SoftHSM2. Version 0.24 supports only mechanisms
+whose parameters it knows. These others fail with \`CKR_MECHANISM_INVALID\`:
+
+- with the client: SHA-224, PSS with a hash, EdDSA, AES except ECB, key wrap and ECDH
+- with the server: AES-CTR, AES-GCM, PSS with a hash and ECDH
+
+p11-kit itself answers these rules differently:
 
 ${wireTable()}
 `;

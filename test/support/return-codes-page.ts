@@ -50,7 +50,7 @@ export const serviceTable = (): string => {
     const rest = others.map(([name, what]) => `\`${name}\` when ${what.join(', ')}`);
     return `| \`${code}\` | ${[`\`${most}\``, ...rest].join('; ')} |`;
   });
-  return ['| the service says | the program sees |', '|---|---|', ...lines].join('\n');
+  return ['| error of the service | return value |', '|---|---|', ...lines].join('\n');
 };
 
 /** What the log says, cause by cause. */
@@ -59,7 +59,7 @@ export const causeTable = (): string => {
     const { told, what, todo }: CauseRow = causes[name];
     const codes = returnValuesOf(name).map((rv) => `\`CKR_${rv}\``);
     const log = told === 'library' ? '`library.log`' : 'agent';
-    return `| \`${name}\` | ${log} | ${codes.join(', ') || 'none: it goes on'} | ${what} | ${todo} |`;
+    return `| \`${name}\` | ${log} | ${codes.join(', ') || 'none: the call continues'} | ${what} | ${todo} |`;
   });
   return ['| cause | log | code | what happened | what to do |', '|---|---|---|---|---|', ...lines].join('\n');
 };

@@ -17,14 +17,14 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
   DKE: [
     {
       reason:
-        'A token that reports whether PKCS #1 v1.5 padding is valid decrypts for anyone who asks often enough. Use OAEP, or a compatibility switch.',
+        'A token that reports whether PKCS #1 v1.5 padding is valid can be misused to decrypt messages. Use OAEP, or a compatibility switch.',
       rules: {
         'CKM_RSA_PKCS does what the standard lets it do': ['sign', 'sign recover', 'verify', 'verify recover'],
         'CKM_RSA_PKCS decrypts': 'CKR_MECHANISM_INVALID',
       },
     },
     {
-      reason: 'SHA-1 is broken for signatures: they are verified, but not made without a compatibility switch.',
+      reason: 'SHA-1 is broken for signatures. DKE verifies them, but creates them only with a compatibility switch.',
       rules: {
         'CKM_SHA1_RSA_PKCS does what the standard lets it do': ['verify'],
         'CKM_SHA1_RSA_PKCS_PSS does what the standard lets it do': ['verify'],
@@ -33,7 +33,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
     {
       reason:
-        'Keys are wrapped by what notices changes, and what wraps keys does not encrypt data: the two together take sensitive keys out.',
+        'Keys are wrapped only with mechanisms that detect changes. A key that wraps cannot also decrypt data, because both together reveal sensitive keys.',
       rules: {
         'CKM_AES_ECB does what the standard lets it do': ['encrypt', 'decrypt'],
         'CKM_AES_CTR does what the standard lets it do': ['encrypt', 'decrypt'],
@@ -57,32 +57,31 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
     {
       reason:
-        'Under GCM a repeated IV tells the difference of two messages and lets others forge a third (SP 800-38D, section 8).',
+        'Under GCM a repeated IV reveals the difference of two messages and allows forgeries (SP 800-38D, section 8).',
       rules: { 'CKM_AES_GCM twice under one key and one IV': ['CKR_OK', 'CKR_MECHANISM_PARAM_INVALID'] },
     },
     {
-      reason:
-        'The service gives out the handles of objects of the token, so that they mean the same for as long as the object is there.',
+      reason: 'The service assigns the handles of token objects, so they stay valid as long as the object exists.',
       rules: { 'the handle of a private object of the token after C_Logout and C_Login': 'CKR_OK' },
     },
     {
-      reason: 'Databases select their master key by its label and nothing else: of two, they would take either.',
+      reason: 'Databases select their master key only by its label. With two such keys, they could use the wrong one.',
       rules: {
         'two secret keys of the token that are not modifiable with one label': ['CKR_OK', 'CKR_TEMPLATE_INCONSISTENT'],
       },
     },
     {
-      reason: 'A digest of a key is a way to test guesses at it.',
+      reason: 'A digest of a key allows tests of guesses.',
       rules: { 'C_DigestKey of a key that may be read': 'CKR_KEY_INDIGESTIBLE' },
     },
     {
       reason:
-        'A key in the service’s custody is one object there: disabling or destroying it ends every use of it. A key that may be read is copied.',
+        'In the service a key is one object, so disabling or destroying it ends every use. A key that may be read can be copied.',
       rules: { 'a sensitive key of the token is copied': 'CKR_ACTION_PROHIBITED' },
     },
     {
       reason:
-        'CKA_ALWAYS_SENSITIVE and CKA_NEVER_EXTRACTABLE of a key of the token are the word of the service, which did not see what happened to the key before.',
+        'For a token key, the service sets CKA_ALWAYS_SENSITIVE and CKA_NEVER_EXTRACTABLE. It does not know the earlier history of a session key.',
       rules: {
         'a copy on the token of a key of the session says what its source always and never was': {
           always: false,
@@ -97,15 +96,15 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
   ],
   SoftHSM2: [
     {
-      reason: 'SoftHSM2 has one default for all keys, also for those that are unwrapped.',
+      reason: 'SoftHSM2 has one default for all keys, including unwrapped ones.',
       rules: { 'C_UnwrapKey: what the key says when its template does not': { EXTRACTABLE: false } },
     },
     {
-      reason: 'SoftHSM2 shows an empty slot beside each token, for the next one.',
+      reason: 'SoftHSM2 also shows an empty slot, for the next token.',
       rules: { 'slots with a token: one': 2 },
     },
     {
-      reason: 'SoftHSM2 does not carry these uses.',
+      reason: 'SoftHSM2 does not support these uses.',
       rules: {
         'CKM_RSA_PKCS does what the standard lets it do': ['encrypt', 'decrypt', 'sign', 'verify', 'wrap', 'unwrap'],
         'CKM_AES_ECB does what the standard lets it do': ['encrypt', 'decrypt'],
@@ -121,7 +120,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
     {
       reason:
-        'The standard leaves the default to the token. SoftHSM2 lets values be read unless told otherwise; ours does not.',
+        'The standard leaves the default to the token. By default, values can be read in SoftHSM2, but not in DKE.',
       rules: {
         'an RSA private key: CKA_SENSITIVE': false,
         'an EC private key: CKA_SENSITIVE': false,
@@ -141,7 +140,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
     {
       reason:
-        'Section 4.1.1 calls an attribute invalid that Cryptoki does not know, and a template inconsistent that gives one to the wrong object. SoftHSM2 has one code for both.',
+        'Section 4.1.1 distinguishes an attribute that Cryptoki does not know from a known attribute of another kind of object. SoftHSM2 has one code for both.',
       rules: {
         'C_CreateObject: an attribute that is no such object’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
         'C_SetAttributeValue: an attribute that is no key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
@@ -151,7 +150,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
-      reason: 'SoftHSM2 does not change the value of data.',
+      reason: 'SoftHSM2 cannot change the value of a data object.',
       rules: { 'the value of a data object that is modifiable is changed': 'CKR_ATTRIBUTE_READ_ONLY' },
     },
     {
@@ -159,7 +158,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       rules: { 'C_CopyObject: the label of what is not modifiable': 'CKR_ATTRIBUTE_READ_ONLY' },
     },
     {
-      reason: 'SoftHSM2 has another code for a parameter that is missing or of the wrong length.',
+      reason: 'SoftHSM2 has another code for a parameter that is missing or has the wrong length.',
       rules: {
         'C_EncryptInit of CKM_AES_CBC without its IV': 'CKR_ARGUMENTS_BAD',
         'C_EncryptInit of CKM_AES_CBC with an IV of 15 bytes': 'CKR_MECHANISM_INVALID',
@@ -168,7 +167,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
-      reason: 'SoftHSM2 does not tell keys from other objects when a handle leads nowhere.',
+      reason: 'SoftHSM2 does not distinguish keys from other objects if a handle is invalid.',
       rules: {
         'C_EncryptInit with no key': 'CKR_OBJECT_HANDLE_INVALID',
         'C_DecryptInit with no key': 'CKR_OBJECT_HANDLE_INVALID',
@@ -178,7 +177,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
-      reason: 'SoftHSM2 passes on that its cryptographic library refused, not why.',
+      reason: 'SoftHSM2 reports that its cryptographic library refused, but not why.',
       rules: {
         'C_Decrypt of CKM_AES_CBC_PAD with a padding that is none': 'CKR_GENERAL_ERROR',
         'C_Decrypt of CKM_AES_GCM with a bit changed': 'CKR_GENERAL_ERROR',
@@ -193,7 +192,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
-      reason: 'An empty text has no address when it comes from here, and SoftHSM2 takes no null with a length of zero.',
+      reason: 'The test passes an empty text as a null pointer. SoftHSM2 does not accept null with a length of zero.',
       rules: {
         'C_Decrypt of CKM_AES_CBC_PAD with nothing': 'CKR_ARGUMENTS_BAD',
         'CKM_SHA_1 of no bytes, whole and in parts': 'CKR_ARGUMENTS_BAD',
@@ -204,11 +203,11 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
-      reason: 'SoftHSM2 asks for room for the padding as well, although it writes none of it.',
+      reason: 'SoftHSM2 requires room for the padding too, although it does not write it.',
       rules: { 'a padded text is decrypted into room for the text alone': 'CKR_BUFFER_TOO_SMALL' },
     },
     {
-      reason: 'A session of SoftHSM2 has one operation at a time, so it has no dual functions either.',
+      reason: 'A session of SoftHSM2 has one operation at a time, and so no dual functions.',
       rules: {
         'one session encrypts and digests at once': [
           'CKR_OK',
@@ -221,12 +220,12 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
-      reason: 'SoftHSM2 wants an HMAC key to be as long as the hash.',
+      reason: 'SoftHSM2 requires an HMAC key to be as long as the hash.',
       rules: { 'an HMAC key shorter than its hash': 'CKR_KEY_SIZE_RANGE' },
     },
     {
       reason:
-        'SoftHSM2 fills up to whole blocks before it wraps, so that the length of the key is not in what is wrapped.',
+        'SoftHSM2 pads to whole blocks before it wraps, so the wrapped key does not contain the length of the key.',
       rules: Object.fromEntries(
         ['session', 'token'].map((place) => [
           `CKM_AES_KEY_WRAP_PAD under a key of the ${place}: the published result, and back`,

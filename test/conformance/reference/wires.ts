@@ -40,11 +40,11 @@ export const wires = {
     own: {
       'C_CloseAllSessions of no slot': {
         seen: 'CKR_OK',
-        why: 'p11-kit closes the sessions of the slot that it knows of: none.',
+        why: 'p11-kit closes the sessions that it knows on this slot: none.',
       },
       'C_Decrypt of CKM_AES_CBC_PAD with nothing': {
         seen: 'CKR_GENERAL_ERROR',
-        why: 'p11-kit gives the empty text an address, and SoftHSM2 tries.',
+        why: 'p11-kit passes the empty text with an address, so SoftHSM2 processes it.',
       },
     },
   },
@@ -64,5 +64,5 @@ export const wireTable = (): string => {
   const lines = Object.entries(wires).flatMap(([name, { own }]) =>
     Object.entries(own).map(([rule, { seen, why }]) => `| ${name} | ${rule} | \`${seen}\` | ${why} |`),
   );
-  return ['| way | rule | seen | why |', '|---|---|---|---|', ...lines].join('\n');
+  return ['| connection | rule | answer | why |', '|---|---|---|---|', ...lines].join('\n');
 };
