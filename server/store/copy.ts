@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import { rootHash } from '../base/merkle-tree.ts';
 import type { Repositories } from '../ports/store.ts';
 import { StoreError } from './errors.ts';
-import { nodeLocks } from './postgres/node-link.ts';
+import { nodeLocks } from './postgres/link-query.ts';
 import { createRepositories } from './repositories.ts';
 import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';

@@ -4,8 +4,7 @@
 
 import type { LogPosition, NodeLink } from '../../ports/node-link.ts';
 import type { Primary } from './lineage.ts';
-
-type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+import type { Query } from './link-query.ts';
 
 const standbyName = `'standby ' || coalesce(nullif(application_name, ''), pid::text) || coalesce(' (' || host(client_addr) || ')', '')`;
 

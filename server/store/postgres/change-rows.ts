@@ -1,0 +1,50 @@
+// The changes that nodes tell one another: a row for each, kept until every node that is connected has read it.
+
+import { type ChangeMark, continuationOf } from '../../domain/change-protocol.ts';
+import type { Changes } from '../../domain/changes.ts';
+import type { NodeLink } from '../../ports/node-link.ts';
+import { channel, isInHistory, nowSql, type Query } from './link-query.ts';
+
+/** Of one answer. */
+const mostChanges = 1_000;
+
+export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 'pruneChanges' | 'tellShown'> => ({
+  changesSince: async (mark) => {
+    // One statement sees one state: the head, and the changes that lead to it.
+    const rows = await query(
+      `select h.epoch as head_epoch, h.history as head_history, c.epoch, c.previous, c.history, c.previous_history, c.changes
+       from node_head h left join (
+         select * from node_changes where epoch > $1 order by epoch limit ${mostChanges}) c on true
+       order by c.epoch`,
+      [mark.epoch],
+    );
+    const [first] = rows;
+    const head: ChangeMark = { epoch: Number(first?.head_epoch), history: String(first?.head_history) };
+    const next =
+      first === undefined || first.epoch === null
+        ? undefined
+        : { epoch: Number(first.previous), history: String(first.previous_history) };
+    const how = continuationOf(mark, { head, next });
+    if (how === 'lost') return 'lost';
+    if (how === 'reload') return 'pruned';
+    if (how === 'nothing') return { last: mark, changes: [], marks: [], more: false };
+    const newest = rows.at(-1);
+    return {
+      last: { epoch: Number(newest?.epoch), history: String(newest?.history) },
+      changes: rows.map((row) => JSON.parse(String(row.changes)) as Changes),
+      marks: rows.map((row) => ({ epoch: Number(row.epoch), history: String(row.history) })),
+      more: Number(newest?.epoch) < head.epoch,
+    };
+  },
+  pruneChanges: async (olderThanMs) => {
+    await query(`delete from node_changes where at < ${nowSql} - $1`, [olderThanMs]);
+  },
+  tellShown: async (id, { epoch, history }) => {
+    await query(`select pg_notify($1, $2) where ${isInHistory('$3::bigint', '$4')}`, [
+      channel,
+      `applied ${id} ${epoch}`,
+      epoch,
+      history,
+    ]);
+  },
+});
