@@ -13,27 +13,27 @@ export interface Metric {
 export const metrics = {
   dke_xks_requests_total: {
     type: 'counter',
-    help: 'Requests to the XKS proxy. endpoint none: the request met no endpoint; error empty: it was answered.',
+    help: 'Requests to the XKS proxy. endpoint none: the request matched no endpoint; error empty: the request succeeded.',
     labels: ['endpoint', 'operation', 'status', 'error'],
   },
   dke_xks_request_duration_seconds: {
     type: 'histogram',
-    help: 'From the first byte of a request to the XKS proxy to its answer. The cloud key service gives up after 0.25.',
+    help: 'From the first byte of a request to the XKS proxy to its answer. The cloud key service gives up after 0.25 s.',
     labels: ['endpoint', 'operation'],
   },
   dke_xks_throttled_total: {
     type: 'counter',
-    help: 'Requests to the XKS proxy answered 429. cause rate: above the rate of the endpoint; load: shed, the service was busy.',
+    help: 'Requests to the XKS proxy answered 429. cause rate: above the rate of the endpoint; load: the service was busy.',
     labels: ['endpoint', 'cause'],
   },
   dke_xks_endpoint_info: {
     type: 'gauge',
-    help: 'Always 1: what a key store endpoint is called, and its state.',
+    help: 'Always 1: name and state of a key store endpoint.',
     labels: ['endpoint', 'name', 'prefix', 'state'],
   },
   dke_xks_credential_created_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a SigV4 credential was made.',
+    help: 'When a SigV4 credential was created.',
     labels: ['endpoint', 'access_key_id'],
   },
   dke_xks_credential_last_used_timestamp_seconds: {
@@ -58,7 +58,7 @@ export const metrics = {
   },
   dke_log_lost_lines_total: {
     type: 'counter',
-    help: 'Lines of the log of the service that were lost because its destination took none.',
+    help: 'Lines of the log of the service that were lost because its destination could not be written.',
     labels: [],
   },
   dke_log_failing: {
@@ -68,7 +68,7 @@ export const metrics = {
   },
   dke_access_log_lost_lines_total: {
     type: 'counter',
-    help: 'Lines of the access log that were lost because its file could not be written; 0 where the log is off.',
+    help: 'Lines of the access log that were lost because its file could not be written; 0 if the log is off.',
     labels: [],
   },
   dke_access_log_failing: {
@@ -98,22 +98,22 @@ export const metrics = {
   },
   dke_snapshot_made_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the newest snapshot that is held of a tenant was made; absent: there is none.',
+    help: 'When the newest stored snapshot of a tenant was created; absent: there is none.',
     labels: ['tenant'],
   },
   dke_snapshot_verified_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a snapshot of a tenant was last found sound. depth opened: with a recovery key, every key compared; absent: never. sealed: in any way.',
+    help: 'When a snapshot of a tenant was last verified successfully. depth opened: with a recovery key, every key compared; absent: never. depth sealed: in any way.',
     labels: ['tenant', 'depth'],
   },
   dke_snapshots_held: {
     type: 'gauge',
-    help: 'Snapshots that are held of a tenant.',
+    help: 'Stored snapshots of a tenant.',
     labels: ['tenant'],
   },
   dke_recovery_keys: {
     type: 'gauge',
-    help: 'Recovery keys that new snapshots are sealed to. 0: no snapshot can be made.',
+    help: 'Recovery keys that new snapshots are sealed to. 0: no snapshot can be created.',
     labels: [],
   },
   dke_audit_records: {
@@ -123,12 +123,12 @@ export const metrics = {
   },
   dke_audit_unsealed_records: {
     type: 'gauge',
-    help: 'Audit records that no signed checkpoint covers yet. A checkpoint is made every minute.',
+    help: 'Audit records that no signed checkpoint covers yet. A checkpoint is created every minute.',
     labels: [],
   },
   dke_audit_sealed_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the newest checkpoint of the audit log was made; 0: there is none.',
+    help: 'When the newest checkpoint of the audit log was created; 0: there is none.',
     labels: [],
   },
   dke_audit_sink_lag_records: {
@@ -143,7 +143,7 @@ export const metrics = {
   },
   dke_audit_sink_lost_records_total: {
     type: 'counter',
-    help: 'Records of the request log that were removed before a sink took them; kept over restarts.',
+    help: 'Records of the request log that were removed before a sink received them; kept across restarts.',
     labels: ['sink', 'log'],
   },
   dke_tde_requests_total: {
@@ -208,22 +208,22 @@ export const metrics = {
   },
   dke_node_in_contact: {
     type: 'gauge',
-    help: '1: what this node keeps in memory is recent enough to use keys.',
+    help: '1: the data in the memory of this node is recent enough to use keys.',
     labels: [],
   },
   dke_certificate_expiry_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the certificate that is served for a name ends; the earliest of its chain.',
+    help: 'When the certificate that is served for a name expires; the earliest of its chain.',
     labels: ['name'],
   },
   dke_healthy: {
     type: 'gauge',
-    help: '1: every health check holds.',
+    help: '1: all health checks passed.',
     labels: [],
   },
   dke_health_check: {
     type: 'gauge',
-    help: '1: this health check holds.',
+    help: '1: this health check passed.',
     labels: ['check'],
   },
   dke_sealed: {
@@ -233,7 +233,7 @@ export const metrics = {
   },
   dke_quarantined: {
     type: 'gauge',
-    help: '1: the database is not the one of the last checkpoint, and nothing is changed (dke quarantine show).',
+    help: '1: the database does not match its last checkpoint, and changes are refused (dke quarantine show).',
     labels: [],
   },
   dke_metrics_incomplete: {
@@ -243,7 +243,7 @@ export const metrics = {
   },
   dke_clock_doubted: {
     type: 'gauge',
-    help: '1: the clock has jumped, and deadlines wait (docs/clock.md).',
+    help: '1: the clock has jumped, and deadlines are paused (docs/clock.md).',
     labels: [],
   },
   dke_root_epoch: {
@@ -253,7 +253,7 @@ export const metrics = {
   },
   dke_root_backup_epoch: {
     type: 'gauge',
-    help: 'Epoch of the root key in the newest backup (dke root backup); 0: there is none. An older one opens nothing.',
+    help: 'Epoch of the root key in the newest backup (dke root backup); 0: there is none. A backup of an older epoch opens nothing.',
     labels: [],
   },
   dke_keys_in_memory: {
@@ -268,7 +268,7 @@ export const metrics = {
   },
   dke_key_memory_capacity_bytes: {
     type: 'gauge',
-    help: 'Locked memory that there is for keys.',
+    help: 'Locked memory that is available for keys.',
     labels: [],
   },
   dke_key_memory_locked: {
@@ -298,7 +298,7 @@ export const metrics = {
   },
   dke_event_loop_active_seconds_total: {
     type: 'counter',
-    help: 'Time in which the event loop had work; its rate is what share of one core it uses.',
+    help: 'Time in which the event loop had work; its rate is the share of one core that it uses.',
     labels: [],
   },
   dke_build_info: {
