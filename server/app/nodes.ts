@@ -67,9 +67,9 @@ export const createNodes = async (
       },
       lost: () => reactions.enterQuarantine?.({ state: 'lost-changes' }),
       destroyed: () => reactions.erasure?.schedule(),
-      turned: (turn, own) => reactions.spread?.follow(turn, own) ?? Promise.resolve(),
+      rootRunChanged: (rootRun, own) => reactions.spread?.follow(rootRun, own) ?? Promise.resolve(),
       mayTendSnapshots: () => reactions.folder?.mayTend() ?? Promise.resolve(true),
-      mayLead: (turn, others) => reactions.spread?.mayLead(turn, others) ?? Promise.resolve(true),
+      mayLead: (rootRun, others) => reactions.spread?.mayLead(rootRun, others) ?? Promise.resolve(true),
       took: (duty) => {
         if (duty === 'erasure')
           reactions.erasure

@@ -16,14 +16,14 @@ export interface RootKeys {
   readonly oldestRootEpoch: number;
 }
 
-/** What the turn asks of a node that does not lead it. */
+/** What the run asks of a node that does not lead it. */
 export const askedOf = (
-  turn: RootRun | undefined,
+  run: RootRun | undefined,
   { id, rootEpoch, oldestRootEpoch }: RootKeys & { readonly id: string },
 ): 'take' | 'erase' | 'nothing' => {
-  if (turn === undefined || turn.nodeId === id) return 'nothing';
-  if (turn.phase === 'offered') return rootEpoch < turn.epoch ? 'take' : 'nothing';
-  return rootEpoch === turn.epoch && oldestRootEpoch < rootEpoch ? 'erase' : 'nothing';
+  if (run === undefined || run.nodeId === id) return 'nothing';
+  if (run.phase === 'offered') return rootEpoch < run.epoch ? 'take' : 'nothing';
+  return rootEpoch === run.epoch && oldestRootEpoch < rootEpoch ? 'erase' : 'nothing';
 };
 
 /** Whether a node's row says which root keys it has. It may not: what it told was not stored, or was lost in a failover. */
@@ -31,18 +31,18 @@ export const isTold = (row: RootKeys, own: RootKeys, isProved: boolean): boolean
   row.rootEpoch === own.rootEpoch && row.oldestRootEpoch === own.oldestRootEpoch && isProved;
 
 /**
- * Whether a node may lead the turn: one that has the newest root key, or is to make it. `start-over`: the one that made it was removed, and no other node has
+ * Whether a node may lead the run: one that has the newest root key, or is to make it. `start-over`: the one that made it was removed, and no other node has
  * it, so nothing was ever sealed under it.
  */
-export const mayLeadTurn = (
-  turn: RootRun | undefined,
+export const mayLeadRun = (
+  run: RootRun | undefined,
   self: { readonly id: string; readonly rootEpoch: number },
   others: readonly { readonly id: string; readonly rootEpoch: number }[],
 ): 'yes' | 'no' | 'start-over' => {
-  // A failover may have lost the turn: the node that has the new root key goes on with it.
+  // A failover may have lost the run: the node that has the new root key goes on with it.
   if (others.some(({ rootEpoch }) => rootEpoch > self.rootEpoch)) return 'no';
-  if (turn === undefined || turn.epoch <= self.rootEpoch || turn.nodeId === self.id) return 'yes';
-  return others.some(({ id }) => id === turn.nodeId) ? 'no' : 'start-over';
+  if (run === undefined || run.epoch <= self.rootEpoch || run.nodeId === self.id) return 'yes';
+  return others.some(({ id }) => id === run.nodeId) ? 'no' : 'start-over';
 };
 
 /**
@@ -57,15 +57,15 @@ export const mayMakeRootKey = (begun: Pick<RootRun, 'epoch'>, { rootEpoch }: Pic
  * that it has made, before another one begins.
  */
 export const isLeftOver = (
-  turn: RootRun | undefined,
+  run: RootRun | undefined,
   { rootEpoch, oldestRootEpoch }: RootKeys,
   others: readonly Pick<RootKeys, 'oldestRootEpoch'>[],
 ): boolean =>
   oldestRootEpoch === rootEpoch &&
-  ((turn !== undefined && turn.epoch <= rootEpoch) || others.some((other) => other.oldestRootEpoch < rootEpoch));
+  ((run !== undefined && run.epoch <= rootEpoch) || others.some((other) => other.oldestRootEpoch < rootEpoch));
 
-/** The turn of a run that is under way on this node. The database may show another one, of an earlier run: a failover has brought it back. */
-export const turnOf = (
+/** The run that this node leads. The database may show an earlier one, which a failover has brought back. */
+export const rootRunOf = (
   { rootEpoch }: Pick<RootKeys, 'rootEpoch'>,
   nodeId: string,
   phase: RootRun['phase'],
@@ -76,16 +76,16 @@ export const turnOf = (
 });
 
 /** Whether nothing is sealed under the old root key any more, and every copy of the database has that: what is left is to overwrite it. */
-export const isEnding = (turn: RootRun | undefined, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
-  turn?.phase === 'erase' && turn.epoch === rootEpoch;
+export const isEnding = (run: RootRun | undefined, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
+  run?.phase === 'erase' && run.epoch === rootEpoch;
 
 /** What another node must show before anything is sealed under the new root key. `isProved`: it has shown this by a record under that key. */
-export const hasNewRoot = (node: RootKeys, turn: RootRun, isProved: boolean): boolean =>
-  node.rootEpoch >= turn.epoch && isProved;
+export const hasNewRoot = (node: RootKeys, run: RootRun, isProved: boolean): boolean =>
+  node.rootEpoch >= run.epoch && isProved;
 
 /** What another node must show before the node that leads overwrites its own old root key. */
-export const hasErasedOldRoot = (node: RootKeys, turn: RootRun, isProved: boolean): boolean =>
-  node.oldestRootEpoch >= turn.epoch && isProved;
+export const hasErasedOldRoot = (node: RootKeys, run: RootRun, isProved: boolean): boolean =>
+  node.oldestRootEpoch >= run.epoch && isProved;
 
 /** A copy of the database, as the database knows it. */
 export interface DatabaseCopy {

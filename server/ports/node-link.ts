@@ -66,7 +66,7 @@ export interface Beat {
   readonly state: NodeState | undefined;
   /** The last change of all. */
   readonly last: ChangeMark;
-  readonly turn: RootRun | undefined;
+  readonly rootRun: RootRun | undefined;
 }
 
 /** How far the database is with its own log, on which timeline of which cluster. */
@@ -133,9 +133,9 @@ export interface NodeLink {
   takeDuty(seen: DutyRow, nodeId: string): Promise<number | undefined>;
   giveUpDuty(hold: DutyHold): Promise<void>;
 
-  turn(): Promise<RootRun | undefined>;
+  rootRun(): Promise<RootRun | undefined>;
   /** Changes it when it is still `before`, and this duty, if it is a duty's work, still this node's; answers whether it was. */
-  setTurn(before: RootRun | undefined, after: RootRun | undefined, hold?: DutyHold): Promise<boolean>;
+  setRootRun(before: RootRun | undefined, after: RootRun | undefined, hold?: DutyHold): Promise<boolean>;
   putParcel(parcel: RootParcel): Promise<void>;
   parcel(nodeId: string): Promise<RootParcel | undefined>;
   /** Overwrites and deletes it. */
@@ -156,7 +156,7 @@ export interface NodeLink {
   listen(heard: {
     changed(newest: ChangeMark): void;
     applied(nodeId: string, epoch: number): void;
-    turned(): void;
+    rootRunChanged(): void;
     lost(): void;
     copied(): void;
   }): void;

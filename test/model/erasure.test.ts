@@ -58,7 +58,7 @@ const defects: readonly (readonly [string, Partial<typeof rules>, Bounds, unknow
   ],
   [
     'a node counts by the number of its root key, without the proof',
-    { hasNewRoot: (node, turn) => rules.hasNewRoot(node, turn, true) },
+    { hasNewRoot: (node, run) => rules.hasNewRoot(node, run, true) },
     { ...threeNodes, nodes: 2, takeovers: 1, failovers: 1, crashes: 1 },
     unreadable('database'),
   ],
@@ -69,15 +69,15 @@ const defects: readonly (readonly [string, Partial<typeof rules>, Bounds, unknow
     expect.stringMatching(/^the run is over, and [ABC] still has the old root key$/),
   ],
   [
-    'a run whose turn is lost in a failover ends without the other nodes',
+    'a run whose row is lost in a failover ends without the other nodes',
     {},
-    { ...threeNodes, takeovers: 0, failovers: 1, turnless: true },
+    { ...threeNodes, takeovers: 0, failovers: 1, withoutRow: true },
     expect.stringMatching(/^the run is over, and [ABC] still has the old root key$/),
   ],
   [
-    'the turn of an earlier run counts for this one',
+    'the row of an earlier run counts for this one',
     {},
-    { ...threeNodes, nodes: 2, runs: 2, takeovers: 0, failovers: 1, anyTurn: true },
+    { ...threeNodes, nodes: 2, runs: 2, takeovers: 0, failovers: 1, anyRun: true },
     unreadable('database'),
   ],
   [
@@ -100,7 +100,7 @@ const defects: readonly (readonly [string, Partial<typeof rules>, Bounds, unknow
   ],
   [
     'a node leads although another one has a newer root key',
-    { mayLeadTurn: (turn, self, others) => (turn === undefined ? 'yes' : rules.mayLeadTurn(turn, self, others)) },
+    { mayLeadRun: (run, self, others) => (run === undefined ? 'yes' : rules.mayLeadRun(run, self, others)) },
     { ...threeNodes, nodes: 2, takeovers: 1, failovers: 1 },
     unended,
   ],

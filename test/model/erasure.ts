@@ -2,7 +2,7 @@
 // overwritten on every node. The nodes' decisions are those of server/domain/root-run.ts; the order of the steps of the node with the duty is that of
 // server/operations/root/run-erasure.ts.
 //
-// What can happen, in any order: the node with the duty goes a step further, another one takes the duty over at any moment, each node does what the turn
+// What can happen, in any order: the node with the duty goes a step further, another one takes the duty over at any moment, each node does what the run
 // asks of it and tells it, nodes crash and start, an operator removes one, the standby falls behind, catches up, and takes over.
 //
 // Every write of a duty fails once another node has the duty; what a node does in its own root key file does not.
@@ -26,10 +26,10 @@ export interface Bounds {
   readonly failovers?: number;
   /** A defect: copies are waited for although the database that shows them may not be the one in which everything was sealed. */
   readonly unproved?: boolean;
-  /** A defect: the turn that the database shows counts as that of the run. */
-  readonly anyTurn?: boolean;
-  /** A defect: a run whose turn was lost ends without the other nodes. */
-  readonly turnless?: boolean;
+  /** A defect: whatever run the database shows counts as this one. */
+  readonly anyRun?: boolean;
+  /** A defect: a run whose row was lost ends without the other nodes. */
+  readonly withoutRow?: boolean;
 }
 
 interface Row {
@@ -43,7 +43,7 @@ interface Row {
 interface Database {
   /** Keys under which something is sealed, one bit each. */
   readonly sealed: number;
-  readonly turn: rules.RootRun | undefined;
+  readonly run: rules.RootRun | undefined;
   readonly duty: number;
   readonly rows: readonly Row[];
   /** A root key for each node, and the old one that binds it. */
@@ -101,11 +101,11 @@ export const createErasureModel = (
   {
     askedOf,
     isTold,
-    mayLeadTurn,
+    mayLeadRun,
     mayMakeRootKey,
     isEnding,
     isLeftOver,
-    turnOf,
+    rootRunOf,
     hasNewRoot,
     hasErasedOldRoot,
     awaitedCopies,
@@ -142,7 +142,7 @@ export const createErasureModel = (
   };
   const mayLead = (state: State, at: number): 'yes' | 'no' | 'start-over' => {
     const rootEpoch = epochOf(state, (state.nodes[at] as Node).current);
-    return mayLeadTurn(state.primary.turn, { id: nameOf(at), rootEpoch }, othersOf(state, at));
+    return mayLeadRun(state.primary.run, { id: nameOf(at), rootEpoch }, othersOf(state, at));
   };
   /** A duty is taken over after ten seconds, and runs begin later; a node tells which root keys it has each second. */
   const haveAllTold = (state: State): boolean => state.nodes.every(({ runs }, at) => !runs || isToldBy(state, at));
@@ -156,38 +156,38 @@ export const createErasureModel = (
     return key === row.proof;
   };
 
-  /** Gives the new root key to those that do not have it; undefined: another turn is under way. */
+  /** Gives the new root key to those that do not have it; undefined: another run is under way. */
   const offer = (state: State, at: number): State | undefined => {
     const node = state.nodes[at] as Node;
-    const own = turnOf(keysOf(state, node), nameOf(at), 'offered');
-    const known = bounds.anyTurn === true ? state.primary.turn : undefined;
-    const turn = { ...(known ?? own), nodeId: nameOf(at) };
+    const own = rootRunOf(keysOf(state, node), nameOf(at), 'offered');
+    const known = bounds.anyRun === true ? state.primary.run : undefined;
+    const run = { ...(known ?? own), nodeId: nameOf(at) };
     const others = othersOf(state, at);
     const parcels = state.primary.parcels.map((parcel, other) => {
       const row = others.find((each) => each.at === other);
-      if (row === undefined || node.previous === none || !isProved(state, node, row) || hasNewRoot(row, turn, true))
+      if (row === undefined || node.previous === none || !isProved(state, node, row) || hasNewRoot(row, run, true))
         return parcel;
       return { key: node.current, under: node.previous };
     });
-    const given = withPrimary(state, { turn, parcels });
-    const done = others.every((row) => hasNewRoot(row, turn, isProved(state, node, row)));
+    const given = withPrimary(state, { run, parcels });
+    const done = others.every((row) => hasNewRoot(row, run, isProved(state, node, row)));
     return withNode(given, at, { next: done ? 'seal' : 'offer', begun: own.epoch });
   };
   const begin = (state: State, at: number): State | undefined => {
     const node = state.nodes[at] as Node;
-    const { turn, due } = state.primary;
-    if (isEnding(turn, keysOf(state, node)))
+    const { run, due } = state.primary;
+    if (isEnding(run, keysOf(state, node)))
       return withNode(state, at, { next: 'erase', begun: epochOf(state, node.current) });
-    if (node.previous !== none || isLeftOver(turn, keysOf(state, node), othersOf(state, at)))
+    if (node.previous !== none || isLeftOver(run, keysOf(state, node), othersOf(state, at)))
       return withNode(state, at, { next: 'offer' });
     if (due === 0) return undefined;
-    const wanted = turnOf({ rootEpoch: epochOf(state, node.current) + 1 }, nameOf(at), 'offered');
-    const same = turn?.nodeId === wanted.nodeId && turn.epoch === wanted.epoch && turn.phase === wanted.phase;
-    if (turn !== undefined && !same) return undefined;
+    const wanted = rootRunOf({ rootEpoch: epochOf(state, node.current) + 1 }, nameOf(at), 'offered');
+    const same = run?.nodeId === wanted.nodeId && run.epoch === wanted.epoch && run.phase === wanted.phase;
+    if (run !== undefined && !same) return undefined;
     if (!haveAllTold(state) || mayLead(state, at) === 'no') return undefined;
-    // What an earlier turn has left for the others is of another root key.
+    // What an earlier run has left for the others is of another root key.
     const parcels = same ? state.primary.parcels : state.nodes.map(() => undefined);
-    return withNode(withPrimary(state, { turn: wanted, parcels }), at, { next: 'make', begun: wanted.epoch });
+    return withNode(withPrimary(state, { run: wanted, parcels }), at, { next: 'make', begun: wanted.epoch });
   };
   /** What the node with the duty does next; undefined: it waits. */
   const lead = (state: State, at: number): readonly [string, State] | undefined => {
@@ -235,17 +235,17 @@ export const createErasureModel = (
       case 'erase': {
         if (epochOf(state, node.current) !== node.begun)
           return step('finds that it has a newer root key', withNode(state, at, { next: 'begin' }));
-        if (bounds.turnless === true && primary.turn === undefined)
-          return step('finds no turn', withNode(state, at, { next: 'overwrite' }));
-        const turn = turnOf(keysOf(state, node), nameOf(at), 'erase');
-        const done = othersOf(state, at).every((row) => hasErasedOldRoot(row, turn, isProved(state, node, row)));
+        if (bounds.withoutRow === true && primary.run === undefined)
+          return step('finds no run', withNode(state, at, { next: 'overwrite' }));
+        const run = rootRunOf(keysOf(state, node), nameOf(at), 'erase');
+        const done = othersOf(state, at).every((row) => hasErasedOldRoot(row, run, isProved(state, node, row)));
         return step(
           'has the old root key overwritten, and looks who has done so',
-          withNode(withPrimary(state, { turn }), at, { next: done ? 'overwrite' : 'erase' }),
+          withNode(withPrimary(state, { run }), at, { next: done ? 'overwrite' : 'erase' }),
         );
       }
       case 'finish': {
-        const over = tell(withPrimary(state, { turn: undefined, due: Math.max(0, primary.due - 1) }), at);
+        const over = tell(withPrimary(state, { run: undefined, due: Math.max(0, primary.due - 1) }), at);
         const old = state.nodes.findIndex(
           ({ gone, previous }) => !gone && previous !== none && epochOf(state, previous) < node.begun,
         );
@@ -257,11 +257,11 @@ export const createErasureModel = (
 
   const follow = (state: State, at: number): readonly [string, State] | undefined => {
     const node = state.nodes[at] as Node;
-    const { turn, parcels, sealed } = state.primary;
-    const asked = askedOf(turn, { id: nameOf(at), ...keysOf(state, node) });
+    const { run, parcels, sealed } = state.primary;
+    const asked = askedOf(run, { id: nameOf(at), ...keysOf(state, node) });
     if (asked === 'take') {
       const parcel = parcels[at];
-      if (parcel === undefined || epochOf(state, parcel.key) !== turn?.epoch || parcel.under !== node.current)
+      if (parcel === undefined || epochOf(state, parcel.key) !== run?.epoch || parcel.under !== node.current)
         return undefined;
       // Its file has room for two.
       if (node.previous !== none) return undefined;
@@ -322,10 +322,10 @@ export const createErasureModel = (
     if (!haveAllTold(state)) return;
     // What it did when it had the duty before is under way, with an older fencing number: its units of work fail.
     const next = ['seal', 'reseal', 'finish'].includes(node.next) ? 'begin' : node.next;
-    const turn = may === 'start-over' ? undefined : primary.turn;
-    const taken = withNode(withPrimary(state, { duty: at, turn }), at, { next });
+    const run = may === 'start-over' ? undefined : primary.run;
+    const taken = withNode(withPrimary(state, { duty: at, run }), at, { next });
     yield [
-      `${name} takes the duty over${may === 'start-over' ? ', and the turn starts again' : ''}`,
+      `${name} takes the duty over${may === 'start-over' ? ', and the run starts again' : ''}`,
       isFree ? taken : spend(taken, 'takeovers'),
     ];
   }
@@ -336,13 +336,13 @@ export const createErasureModel = (
     goal: {
       rule: 'from here the run never comes to its end',
       isReached: ({ primary, nodes: all }) =>
-        primary.due === 0 && primary.turn === undefined && all.every(({ gone, previous }) => gone || previous === none),
+        primary.due === 0 && primary.run === undefined && all.every(({ gone, previous }) => gone || previous === none),
     },
     initial: {
       fault: undefined,
       epochs: [1],
       primary: {
-        ...{ sealed: 1, turn: undefined, duty: 0, due: runs },
+        ...{ sealed: 1, run: undefined, duty: 0, due: runs },
         rows: Array.from({ length: nodes }, () => row),
         parcels: Array.from({ length: nodes }, () => undefined),
       },
@@ -387,7 +387,7 @@ export const createErasureModel = (
         const its = database?.rows[at];
         if (database === undefined || its === undefined) return '';
         const leads =
-          (database.turn?.nodeId === nameOf(at) ? 1 : 0) | (database.duty === at ? 2 : 0) | (its.removed ? 4 : 0);
+          (database.run?.nodeId === nameOf(at) ? 1 : 0) | (database.duty === at ? 2 : 0) | (its.removed ? 4 : 0);
         const parcel = database.parcels[at];
         return String.fromCharCode(
           leads | (its.rootEpoch << 3) | (its.oldestRootEpoch << 6) | ((its.proof + 1) << 9),
@@ -404,19 +404,19 @@ export const createErasureModel = (
           (each.next === 'begin' ? 0 : each.begun << 13);
         return `${String.fromCharCode(own)}${of(primary, at)}/${of(standby, at)}`;
       });
-      const turnOf = (database: Database | undefined): number => {
+      const runBits = (database: Database | undefined): number => {
         if (database === undefined) return 0;
-        const { turn } = database;
+        const { run } = database;
         return (
           1 |
           (database.due << 1) |
           (database.sealed << 3) |
-          ((turn === undefined ? 0 : turn.phase === 'offered' ? 1 : 2) << 9) |
-          ((turn?.epoch ?? 0) << 11)
+          ((run === undefined ? 0 : run.phase === 'offered' ? 1 : 2) << 9) |
+          ((run?.epoch ?? 0) << 11)
         );
       };
       const spent = left.takeovers | (left.crashes << 3) | (left.removals << 6) | (left.failovers << 9);
-      return `${String.fromCharCode(spent, turnOf(primary), turnOf(standby), ...epochs)}|${columns.sort().join('|')}`;
+      return `${String.fromCharCode(spent, runBits(primary), runBits(standby), ...epochs)}|${columns.sort().join('|')}`;
     },
   };
 };

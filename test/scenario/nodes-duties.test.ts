@@ -80,7 +80,7 @@ const openNode = async (place: PostgresPlace, id: string) => {
   };
 };
 
-test('an owner that comes late: its units of work fail, and so does its turn of the root key', async () => {
+test('an owner that comes late: its units of work fail, and so does its change of the run', async () => {
   const place = fleet.postgres.createDatabase('fenced');
   const [early, late] = [await openNode(place, 'early'), await openNode(place, 'late')];
   const nodes = [early, late];
@@ -95,13 +95,13 @@ test('an owner that comes late: its units of work fail, and so does its turn of 
     }
     const written = await early.duties.perform('audit', async () => {
       await early.store.write((tx) => tx.settings.set('by-early', 'in time'));
-      const turn = { epoch: 2, nodeId: 'early', phase: 'offered' } as const;
-      expect(await early.link.setTurn(undefined, turn, early.duties.current())).toBe(true);
+      const rootRun = { epoch: 2, nodeId: 'early', phase: 'offered' } as const;
+      expect(await early.link.setRootRun(undefined, rootRun, early.duties.current())).toBe(true);
       // It hangs here: its own clock goes on, and it does not renew.
       for (const each of nodes) each.later(1.2 * leaseMs);
       expect(await late.duties.tend(() => true)).toHaveLength(6);
       await expect(early.store.write((tx) => tx.settings.set('by-early', 'late'))).rejects.toThrow(DutyLost);
-      expect(await early.link.setTurn(turn, { ...turn, phase: 'erase' }, early.duties.current())).toBe(false);
+      expect(await early.link.setRootRun(rootRun, { ...rootRun, phase: 'erase' }, early.duties.current())).toBe(false);
       return early.store.read.settings.get('by-early');
     });
     expect(written).toBe('in time');

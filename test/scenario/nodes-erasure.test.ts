@@ -191,12 +191,12 @@ const leaderOf = async (): Promise<FleetMember> => {
 };
 
 test.each([
-  ['a new root key is made', 'leads', 'insert', 'root_turns'],
+  ['a new root key is made', 'leads', 'insert', 'root_runs'],
   ['it is on its way', 'leads', 'insert', 'root_parcels'],
   ['it is on its way', 'follows', 'insert', 'root_parcels'],
-  ['all is sealed under it', 'leads', 'update', 'root_turns'],
-  ['all is sealed under it', 'follows', 'update', 'root_turns'],
-  ['the old one is gone', 'leads', 'delete', 'root_turns'],
+  ['all is sealed under it', 'leads', 'update', 'root_runs'],
+  ['all is sealed under it', 'follows', 'update', 'root_runs'],
+  ['the old one is gone', 'leads', 'delete', 'root_runs'],
 ] as const)('a run comes to its end when a node is killed in it: %s, the one that %s', async (_, who, when, table) => {
   await untilActive(fleet, one, ['one', 'two']);
   const leader = await leaderOf();

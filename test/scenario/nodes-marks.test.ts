@@ -82,7 +82,7 @@ test('the last change that a node tells counts while the database has it in its 
   link.listen({
     changed: () => undefined,
     applied: (_, epoch) => told.push(epoch),
-    turned: () => undefined,
+    rootRunChanged: () => undefined,
     lost: () => undefined,
     copied: () => undefined,
   });
@@ -170,8 +170,8 @@ test('a node that has taken the new root key of another one since it began a run
     begun = resolve;
   });
   const two = await joinNode('two', {
-    setTurn: async (...turn) => {
-      const done = await link.setTurn(...turn);
+    setRootRun: async (...rootRun) => {
+      const done = await link.setRootRun(...rootRun);
       await new Promise<void>((resolve) => {
         answer = resolve;
         begun();
@@ -182,11 +182,11 @@ test('a node that has taken the new root key of another one since it began a run
   const beginning = two.spread.begin();
   await isBegun;
   // A failover has lost that it has begun; the other node has made its root key before.
-  postgres.run(database, 'delete from root_turns');
+  postgres.run(database, 'delete from root_runs');
   one.root.addEpoch();
   const offering = one.spread.offer();
   await until('the root key', async () => {
-    await two.spread.follow(await link.turn(), await rowOf(two.id));
+    await two.spread.follow(await link.rootRun(), await rowOf(two.id));
     return two.root.current.epoch === 2 ? true : undefined;
   });
   expect(await offering).toEqual([]);

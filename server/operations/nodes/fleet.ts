@@ -115,9 +115,9 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
 
   const othersOf = (nodes: readonly SeenNode[]): readonly SeenNode[] =>
     nodes.filter(({ id, state }) => id !== self.id && state !== 'removed');
-  const tend = async (turn: RootRun | undefined): Promise<void> => {
+  const tend = async (rootRun: RootRun | undefined): Promise<void> => {
     const tendsSnapshots = await hooks.mayTendSnapshots();
-    const leads = tendsSnapshots && (await hooks.mayLead(turn, othersOf(seen)));
+    const leads = tendsSnapshots && (await hooks.mayLead(rootRun, othersOf(seen)));
     const mayHave = (duty: Duty): boolean => (duty === 'erasure' ? leads : duty !== 'schedules' || tendsSnapshots);
     for (const duty of await ownDuties.tend((each) => !draining && !stopped && mayHave(each))) hooks.took(duty);
     if (ownDuties.holds('pruning') && clock.monotonic() - prunedAt > pruneEveryMs) {
@@ -128,7 +128,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   const beat = async (): Promise<void> => {
     const began = { monotonic: clock.monotonic(), wall: clock.now() };
     const before = changes.last();
-    const { state, last, turn } = await link.beat({ id: self.id, shown: before }, clock.now());
+    const { state, last, rootRun } = await link.beat({ id: self.id, shown: before }, clock.now());
     if (state === undefined || state === 'removed') {
       hooks.removed();
       return;
@@ -142,11 +142,11 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     away = false;
     linked = true;
     seen = await heardNodes();
-    await hooks.turned(
-      turn,
+    await hooks.rootRunChanged(
+      rootRun,
       seen.find(({ id }) => id === self.id),
     );
-    await tend(turn);
+    await tend(rootRun);
   };
   const beatNow = (): Promise<void> => {
     beating = beating.then(async () => {
@@ -174,7 +174,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       changes.heard(newest).catch(() => undefined);
     },
     applied: acknowledgement.heard,
-    turned: () => {
+    rootRunChanged: () => {
       if (!stopped && joined) void beatNow();
     },
     lost: () => {

@@ -57,9 +57,9 @@ export interface FleetHooks {
   /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
   destroyed(): void;
   /** Once a second, and when a root key is on its way. `own`: this node's row. */
-  turned(turn: RootRun | undefined, own: SeenNode | undefined): Promise<void>;
+  rootRunChanged(rootRun: RootRun | undefined, own: SeenNode | undefined): Promise<void>;
   /** Whether this node may have the duty of the erasure run. */
-  mayLead(turn: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
+  mayLead(rootRun: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
   /** Whether this node may have duties that look after snapshots. */
   mayTendSnapshots(): Promise<boolean>;
   /** A duty came here. */

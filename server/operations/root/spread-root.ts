@@ -16,11 +16,11 @@ import {
   isEnding,
   isLeftOver,
   isTold,
-  mayLeadTurn,
+  mayLeadRun,
   mayMakeRootKey,
   type RootKeys,
   type RootRun,
-  turnOf,
+  rootRunOf,
 } from '../../domain/root-run.ts';
 import type { RecordContext } from '../../ports/crypto-core.ts';
 import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
@@ -37,9 +37,9 @@ export interface RootSpread {
   /** What this node shows of its root keys. */
   face(): RootFace;
   /** Whether this node may lead the run that is under way, if one is. */
-  mayLead(turn: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
+  mayLead(run: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
   /** Does what the run asks of this node. `shown`: its row, which may not say which root keys it has: then it tells them again. */
-  follow(turn: RootRun | undefined, shown: SeenNode | undefined): Promise<void>;
+  follow(run: RootRun | undefined, shown: SeenNode | undefined): Promise<void>;
 
   // --- for the node that has the duty ----------------------------------------------------------------------------------
   /** Whether a run has come as far as its end: nothing is sealed under the old root any more. */
@@ -62,8 +62,8 @@ type SpreadPorts = Pick<Ports, 'core' | 'root' | 'ring' | 'store' | 'clock' | 'l
   readonly fleet: Pick<RunningFleet, 'id' | 'others' | 'holds' | 'duties'>;
 };
 
-const isSameRun = (known: RootRun | undefined, turn: RootRun): boolean =>
-  known?.epoch === turn.epoch && known.nodeId === turn.nodeId && known.phase === turn.phase;
+const isSameRun = (known: RootRun | undefined, run: RootRun): boolean =>
+  known?.epoch === run.epoch && known.nodeId === run.nodeId && known.phase === run.phase;
 const proofContext = (
   id: string,
   epoch: number,
@@ -142,8 +142,8 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
 
   const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...face() });
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
-  const setTurn = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
-    if (!(await link.setTurn(before, after, fleet.duties.current())))
+  const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
+    if (!(await link.setRootRun(before, after, fleet.duties.current())))
       throw new Error('another run of the root key is under way');
   };
   const parcelFor = (node: SeenNode, old: RootKey): RootParcel => {
@@ -154,25 +154,25 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     head.writeUInt16BE(sealed.length);
     return { nodeId: node.id, epoch, publicKey: node.publicKey, sealed: Buffer.concat([head, sealed, proof]) };
   };
-  const take = async (turn: RootRun): Promise<void> => {
+  const take = async (run: RootRun): Promise<void> => {
     const parcel = await link.parcel(fleet.id);
-    if (parcel === undefined || parcel.epoch !== turn.epoch || !parcel.publicKey.equals(publicKey)) return;
+    if (parcel === undefined || parcel.epoch !== run.epoch || !parcel.publicKey.equals(publicKey)) return;
     const length = parcel.sealed.length < headLength ? 0 : parcel.sealed.readUInt16BE(0);
     const sealed = parcel.sealed.subarray(headLength, headLength + length);
     const proof = parcel.sealed.subarray(headLength + length);
-    if (!holds(root.current, fleet.id, { rootEpoch: turn.epoch, sealed: sealed.toString('hex') }, proof)) {
+    if (!holds(root.current, fleet.id, { rootEpoch: run.epoch, sealed: sealed.toString('hex') }, proof)) {
       log.error('a root key was left for this node that no other node has sealed: it is not taken');
       return;
     }
-    const key = core.hpkeOpenKek(own, info, aadOf(fleet.id, turn.epoch), sealed);
+    const key = core.hpkeOpenKek(own, info, aadOf(fleet.id, run.epoch), sealed);
     try {
-      root.addEpoch({ epoch: turn.epoch, key });
+      root.addEpoch({ epoch: run.epoch, key });
     } finally {
       core.release(key);
     }
     await tell();
     await link.wipeParcel(fleet.id);
-    log.info('the new root key is here', { rootEpoch: turn.epoch });
+    log.info('the new root key is here', { rootEpoch: run.epoch });
   };
 
   /** Nodes whose root key is another one with the number of this node's, as `<id> <number>`. */
@@ -204,21 +204,21 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
 
   return {
     face,
-    mayLead: async (turn, others) => {
-      const may = mayLeadTurn(turn, { id: fleet.id, ...keys() }, others);
+    mayLead: async (run, others) => {
+      const may = mayLeadRun(run, { id: fleet.id, ...keys() }, others);
       if (may === 'start-over') {
         log.warn('the node that created a new root key was removed before another node had it: the run starts again');
-        await link.setTurn(turn, undefined);
+        await link.setRootRun(run, undefined);
       }
       return may !== 'no';
     },
-    follow: async (turn, shown) => {
+    follow: async (run, shown) => {
       if (shown !== undefined && !isTold(shown, keys(), shown.publicKey.equals(publicKey) && isProved(shown)))
         await tell();
-      const asked = askedOf(turn, { id: fleet.id, ...keys() });
-      if (turn === undefined || asked === 'nothing') return;
+      const asked = askedOf(run, { id: fleet.id, ...keys() });
+      if (run === undefined || asked === 'nothing') return;
       if (asked === 'take') {
-        await take(turn);
+        await take(run);
         return;
       }
       await store.write(
@@ -229,31 +229,31 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
         { durable: false },
       );
       root.erasePrevious();
-      log.info('the old root key is overwritten', { rootEpoch: turn.epoch });
+      log.info('the old root key is overwritten', { rootEpoch: run.epoch });
       await tell();
     },
-    isEnding: async () => isEnding(await link.turn(), keys()),
-    isLeftOver: async () => isLeftOver(await link.turn(), keys(), await fleet.others()),
+    isEnding: async () => isEnding(await link.rootRun(), keys()),
+    isLeftOver: async () => isLeftOver(await link.rootRun(), keys(), await fleet.others()),
     begin: async () => {
-      const next = turnOf({ rootEpoch: root.current.epoch + 1 }, fleet.id, 'offered');
-      const known = await link.turn();
-      if (mayLeadTurn(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
-      if (!isSameRun(known, next)) await setTurn(undefined, next);
+      const next = rootRunOf({ rootEpoch: root.current.epoch + 1 }, fleet.id, 'offered');
+      const known = await link.rootRun();
+      if (mayLeadRun(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
+      if (!isSameRun(known, next)) await setRootRun(undefined, next);
       // It may have stood still since, and another node may have begun a run meanwhile, after a failover that has lost this one.
       if (!fleet.holds('erasure') || !mayMakeRootKey(next, keys())) throw new DutyLost('erasure');
       root.addEpoch();
     },
     offer: async () => {
       const { previous } = root;
-      const turn = turnOf(keys(), fleet.id, 'offered');
-      const known = await link.turn();
+      const run = rootRunOf(keys(), fleet.id, 'offered');
+      const known = await link.rootRun();
       // A failover may have lost that the run has begun. The others may have the new root key or not: they are asked as ever.
-      if (!isSameRun(known, turn)) await setTurn(known, turn);
+      if (!isSameRun(known, run)) await setRootRun(known, run);
       const given = new Map<string, string>();
       return waitFor(async (node) => {
         const proved = isProved(node);
-        if (hasNewRoot(node, turn, proved)) return true;
-        if (node.rootEpoch === turn.epoch) reportOther(node);
+        if (hasNewRoot(node, run, proved)) return true;
+        if (node.rootEpoch === run.epoch) reportOther(node);
         const to = node.publicKey.toString('hex');
         if (previous === undefined || !proved || given.get(node.id) === to) return false;
         await link.putParcel(parcelFor(node, previous));
@@ -264,14 +264,14 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     erase: async (epoch) => {
       // Everything is sealed under that one. It may have taken the key of a later run, which a failover has lost.
       if (root.current.epoch !== epoch) throw new Error('this node has taken a newer root key: the run starts again');
-      const turn = turnOf(keys(), fleet.id, 'erase');
-      const known = await link.turn();
-      if (!isSameRun(known, turn)) await setTurn(known, turn);
-      return waitFor((node) => hasErasedOldRoot(node, turn, isProved(node)));
+      const run = rootRunOf(keys(), fleet.id, 'erase');
+      const known = await link.rootRun();
+      if (!isSameRun(known, run)) await setRootRun(known, run);
+      return waitFor((node) => hasErasedOldRoot(node, run, isProved(node)));
     },
     tell,
     finish: async () => {
-      await setTurn(await link.turn(), undefined);
+      await setRootRun(await link.rootRun(), undefined);
     },
   };
 };

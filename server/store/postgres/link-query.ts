@@ -18,7 +18,7 @@ export const isInHistory = (epoch: string, history: string): string =>
     or exists (select from node_changes where epoch = ${epoch} and history = ${history}))`;
 
 /** The root key's run that a row names; undefined: none. */
-export const toTurn = (row: Row): RootRun | undefined =>
+export const toRootRun = (row: Row): RootRun | undefined =>
   typeof row.phase === 'string'
-    ? { epoch: Number(row.turn), nodeId: String(row.node_id), phase: row.phase as RootRun['phase'] }
+    ? { epoch: Number(row.run), nodeId: String(row.node_id), phase: row.phase as RootRun['phase'] }
     : undefined;

@@ -42,7 +42,7 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
   const onNotification = ({ payload = '' }: pg.Notification): void => {
     const [what, first = '', second = ''] = payload.split(' ');
     if (what === 'changed') heard?.changed({ epoch: Number(first), history: second });
-    else if (what === 'turned') heard?.turned();
+    else if (what === 'root-run') heard?.rootRunChanged();
     else if (what === 'applied') heard?.applied(first, Number(second));
   };
   const connect = async (): Promise<OrderlyClient> => {

@@ -2,12 +2,12 @@
 
 import type { RootRun } from '../../domain/root-run.ts';
 import type { DutyHold, NodeLink } from '../../ports/node-link.ts';
-import { channel, type Query, toTurn } from './link-query.ts';
+import { channel, type Query, toRootRun } from './link-query.ts';
 
 export const createRootRows = (
   query: Query,
-): Pick<NodeLink, 'turn' | 'setTurn' | 'putParcel' | 'parcel' | 'wipeParcel'> => {
-  const setTurn = async (
+): Pick<NodeLink, 'rootRun' | 'setRootRun' | 'putParcel' | 'parcel' | 'wipeParcel'> => {
+  const setRootRun = async (
     before: RootRun | undefined,
     after: RootRun | undefined,
     hold: DutyHold | undefined,
@@ -22,9 +22,9 @@ export const createRootRows = (
     if (before === undefined) {
       if (after === undefined) return true;
       const made = await query(
-        // What an earlier turn has left for other nodes is of another root key.
+        // What an earlier run has left for other nodes is of another root key.
         `with made as (
-           insert into root_turns (id, epoch, node_id, phase) select 1, $4::integer, $5::text, $6::text where ${owned}
+           insert into root_runs (id, epoch, node_id, phase) select 1, $4::integer, $5::text, $6::text where ${owned}
            on conflict (id) do nothing returning id),
          cleared as (delete from root_parcels where exists (select from made))
          select id from made`,
@@ -34,8 +34,8 @@ export const createRootRows = (
     }
     const changed =
       after === undefined
-        ? await query(`delete from root_turns where ${same} returning id`, [...owner, ...known])
-        : await query(`update root_turns set epoch = $7, node_id = $8, phase = $9 where ${same} returning id`, [
+        ? await query(`delete from root_runs where ${same} returning id`, [...owner, ...known])
+        : await query(`update root_runs set epoch = $7, node_id = $8, phase = $9 where ${same} returning id`, [
             ...owner,
             ...known,
             ...next,
@@ -44,13 +44,13 @@ export const createRootRows = (
   };
 
   return {
-    turn: async () => {
-      const [row = {}] = await query('select epoch as turn, node_id, phase from root_turns where id = 1');
-      return toTurn(row);
+    rootRun: async () => {
+      const [row = {}] = await query('select epoch as run, node_id, phase from root_runs where id = 1');
+      return toRootRun(row);
     },
-    setTurn: async (before, after, hold) => {
-      const changed = await setTurn(before, after, hold);
-      if (changed) await query('select pg_notify($1, $2)', [channel, 'turned']);
+    setRootRun: async (before, after, hold) => {
+      const changed = await setRootRun(before, after, hold);
+      if (changed) await query('select pg_notify($1, $2)', [channel, 'root-run']);
       return changed;
     },
     putParcel: async ({ nodeId, epoch, publicKey, sealed }) => {
@@ -59,7 +59,7 @@ export const createRootRows = (
          on conflict (node_id) do update set epoch = $2, public_key = $3, sealed = $4`,
         [nodeId, epoch, publicKey, sealed],
       );
-      await query('select pg_notify($1, $2)', [channel, 'turned']);
+      await query('select pg_notify($1, $2)', [channel, 'root-run']);
     },
     parcel: async (nodeId) => {
       const [row] = await query('select epoch, public_key, sealed from root_parcels where node_id = $1', [nodeId]);

@@ -67,7 +67,7 @@ export const nodesTables = {
     ofOneDatabase: true,
   }),
   /** At most one row: the root key that is on its way to all nodes. */
-  root_turns: plainTable({
+  root_runs: plainTable({
     columns: {
       id: integer({ key: true }),
       epoch: integer(),

@@ -318,7 +318,7 @@ CREATE TABLE public.root_parcels (
     public_key bytea NOT NULL,
     sealed bytea NOT NULL
 );
-CREATE TABLE public.root_turns (
+CREATE TABLE public.root_runs (
     id integer NOT NULL,
     epoch integer NOT NULL,
     node_id text NOT NULL,
@@ -553,19 +553,19 @@ CREATE TABLE public.xks_latency (
 );
 ALTER TABLE ONLY public.notification_events ALTER COLUMN sequence SET DEFAULT nextval('public.notification_events_sequence_seq'::regclass);
 ALTER TABLE ONLY public.request_log ALTER COLUMN sequence SET DEFAULT nextval('public.request_log_sequence_seq'::regclass);
-INSERT INTO public.audit_events VALUES (1, 1795717331143, 'tenant.created', 'administrator', 'a', 'a', NULL, '00000000-0002-7001-ae39-504b3f802ea2', 'tenant', '00000000-0002-7001-ae39-504b3f802ea2', 'r-1', '{}', '\x6a895cec60504f19ad6148202da43b0fdb4764c83767b3ac90a3e9b292f41c88');
+INSERT INTO public.audit_events VALUES (1, 1795754716814, 'tenant.created', 'administrator', 'a', 'a', NULL, '00000000-0002-7001-8f30-218b870ab5f5', 'tenant', '00000000-0002-7001-8f30-218b870ab5f5', 'r-1', '{}', '\x4f1280ff1312f36adb09ab7b186bc9d8d20fcb2c28bf4ca7827487ac61236824');
 INSERT INTO public.audit_head VALUES (1, 1);
-INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-26T18:22:10.801Z');
+INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-27T04:45:16.677Z');
 INSERT INTO public.kysely_migration_lock VALUES ('migration_lock', 0);
-INSERT INTO public.node_changes VALUES (1795717330735, 1795717330734, 1795717331173, '{"tenants":["00000000-0002-7001-ae39-504b3f802ea2"],"vaults":["00000000-0002-7002-81a0-05d640312464"]}', 'd47684c1-6920-4b61-87b9-924d8a95e293', '');
-INSERT INTO public.node_head VALUES (1, 1795717330735, 0, 'd47684c1-6920-4b61-87b9-924d8a95e293');
-INSERT INTO public.row_set VALUES (1, 1, '1a3c5b6a188d4b3305f1b5a56c6956c26841695f618dab09a821ecd21556ce0e', 'c06110242457d5a441051717242e48a54784d0e87277d8be7357b2b4690a7aed');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-ae39-504b3f802ea2', 'vault', 'payments', '00000000-0002-7002-81a0-05d640312464', 'name');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-ae39-504b3f802ea2', 'vault', '00000000 0002 7002 81a0 05d640312464', '00000000-0002-7002-81a0-05d640312464', 'id');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-ae39-504b3f802ea2', 'vault', '05d640312464', '00000000-0002-7002-81a0-05d640312464', 'id');
+INSERT INTO public.node_changes VALUES (1795754716616, 1795754716615, 1795754716819, '{"tenants":["00000000-0002-7001-8f30-218b870ab5f5"],"vaults":["00000000-0002-7002-9e66-2f2d0828a732"]}', 'e6121284-de75-4d29-9fed-a5fea43e47cf', '');
+INSERT INTO public.node_head VALUES (1, 1795754716616, 0, 'e6121284-de75-4d29-9fed-a5fea43e47cf');
+INSERT INTO public.row_set VALUES (1, 1, '64087dc48582fc37e8a1aa5ab3790d849b961cd4fc4ab4b68fa7d68bd00c6cdd', '8ddf8a8f1aa0cb36d0e60d1b526a01ffeaaebe9bfd4a8256c2ad020775b85cc8');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'vault', 'payments', '00000000-0002-7002-9e66-2f2d0828a732', 'name');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'vault', '00000000 0002 7002 9e66 2f2d0828a732', '00000000-0002-7002-9e66-2f2d0828a732', 'id');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'vault', '2f2d0828a732', '00000000-0002-7002-9e66-2f2d0828a732', 'id');
 INSERT INTO public.settings VALUES ('search-terms', '2');
-INSERT INTO public.tenants VALUES ('00000000-0002-7001-ae39-504b3f802ea2', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, 'e017bc42b984247342f4d14edc8eebf8905a2f2122f2f162309bc82a81cec98a', 1);
-INSERT INTO public.vaults VALUES ('00000000-0002-7002-81a0-05d640312464', '00000000-0002-7001-ae39-504b3f802ea2', 'payments', 'general', 'enabled', 2, '19292219466e3894099bcbd114c0c521e176790a3f7ab5d97c7fc290203ebbf3', NULL, 'standard', 1);
+INSERT INTO public.tenants VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, 'bd7ef407707d6a32de984e01f659a42bffdd33a66304f91e869675262face6eb', 1);
+INSERT INTO public.vaults VALUES ('00000000-0002-7002-9e66-2f2d0828a732', '00000000-0002-7001-8f30-218b870ab5f5', 'payments', 'general', 'enabled', 2, '6e08ee2af1ec7a8fa6bdc65b667b7ce1ba16b4c0a28a4cd95eb450e26d0179ed', NULL, 'standard', 1);
 SELECT pg_catalog.setval('public.notification_events_sequence_seq', 1, false);
 SELECT pg_catalog.setval('public.request_log_sequence_seq', 1, false);
 ALTER TABLE ONLY public.access_guids
@@ -640,8 +640,8 @@ ALTER TABLE ONLY public.request_log
     ADD CONSTRAINT request_log_pkey PRIMARY KEY (sequence);
 ALTER TABLE ONLY public.root_parcels
     ADD CONSTRAINT root_parcels_pkey PRIMARY KEY (node_id);
-ALTER TABLE ONLY public.root_turns
-    ADD CONSTRAINT root_turns_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.root_runs
+    ADD CONSTRAINT root_runs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.row_set
     ADD CONSTRAINT row_set_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.runbook_runs
