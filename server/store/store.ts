@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
+import type { NodeLink } from '../ports/node-link.ts';
 import type { Repositories, Store } from '../ports/store.ts';
 import { noteChanges } from './changes.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
@@ -114,6 +115,8 @@ const openOver = async (
     if (closing) return new ServiceError('unavailable', 'the service is stopping', { cause: error });
     const kind = engine.kindOf(error);
     if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', away(error));
+    if (kind === 'full')
+      return new ServiceError('unavailable', 'the disk is full', { hint: engine.whenFull, cause: error });
     if (kind === 'busy')
       return new ServiceError('unavailable', 'another process keeps the database locked', {
         hint: 'end what has the database open for writing',
@@ -243,18 +246,20 @@ const openOver = async (
   const read = guarded(readers('reader'), readers('again'), translateRead);
   const inOneState = async <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> => {
     const dialect = engine.lasting();
-    if (dialect === null) return readerDb.transaction().setIsolationLevel('repeatable read').execute(work);
-    const db = new Kysely<Schema>({ dialect });
+    const db = dialect === null ? readerDb : new Kysely<Schema>({ dialect });
+    const transaction = db.transaction();
     try {
-      return await db.transaction().execute(work);
+      return await (dialect === null ? transaction.setIsolationLevel('repeatable read') : transaction).execute(work);
+    } catch (error) {
+      throw translateRead(error);
     } finally {
-      await db.destroy();
+      if (dialect !== null) await db.destroy();
     }
   };
   const store: Store = {
     dialect: engine.name,
     path: engine.path,
-    link: shared?.link,
+    link: shared && (translated(shared.link, shared.link, translateRead) as NodeLink),
     committed: engine.mark && { records: engine.mark.found, accept: engine.mark.accept },
     epoch: () => mark.epoch,
     mark: () => mark,
@@ -307,16 +312,13 @@ const openOver = async (
 /** How often a read is repeated whose rows were changed meanwhile. */
 const mostRepeats = 5;
 
+type Method = (...values: unknown[]) => unknown;
+
 /**
- * The repositories with their errors translated. A read that met a row older than the newest one is done again, the last time by `again`, which
+ * The methods of `group` with their errors translated. A read that met a row older than the newest one is done again, the last time by `again`, which
  * tells of such a row.
  */
-const guarded = (
-  repositories: Repositories,
-  again: Repositories,
-  translate: (error: unknown) => unknown,
-): Repositories => {
-  type Method = (...values: unknown[]) => unknown;
+const translated = (group: object, again: object, translate: (error: unknown) => unknown): object => {
   const readAgain = async (method: Method, last: Method, values: unknown[]): Promise<unknown> => {
     for (let times = 0; times < mostRepeats; times += 1)
       try {
@@ -326,33 +328,38 @@ const guarded = (
       }
     return last(...values);
   };
-  const wrap = (group: object, lasts: object): object =>
-    Object.fromEntries(
-      Object.entries(group).map(([name, method]: [string, Method]) => [
-        name,
-        (...values: unknown[]) => {
-          // Some tell of the tables without asking the database.
-          const answer = method(...values);
-          if (!(answer instanceof Promise)) return answer;
-          const last = (lasts as Readonly<Record<string, Method>>)[name] ?? method;
-          return answer
-            .catch((error: unknown) => {
-              if (!(error instanceof OutdatedRow)) throw error;
-              return readAgain(method, last, values);
-            })
-            .catch((error: unknown) => {
-              throw translate(error);
-            });
-        },
-      ]),
-    );
   return Object.fromEntries(
+    Object.entries(group).map(([name, method]: [string, Method]) => [
+      name,
+      (...values: unknown[]) => {
+        // Some tell of the tables without asking the database.
+        const answer = method(...values);
+        if (!(answer instanceof Promise)) return answer;
+        const last = (again as Readonly<Record<string, Method>>)[name] ?? method;
+        return answer
+          .catch((error: unknown) => {
+            if (!(error instanceof OutdatedRow)) throw error;
+            return readAgain(method, last, values);
+          })
+          .catch((error: unknown) => {
+            throw translate(error);
+          });
+      },
+    ]),
+  );
+};
+
+const guarded = (
+  repositories: Repositories,
+  again: Repositories,
+  translate: (error: unknown) => unknown,
+): Repositories =>
+  Object.fromEntries(
     Object.entries(repositories).map(([name, group]: [string, object]) => [
       name,
-      wrap(group, again[name as keyof Repositories]),
+      translated(group, again[name as keyof Repositories], translate),
     ]),
   ) as unknown as Repositories;
-};
 
 /** Opens or makes the embedded store. Throws `StoreError`. */
 export const openStore = async ({ path, ...surroundings }: StoreOptions): Promise<Store> =>

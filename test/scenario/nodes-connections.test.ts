@@ -1,7 +1,9 @@
 // A store's connections to PostgreSQL when the network loses what is sent, and after a failover that left the old primary running.
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
@@ -27,8 +29,29 @@ const relayTo = async (postgres: PostgresServer): Promise<DatabaseRelay> => {
   undo.push(() => relay.close());
   return relay;
 };
+/** The same in a thread of its own, which goes on while this one stands still: over TCP, what the database sent last is read after the next statement. */
+const relayBeside = async ({ socket }: PostgresServer): Promise<{ readonly host: string; readonly port: number }> => {
+  const thread = new Worker(
+    `const { connect, createServer } = require('node:net');
+     const { parentPort, workerData } = require('node:worker_threads');
+     const server = createServer((front) => {
+       const back = connect(workerData);
+       front.on('error', () => back.destroy()).pipe(back);
+       back.on('error', () => front.destroy()).pipe(front);
+     });
+     server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`,
+    { eval: true, workerData: socket },
+  );
+  undo.push(() => thread.terminate());
+  const [port] = (await once(thread, 'message')) as [number];
+  return { host: '127.0.0.1', port };
+};
 /** `answerMs`: how long an answer is waited for, which is 32 s otherwise. */
-const open = async (relay: DatabaseRelay, answerMs?: number, user = 'dke'): Promise<Store> => {
+const open = async (
+  { host, port }: Pick<DatabaseRelay, 'host' | 'port'>,
+  answerMs?: number,
+  user = 'dke',
+): Promise<Store> => {
   const store = await openPostgresStore({
     clock: systemClock,
     authenticateRow: () => '',
@@ -36,7 +59,7 @@ const open = async (relay: DatabaseRelay, answerMs?: number, user = 'dke'): Prom
       throw error;
     },
     postgres: {
-      ...{ host: relay.host, port: relay.port, user, database: 'dke', readers: 2 },
+      ...{ host, port, user, database: 'dke', readers: 2 },
       ...{ password: undefined, ca: undefined, answerMs },
     },
   });
@@ -147,6 +170,62 @@ test.runIf(process.env.SLOW === '1')(
     }
   },
 );
+
+test('a process that stood still for longer than the database waits within a transaction has changed nothing, and says so', async () => {
+  const postgres = await start();
+  postgres.createDatabase('dke');
+  const relay = await relayBeside(postgres);
+  const writers = "select count(*) from pg_stat_activity where application_name like 'dke writer%'";
+  // What comes next: another statement, or the commit.
+  for (const next of ['later', undefined]) {
+    const store = await open(relay);
+    const lost = store.write(async (tx) => {
+      await tx.settings.set('half', 'yes');
+      // The event loop stands still until the database has ended the session: what it said is read after the next statement.
+      while (postgres.run('dke', writers) !== '0');
+      if (next !== undefined) await tx.settings.set(next, 'yes');
+    });
+    await expect(lost).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('nothing was changed'),
+    });
+    expect(has(postgres, 'half')).toBe(false);
+    await set(store, 'after');
+    await store.close();
+  }
+});
+
+test('what goes to the database by any way says that it does not answer: units of work, readers, the link, and a long read', async () => {
+  const postgres = await start();
+  const store = await open(postgres.createDatabase('dke'));
+  const link = linkOf(store);
+  await store.read.settings.get('before');
+  const ways: Readonly<Record<string, () => Promise<unknown>>> = {
+    write: () => set(store, 'during'),
+    read: () => store.read.settings.get('before'),
+    link: () => link.nodes(),
+    'clocks of the link': () => link.clocks(),
+    snapshot: () => store.snapshot((state) => state.settings.get('before')),
+    'row set': () => store.rowSet.load(),
+  };
+  // First on connections that were open, then on new ones.
+  await postgres.stop('SIGQUIT');
+  for (const round of ['open', 'new'])
+    for (const [way, ask] of Object.entries(ways))
+      expect([round, way, await ask().catch((error: unknown) => error)]).toMatchObject([
+        round,
+        way,
+        { code: 'unavailable', message: expect.stringContaining('the database does not answer') },
+      ]);
+  await postgres.start();
+  for (const [way, ask] of Object.entries(ways))
+    await until(`${way} to go on`, () =>
+      ask().then(
+        () => true,
+        () => undefined,
+      ),
+    );
+});
 
 test('a primary that was not fenced is neither read nor written once the newer one is known', async () => {
   const old = await start();

@@ -218,9 +218,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     duties: ownDuties,
     size,
     nodes: async () => {
-      const [found, holders] = await Promise.all([heardNodes(), ownDuties.holders()]).catch((error: unknown) => {
-        throw new ServiceError('unavailable', 'the database does not answer', { cause: error });
-      });
+      const [found, holders] = await Promise.all([heardNodes(), ownDuties.holders()]);
       return found.map((node) => toNode(node, holders));
     },
     draining: () => draining,

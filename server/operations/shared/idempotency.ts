@@ -188,7 +188,10 @@ export const createIdempotency = (
         // It may be carried out yet, or a part of it: the key is kept, so that a repeat does not carry it out twice.
         const isRefused =
           error instanceof Waiting ||
-          (error instanceof ServiceError && error.code !== 'internal' && error.reason !== 'unconfirmed');
+          (error instanceof ServiceError &&
+            error.code !== 'internal' &&
+            error.reason !== 'unconfirmed' &&
+            !(written && error.code === 'unavailable'));
         if (!isRefused) await giveUp(row);
         // The same key may try again.
         else if (written)

@@ -11,11 +11,21 @@ import { randomBytes } from 'node:crypto';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
 import type { ColumnKinds } from '../create-tables.ts';
-import type { Engine, ErrorKind } from '../engine.ts';
+import type { Engine } from '../engine.ts';
 import { StoreError } from '../errors.ts';
-import { createLineage, NotPrimary } from './lineage.ts';
+import {
+  asConnectionError,
+  CommitUnknown,
+  codeOf,
+  isDropped,
+  isRefused,
+  kindOf,
+  leavesCommitOpen,
+  TransactionLost,
+} from './errors.ts';
+import { createLineage } from './lineage.ts';
 import { openNodeLink } from './node-link.ts';
-import { openOneConnection, TransactionLost } from './one-connection.ts';
+import { openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 
 export interface PostgresOptions {
@@ -58,47 +68,6 @@ const idleWriterMs = 3_000;
 /** For the server's side of a connection. */
 const sessionOptions =
   '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000';
-
-const codeOf = (error: unknown): string => {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : '';
-};
-/** Of the operating system, and of pg itself, which says it in words. */
-const isConnectionError = (error: unknown): boolean =>
-  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENOENT|08|57P)/.test(codeOf(error)) ||
-  (error instanceof Error &&
-    /^(Connection terminated|timeout e|Query read timeout|Client (has encountered a connection error|was closed))/.test(
-      error.message,
-    ));
-
-const isRefused = (error: unknown): boolean => codeOf(error).startsWith('28');
-const isDropped = (error: unknown): boolean => codeOf(error) === '3D000';
-
-/** A commit whose answer did not come. */
-class CommitUnknown extends Error {
-  override readonly name = 'CommitUnknown';
-}
-
-const kindOf = (error: unknown): ErrorKind => {
-  if (error instanceof CommitUnknown) return 'unknown';
-  if (error instanceof TransactionLost || error instanceof NotPrimary) return 'away';
-  const code = codeOf(error);
-  if (code === '53100') return 'full';
-  // Integrity constraints (class 23), and a transaction that met another one.
-  if (code.startsWith('23') || code === '40001' || code === '40P01') return 'constraint';
-  // 58: system error (I/O), XX: internal error and corruption.
-  if (code.startsWith('58') || code.startsWith('XX')) return 'fatal';
-  // 28: the user or password is refused, 3D: there is no such database, 53300: too many connections, 55P03: lock not available, 25006:
-  // read-only (a standby).
-  if (
-    isConnectionError(error) ||
-    isRefused(error) ||
-    isDropped(error) ||
-    ['53300', '55P03', '25006', '57014'].includes(code)
-  )
-    return 'away';
-  return undefined;
-};
 
 /**
  * Counts and instants are 64-bit there and safe integers here; NUMERIC does not occur. A number that JavaScript cannot hold was not written by us, and does
@@ -151,7 +120,9 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     options: pool.options,
     connect: async () => {
       for (;;) {
-        const client = await pool.connect();
+        const client = await pool.connect().catch((error: unknown) => {
+          throw asConnectionError(error);
+        });
         if ((client as unknown as OrderlyClient).isCurrent) return client;
         client.release(true);
       }
@@ -242,10 +213,10 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
       try {
         committed = await writer.commit();
       } catch (error) {
-        if (error instanceof TransactionLost || !isConnectionError(error)) throw error;
+        if (!leavesCommitOpen(error)) throw error;
         throw new CommitUnknown('the connection was lost during a commit', { cause: error });
       }
-      if (!committed) throw new Error('the database has undone the transaction');
+      if (!committed) throw new TransactionLost('the database has undone the transaction');
     },
     rollback: () => writer.rollback(),
     mark: undefined,

@@ -2,16 +2,13 @@
 // not fenced, still answers on connections that are open. What is read from it is old, and what is written to it is lost. So every connection asks who
 // answers when it is opened. PostgreSQL numbers its timelines: a promotion begins the next one.
 
+import { NotPrimary } from './errors.ts';
+
 /** A primary: its cluster, and the timeline that it writes. */
 export interface Primary {
   /** Empty where the role may not read it: then only the history of changes tells a lost failover. */
   readonly system: string;
   readonly timeline: number;
-}
-
-/** Who answers is not the primary, or not any longer. */
-export class NotPrimary extends Error {
-  override readonly name = 'NotPrimary';
 }
 
 export interface Lineage {

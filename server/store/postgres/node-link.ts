@@ -6,6 +6,7 @@ import type pg from 'pg';
 import type { NodeLink } from '../../ports/node-link.ts';
 import { createChangeRows } from './change-rows.ts';
 import { createDutyRows } from './duty-rows.ts';
+import { ConnectionLost } from './errors.ts';
 import { channel, nodeLocks, nowSql, type Query, type Row } from './link-query.ts';
 import { createNodeRows } from './node-rows.ts';
 import { isReadTimeout, OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
@@ -51,10 +52,9 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     made.on('end', () => lose(made));
     made.on('notification', onNotification);
     try {
-      await made.connect();
-      await made.identify();
+      await made.open();
       await made.query(`listen ${channel}`);
-      if (closed) throw new Error('the link to the other nodes is closed');
+      if (closed) throw new ConnectionLost('the link to the other nodes is closed');
       if (ownId !== undefined) await claimAgain(made, ownId);
     } catch (error) {
       made.drop();
@@ -81,9 +81,10 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
       );
       if (others.some(({ ended }) => ended === null)) {
         heard?.copied();
-        throw new Error('another server runs as this node');
+        throw new ConnectionLost('another server runs as this node');
       }
-      if (performance.now() > until) throw new Error('the lock of the node that an earlier connection had is not free');
+      if (performance.now() > until)
+        throw new ConnectionLost('the lock of the node that an earlier connection had is not free');
       await setTimeout(startTurnMs);
     }
   };

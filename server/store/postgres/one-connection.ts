@@ -6,14 +6,10 @@
 
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type pg from 'pg';
+import { TransactionLost } from './errors.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 
 const aliveEveryMs = 1_000;
-
-/** The connection that a transaction ran on is gone; the transaction was not committed. */
-export class TransactionLost extends Error {
-  override readonly name = 'TransactionLost';
-}
 
 export interface OneConnection extends PostgresPool {
   /** Begins a transaction, on a fresh connection when the old one is gone. Answers the last statement's first row. */
@@ -41,13 +37,7 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
     };
     made.on('error', gone);
     made.on('end', gone);
-    try {
-      await made.connect();
-      await made.identify();
-    } catch (error) {
-      made.drop();
-      throw error;
-    }
+    await made.open();
     client = made;
     return made;
   };

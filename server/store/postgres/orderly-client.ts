@@ -5,7 +5,8 @@
 // of an hour. Ending it needs no answer either.
 
 import pg from 'pg';
-import { type Lineage, NotPrimary, type Primary, primarySql } from './lineage.ts';
+import { asConnectionError, codeOf, endsConnection, NotPrimary } from './errors.ts';
+import { type Lineage, type Primary, primarySql } from './lineage.ts';
 
 export interface OrderlyConfig extends pg.ClientConfig {
   /** Shared by the connections of one process; absent: the connection is not compared with others. */
@@ -19,6 +20,7 @@ const endMs = 1_000;
 /** Functions that the role may not use, or that a managed service does not have. */
 const notThere = ['42501', '42883', '0A000', '55000'];
 
+/** Of pg, which has no code for it. */
 export const isReadTimeout = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
 
@@ -40,11 +42,10 @@ export class OrderlyClient extends pg.Client {
       const answer = this.#last
         .then(() => (pg.Client.prototype.query as Query).apply(this, given))
         .catch((error: unknown) => {
-          if (isReadTimeout(error)) {
-            this.#lineage?.suspect();
-            this.drop();
-          }
-          throw error;
+          if (isReadTimeout(error)) this.#lineage?.suspect();
+          const told = asConnectionError(error);
+          if (endsConnection(told)) this.drop();
+          throw told;
         });
       this.#last = answer.catch(() => undefined);
       return answer;
@@ -68,11 +69,22 @@ export class OrderlyClient extends pg.Client {
     this.connection.stream.destroy();
   }
 
+  /** Connects and asks who answers. Throws ConnectionLost, NotPrimary, or what the server says; then nothing is left open. */
+  async open(): Promise<void> {
+    try {
+      await this.connect();
+      await this.identify();
+    } catch (error) {
+      this.drop();
+      throw asConnectionError(error);
+    }
+  }
+
   /** Asks who answers. Throws NotPrimary, and then the connection is not to be used. */
   async identify(): Promise<void> {
     const { standby, system, timeline } = (
       await this.query(primarySql).catch((error: unknown) => {
-        if (!notThere.includes((error as { readonly code?: string }).code ?? '')) throw error;
+        if (!notThere.includes(codeOf(error))) throw error;
         return { rows: [{ standby: false, system: '', timeline: 0 }] };
       })
     ).rows[0] as { readonly standby: boolean; readonly system: string; readonly timeline: number };

@@ -3,6 +3,7 @@
 // for those.
 
 import type { LogPosition, NodeLink } from '../../ports/node-link.ts';
+import { ConnectionLost } from './errors.ts';
 import type { Primary } from './lineage.ts';
 import type { Query } from './link-query.ts';
 
@@ -41,7 +42,7 @@ export const createReplicas = (
   logPosition: async () => {
     const [row] = await query('select pg_current_wal_flush_lsn()::text as position');
     const here = primary();
-    if (here === undefined) throw new Error('the connection to the database was lost');
+    if (here === undefined) throw new ConnectionLost('the connection to the database was lost');
     // A file of the log is archived when it is full, or ended. A role that may end it need not wait for that.
     await query(
       `select case when current_setting('archive_mode') <> 'off' then pg_switch_wal() end
