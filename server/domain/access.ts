@@ -7,50 +7,50 @@
 // role for the whole of it.
 
 export const permissions = {
-  'status:read': "See the service's state",
+  'status:read': 'See the state of the service',
   'tenants:read': 'See tenants',
-  'tenants:manage': 'Make, rename, suspend, resume, delete and restore tenants',
-  'tenants:purge': 'Purge deleted tenants, for good',
+  'tenants:manage': 'Create, rename, suspend, resume, delete and restore tenants',
+  'tenants:purge': 'Purge deleted tenants (cannot be undone)',
   'vaults:read': 'See vaults',
-  'vaults:manage': 'Make, enable, disable and delete vaults',
+  'vaults:manage': 'Create, enable, disable and delete vaults',
   'dual-control:manage': 'Set and change the dual control of vaults',
   'keys:read': 'See keys and their versions',
-  'keys:manage': 'Make, rotate, enable and disable keys',
+  'keys:manage': 'Create, rotate, enable and disable keys',
   'keys:delete': 'Soft-delete keys',
   'master-keys:read': 'See master keys of databases and their blast radius',
-  'master-keys:destroy': 'Destroy master keys, for good',
+  'master-keys:destroy': 'Destroy master keys (cannot be undone)',
   'applications:read': 'See groups, applications and instances of databases',
-  'applications:manage': 'Make groups, register, enable, disable and move applications',
+  'applications:manage': 'Create groups; register, enable, disable and move applications',
   'applications:credentials': 'Issue and remove access_guids',
-  'runbooks:run': 'Follow runbooks of database operations, and tick their steps',
+  'runbooks:run': 'Run runbooks for databases and complete their steps',
   'endpoints:read': 'See key store endpoints, external key stores and diagnostics',
-  'endpoints:manage': 'Make, change, enable, disable and delete key store endpoints and external key stores',
+  'endpoints:manage': 'Create, change, enable, disable and delete key store endpoints and external key stores',
   'endpoints:credentials': 'Add and remove credentials of key store endpoints',
   'diagnostics:run': 'Run diagnostics and probes',
   'requests:read': 'Search the request log',
   'requests:export': 'Export the request log',
-  'audit:read': 'Read and prove the audit log',
+  'audit:read': 'Read and verify the audit log',
   'audit:export': 'Export the audit log',
-  'approvals:read': 'See what waits for approval',
-  'approvals:decide': 'Agree to what waits for approval, or refuse it',
-  'setup:settle': 'Say which steps of the first set-up are settled',
-  'root:read': "See the root key's epoch and providers",
+  'approvals:read': 'See requests for approval',
+  'approvals:decide': 'Approve or reject requests for approval',
+  'setup:settle': 'Mark manual set-up steps as complete',
+  'root:read': 'See the epoch and providers of the root key',
   'root:rotate': 'Rotate the root key and the keys of tenants',
-  'clock:confirm': 'Confirm the time after the clock has jumped, so that deadlines end again',
-  'quarantine:confirm': 'Take a database as it is that is not the one of its last checkpoint',
+  'clock:confirm': 'Confirm the time after the clock has jumped',
+  'quarantine:confirm': 'Accept a database that failed its rollback check',
   'snapshots:read': 'See snapshots, recovery keys and the schedule',
-  'snapshots:manage': 'Make, verify, delete and undelete snapshots',
-  'snapshots:export': 'Take snapshots out of the service',
-  'snapshots:restore': 'Import and restore snapshots; the recovery key is needed too',
-  'recovery-keys:manage': 'Register and remove recovery keys, to which snapshots are sealed',
+  'snapshots:manage': 'Create, verify, delete and undelete snapshots',
+  'snapshots:export': 'Export snapshots',
+  'snapshots:restore': 'Import and restore snapshots (with the recovery key)',
+  'recovery-keys:manage': 'Register and remove the recovery keys for snapshots',
   'notifications:read': 'See alerts that need action',
-  'notifications:acknowledge': 'Take notifications and give them back, and test their targets',
+  'notifications:acknowledge': 'Acknowledge and release notifications, and test their targets',
   'nodes:read': 'See the nodes of the service',
   'nodes:manage': 'Drain and remove nodes',
   'tokens:read': 'See API tokens',
-  'tokens:manage': 'Make and revoke API tokens, and so give roles',
-  'users:read': 'See users, what they may do, and sessions',
-  'users:manage': 'Make, change, disable, unlock and delete users, and so give roles; end sessions',
+  'tokens:manage': 'Create and revoke API tokens, which gives roles',
+  'users:read': 'See users, their permissions and their sessions',
+  'users:manage': 'Create, change, disable, unlock and delete users, which gives roles; end sessions',
 } as const;
 export type Permission = keyof typeof permissions;
 export const permissionNames = Object.keys(permissions) as Permission[];
@@ -96,13 +96,13 @@ export interface RoleRow {
 
 export const roles = {
   administrator: {
-    description: 'Everything. The first token has it; give people roles of their own, then revoke it.',
+    description: 'Everything. The first token has it: give people their own roles, then revoke that token.',
     permissions: permissionNames,
     supreme: true,
   },
   'platform-operator': {
     description:
-      'Keeps the service running: state, health, diagnostics, snapshots, rotation of the root key, tenants as a whole. No keys, no credentials.',
+      'Keeps the service running: state, health, diagnostics, snapshots, rotation of the root key, tenants. No access to keys or credentials.',
     permissions: [
       'status:read',
       'tenants:read',
@@ -126,7 +126,7 @@ export const roles = {
   },
   'tenant-administrator': {
     description:
-      'Gives people and programs their roles, and vaults their dual control; makes, verifies and deletes snapshots of the tenant. Uses and changes nothing else.',
+      'Gives roles to people and programs, sets the dual control of vaults, and creates, verifies and deletes snapshots of the tenant. Cannot use or change anything else.',
     permissions: [
       ...resources,
       'endpoints:read',
@@ -144,7 +144,7 @@ export const roles = {
     reach: 'tenant',
   },
   'key-manager': {
-    description: 'Makes, rotates, disables and soft-deletes keys and vaults. Destroys none.',
+    description: 'Creates, rotates, disables and soft-deletes keys and vaults. Cannot destroy keys.',
     permissions: [
       ...resources,
       'endpoints:read',
@@ -156,15 +156,16 @@ export const roles = {
     ],
   },
   'key-destroyer': {
-    description: 'Destroys master keys of databases and purges deleted tenants, for good. Makes none.',
+    description:
+      'Destroys master keys of databases and purges deleted tenants, which cannot be undone. Cannot create keys.',
     permissions: [...resources, 'master-keys:destroy', 'tenants:purge', 'approvals:read', 'notifications:read'],
   },
   'key-approver': {
-    description: 'Approves or rejects requests under dual control, never their own. Can do nothing else.',
+    description: 'Approves or rejects requests under dual control, except their own. Cannot do anything else.',
     permissions: [...resources, 'approvals:read', 'approvals:decide', 'notifications:read'],
   },
   'recovery-officer': {
-    description: 'Says which recovery keys open snapshots, and restores them. Makes and exports none.',
+    description: 'Registers recovery keys and restores snapshots. Cannot create or export snapshots.',
     permissions: [
       ...resources,
       'endpoints:read',
@@ -176,7 +177,7 @@ export const roles = {
     reach: 'platform',
   },
   'connection-manager': {
-    description: 'Connects databases and clouds: applications, endpoints, their credentials. Changes no key.',
+    description: 'Connects databases and clouds: applications, endpoints, their credentials. Cannot change keys.',
     permissions: [
       ...resources,
       'endpoints:read',
@@ -192,7 +193,7 @@ export const roles = {
     ],
   },
   'application-owner': {
-    description: 'One application or one endpoint: its state, credentials, diagnostics and log.',
+    description: 'Manages one application or one endpoint: its state, credentials, diagnostics and log.',
     permissions: [
       'applications:read',
       'applications:credentials',
@@ -206,11 +207,11 @@ export const roles = {
     scoped: true,
   },
   auditor: {
-    description: 'Reads everything, verifies and exports the logs; exports are audited. Changes nothing.',
+    description: 'Reads everything; verifies and exports the logs (audited). Cannot change anything.',
     permissions: [...reads, 'requests:export', 'audit:export'],
   },
   'break-glass': {
-    description: 'Everything, for eight hours at most, with an alarm in the audit log when it is given.',
+    description: 'Everything, for at most eight hours. Giving it writes an audit record of the highest severity.',
     permissions: permissionNames,
     supreme: true,
   },
@@ -317,21 +318,21 @@ export const faultOfGrants = (
   own: readonly Grant[] | 'the service',
   giving: GivingPermission = 'tokens:manage',
 ): string | undefined => {
-  if (grants.length === 0) return 'at least one role is needed';
+  if (grants.length === 0) return 'at least one role is required';
   for (const { role, scope, tenantId } of grants) {
     const { scoped = false, supreme = false, reach } = rowOf(role);
     if (scoped !== (scope !== null))
-      return scoped ? `${role} is given for one application or one endpoint` : `${role} is not given for one resource`;
+      return scoped ? `${role} requires one application or one endpoint` : `${role} cannot be limited to one resource`;
     if (reach === 'platform' && tenantId !== null)
-      return `${role} is given for the whole platform, not within one tenant`;
-    if (reach === 'tenant' && tenantId === null) return `${role} is given within one tenant`;
+      return `${role} can only be given for the whole platform, not within one tenant`;
+    if (reach === 'tenant' && tenantId === null) return `${role} can only be given within one tenant`;
     if (own === 'the service') continue;
     if (!isAllowed(own, giving, tenantId, null))
       return tenantId === null
-        ? 'roles for the whole platform are given only by those who give them everywhere'
-        : 'roles are given only within the tenants in which one may give them';
+        ? `to give roles for the whole platform, you need ${giving} for the whole platform`
+        : `to give roles within this tenant, you need ${giving} in it`;
     if (supreme && !own.some((grant) => countsIn(grant, tenantId) && rowOf(grant.role).supreme === true))
-      return `${role} is given only by those who may do everything`;
+      return `only an administrator or break-glass can give ${role}`;
   }
   return undefined;
 };

@@ -67,8 +67,7 @@ export const faultOfPassword = (password: Uint8Array, userName: string): string 
   if (length < shortestPassword) return `must have at least ${shortestPassword} characters`;
   if (length > longestPassword) return `must have at most ${longestPassword} characters`;
   if (isText(password, userName) || isText(password, `${userName}${userName}`)) return 'must not be the user name';
-  if (password.every((byte) => byte === password[0])) return 'must not be one character again and again';
-  if (password.length <= longestCommon)
-    for (const each of common) if (isText(password, each)) return 'is among those that everybody tries first';
+  if (password.every((byte) => byte === password[0])) return 'must not repeat a single character';
+  if (password.length <= longestCommon) for (const each of common) if (isText(password, each)) return 'is too common';
   return undefined;
 };

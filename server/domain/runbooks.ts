@@ -140,7 +140,7 @@ export const faultOfRunbook = (
 ): string | undefined => {
   const { title, releases: fitting } = runbooks[name];
   if (!fitting.includes(release))
-    return `${releases[release]} cannot: "${title.toLowerCase()}" needs ${releases[fitting[0] ?? '19c']} or higher`;
+    return `"${title.toLowerCase()}" is not possible with ${releases[release]}: it requires ${releases[fitting[0] ?? '19c']} or higher`;
   if (release === '11g' && own === 'cdb') return '11g R2 has no container databases';
   return undefined;
 };

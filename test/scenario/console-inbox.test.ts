@@ -108,7 +108,7 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
       .getByRole('button', { name: /^Acknowledge:/ })
       .click();
     await row('collector').getByText('first administrator').waitFor();
-    await row('collector').getByRole('link', { name: 'See the sinks' }).click();
+    await row('collector').getByRole('link', { name: 'View sinks' }).click();
     await page.getByRole('heading', { level: 1, name: 'Sinks' }).waitFor();
     await page
       .getByText(/ECONNREFUSED/)

@@ -122,7 +122,7 @@ describe('giving roles', () => {
       'one application',
     );
     expect(faultOfGrants([{ role: 'auditor', scope, tenantId }], 'the service')).toContain(
-      'not given for one resource',
+      'cannot be limited to one resource',
     );
     expect(faultOfGrants(within('platform-operator', 'a'), 'the service')).toContain('whole platform');
     expect(
@@ -131,20 +131,20 @@ describe('giving roles', () => {
   });
   test('a person who may not do everything gives no one a role that may', () => {
     for (const role of ['administrator', 'break-glass'] as const) {
-      expect(faultOfGrants(everywhere(role), everywhere('tenant-administrator'))).toContain('only by those');
+      expect(faultOfGrants(everywhere(role), everywhere('tenant-administrator'))).toContain('only an administrator');
       expect(faultOfGrants(everywhere(role), everywhere('administrator'))).toBeUndefined();
     }
   });
   test('who gives roles within one tenant gives none elsewhere, however much they may there', () => {
     const own = [...within('tenant-administrator', 'a'), ...within('auditor', 'b'), ...everywhere('key-manager')];
     expect(faultOfGrants(within('auditor', 'a'), own)).toBeUndefined();
-    expect(faultOfGrants(within('auditor', 'b'), own)).toContain('only within');
+    expect(faultOfGrants(within('auditor', 'b'), own)).toContain('within this tenant');
     expect(faultOfGrants(everywhere('auditor'), own)).toContain('whole platform');
   });
   test('an administrator of one tenant makes none of another, and none of the platform', () => {
     const own = [...within('administrator', 'a'), ...within('tenant-administrator', 'b')];
     expect(faultOfGrants(within('administrator', 'a'), own)).toBeUndefined();
-    expect(faultOfGrants(within('administrator', 'b'), own)).toContain('only by those');
+    expect(faultOfGrants(within('administrator', 'b'), own)).toContain('only an administrator');
     expect(faultOfGrants(everywhere('administrator'), own)).toContain('whole platform');
   });
   test('a role within one tenant counts there alone, and gives nothing that concerns the platform', () => {

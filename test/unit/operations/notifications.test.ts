@@ -116,7 +116,7 @@ describe('a notification', () => {
     expect(await names({})).toEqual(['soon.example', 'later.example']);
     expect(await names({ leastSeverity: 'medium' })).toEqual(['soon.example']);
     const [first] = (await list(actor, {})).items;
-    expect(first).toMatchObject({ page: '/settings', action: 'See the settings' });
+    expect(first).toMatchObject({ page: '/settings', action: 'View settings' });
     await acknowledge(actor, first?.id ?? '');
     expect(await acknowledge(actor, first?.id ?? '')).toMatchObject({ acknowledgedBy: actor.name });
     expect([await names({ taken: true }), await names({ taken: false })]).toEqual([
