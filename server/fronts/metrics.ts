@@ -47,7 +47,7 @@ export const createMetricsApp = ({ operations, metrics, loopback, requestId, pee
         ? {
             code: 'unauthenticated',
             status: 401,
-            title: 'Authentication is needed',
+            title: 'Authentication is required',
             detail: error.message,
             requestId: requestId(),
             hint: 'send Authorization: Bearer <token>, one that dke token create --kind metrics made',
@@ -56,7 +56,7 @@ export const createMetricsApp = ({ operations, metrics, loopback, requestId, pee
             code: 'unavailable',
             status: 503,
             title: 'The metrics cannot be read',
-            detail: 'the service failed to do this',
+            detail: 'an internal error occurred',
             requestId: requestId(),
           },
       denied ? { 'www-authenticate': 'Bearer realm="dke metrics"' } : {},

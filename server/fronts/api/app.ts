@@ -95,7 +95,7 @@ const json = (value: unknown, status: 200 | 201 | 202, headers: Readonly<Record<
 /** The body as it comes. */
 const readFile = (incoming: IncomingMessage, type: string): AsyncIterable<Uint8Array> => {
   if (incoming.headers['content-type'] !== type)
-    throw new HttpRefusal('validation', 415, `this path takes a file: ${type}`);
+    throw new HttpRefusal('validation', 415, `this path requires a file: ${type}`);
   return piecesOf(incoming);
 };
 
@@ -104,7 +104,7 @@ const takeSecrets = (row: RouteRow, body: Buffer): Record<string, Buffer> => {
   const secrets: Record<string, Buffer> = {};
   for (const name of row.secrets ?? []) {
     const value = takeText(body, name);
-    if (value === 'malformed') throw new ValidationError([{ path: name, message: 'is no JSON text' }]);
+    if (value === 'malformed') throw new ValidationError([{ path: name, message: 'is not valid JSON' }]);
     if (value !== null) secrets[name] = value;
   }
   return secrets;
@@ -112,9 +112,12 @@ const takeSecrets = (row: RouteRow, body: Buffer): Record<string, Buffer> => {
 
 /** What a session may not do yet, because its sign-in is not finished. */
 const incomplete = {
-  'second-factor': ['a second factor is needed', 'give a one-time code, a passkey or a recovery code'],
-  'new-password': ['a new password is needed', 'choose one: POST /api/profile/password'],
-  enrolment: ['a second factor has to be made', 'make a one-time password or a passkey: POST /api/profile/totp'],
+  'second-factor': [
+    'a second factor is required',
+    'verify a one-time code, a passkey or a recovery code: POST /api/session/second-factor',
+  ],
+  'new-password': ['a new password is required', 'set one: POST /api/profile/password'],
+  enrolment: ['a second factor must be set up', 'set up a one-time password or a passkey: POST /api/profile/totp'],
 } as const;
 
 const sendFile = ({ contentType, name, body }: StreamedFile): Response =>
@@ -150,7 +153,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     context.set('requestId', requestId);
     // It would run the handler of GET, which may write a record.
     if (context.req.raw.method === 'HEAD')
-      throw new HttpRefusal('validation', 405, 'the API does not take HEAD', { headers: { allow: 'GET' } });
+      throw new HttpRefusal('validation', 405, 'the API does not support HEAD', { headers: { allow: 'GET' } });
     await next();
     context.res.headers.set(requestIdHeader, requestId);
     const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
@@ -171,7 +174,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       return json(representApproval(approval), 202, { location: `${prefix}/approvals/${approval.id}` });
     }
     return answerError(error, requestId, (cause) =>
-      log.error('a request to the API failed', { requestId, path: context.req.path, error: cause }),
+      log.error('an API request failed', { requestId, path: context.req.path, error: cause }),
     );
   });
 
@@ -237,10 +240,15 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       if (fresh !== undefined) return send(fresh);
       operations.confirm();
       if (kept.body === null) {
-        throw new HttpRefusal('conflict', 409, 'this request was carried out before; its secret was shown then', {
-          hint: `what it made is at ${kept.location}: remove it and create another if the secret is lost`,
-          headers: { location: kept.location },
-        });
+        throw new HttpRefusal(
+          'conflict',
+          409,
+          'this request was completed before, and its secret was shown only then',
+          {
+            hint: `if the secret is lost, delete ${kept.location} and create another`,
+            headers: { location: kept.location },
+          },
+        );
       }
       return json(kept.body, 201, { location: kept.location, ...(repeated ? { 'idempotent-replayed': 'true' } : {}) });
     };
@@ -314,9 +322,13 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
         if (ifMatch === undefined || current === undefined) return;
         const before = await current({ ...call, query: {}, body: {} });
         if (!matches(ifMatch, entityTag(before)))
-          throw new ServiceError('precondition-failed', 'the resource is not what If-Match says', {
-            hint: 'read it again, check what changed, and repeat the request with its new ETag',
-          });
+          throw new ServiceError(
+            'precondition-failed',
+            'the resource has changed since it was read (If-Match does not match)',
+            {
+              hint: 'read it again, check what changed, and repeat the request with the new ETag',
+            },
+          );
       };
       // A dry run changes nothing, so nothing else would check.
       await checkTag();
@@ -379,13 +391,13 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   // A known path under another method, then everything else.
   for (const [path, methods] of methodsByPath) {
     app.all(path, () => {
-      throw new HttpRefusal('validation', 405, `this path takes ${methods.join(', ')}`, {
+      throw new HttpRefusal('validation', 405, `this path supports ${methods.join(', ')}`, {
         headers: { allow: methods.join(', ') },
       });
     });
   }
   app.all('*', () => {
-    throw new ServiceError('not-found', 'no such path', { hint: 'GET /api/openapi.json describes every path' });
+    throw new ServiceError('not-found', 'path not found', { hint: 'see GET /api/openapi.json for all paths' });
   });
   return app as unknown as Hono;
 };

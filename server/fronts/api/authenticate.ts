@@ -35,7 +35,7 @@ export const isOwnSite = (context: Context): boolean => {
     (origin !== undefined && origin !== new URL(context.req.url).origin);
   if (foreign) {
     throw new ServiceError('forbidden', 'the request comes from another site', {
-      hint: 'use the console at the address that the browser shows, or a token',
+      hint: 'use the console at its public address, or send a token',
     });
   }
   return site !== undefined || origin !== undefined;
@@ -61,8 +61,8 @@ export const createAuthenticator = (
     if (value === undefined) throw missing();
     const session = await operations.sessions.authenticate(value, requestId, peerOf(context));
     if (changes(context.req.method) && !isOwnSite(context)) {
-      throw new ServiceError('forbidden', 'a change with a session cookie must say where it comes from', {
-        hint: 'browsers send Origin by themselves; other clients use Authorization: Bearer <API token>',
+      throw new ServiceError('forbidden', 'a change with a session cookie must have an Origin header', {
+        hint: 'browsers send it automatically; in other clients, send Authorization: Bearer <API token>',
       });
     }
     return { actor: session.actor, grants: session.grants, session };

@@ -10,20 +10,20 @@ interface ProblemRow {
 
 export const problemRows = {
   validation: { status: 400, title: 'The request is not valid' },
-  unauthenticated: { status: 401, title: 'Authentication is needed' },
+  unauthenticated: { status: 401, title: 'Authentication is required' },
   forbidden: { status: 403, title: 'Not allowed' },
-  'sign-in-incomplete': { status: 403, title: 'The sign-in is not finished' },
+  'sign-in-incomplete': { status: 403, title: 'The sign-in is not complete' },
   'not-found': { status: 404, title: 'Not found' },
-  'key-not-found': { status: 404, title: 'No such key' },
+  'key-not-found': { status: 404, title: 'Key not found' },
   'key-disabled': { status: 409, title: 'The key is disabled' },
   'key-destroyed': { status: 409, title: 'The key has been destroyed' },
-  'key-usage': { status: 409, title: 'The key does not allow this' },
-  'key-tampered': { status: 409, title: 'The stored record does not authenticate' },
-  conflict: { status: 409, title: 'The state does not allow this' },
-  'label-exists': { status: 409, title: 'The label is taken' },
+  'key-usage': { status: 409, title: 'The key does not allow this operation' },
+  'key-tampered': { status: 409, title: 'The stored record is damaged' },
+  conflict: { status: 409, title: 'The current state does not allow this' },
+  'label-exists': { status: 409, title: 'The label is already in use' },
   'precondition-failed': { status: 412, title: 'The resource has changed' },
-  'invalid-ciphertext': { status: 400, title: 'The data does not decrypt' },
-  'data-length': { status: 400, title: 'The length does not fit' },
+  'invalid-ciphertext': { status: 400, title: 'The data cannot be decrypted' },
+  'data-length': { status: 400, title: 'The length is not valid' },
   unsupported: { status: 400, title: 'Not supported' },
   'payload-too-large': { status: 413, title: 'The request is too large' },
   'rate-limited': { status: 429, title: 'Too many requests' },
@@ -36,7 +36,7 @@ export const problemRows = {
 export class ValidationError extends ServiceError {
   readonly errors: readonly FieldFault[];
 
-  constructor(errors: readonly FieldFault[], message = 'the request has fields that are wrong') {
+  constructor(errors: readonly FieldFault[], message = 'the request has invalid fields') {
     super('validation', message);
     this.errors = errors;
   }
@@ -66,9 +66,9 @@ export const answerError = (error: unknown, requestId: string, report: (error: u
     return answerProblem({
       code: 'internal',
       ...problemRows.internal,
-      detail: 'the service failed to do this',
+      detail: 'an internal error occurred',
       requestId,
-      hint: `look in the server's log for request ${requestId}`,
+      hint: `search the server's log for request ${requestId}`,
     });
   }
   if (error.code === 'internal') report(error);

@@ -52,7 +52,7 @@ export const createIdempotency = (clock: Clock, everywhere: IdempotencyOperation
   return {
     async once({ key, actorId, requestId, target, body }, work) {
       if (!/^[\x21-\x7e]{1,200}$/.test(key)) {
-        throw new ServiceError('validation', 'Idempotency-Key must be 1 to 200 printable characters without blanks');
+        throw new ServiceError('validation', 'Idempotency-Key must be 1 to 200 printable characters without spaces');
       }
       // Not by the calendar: a clock that jumps ahead would have a request carried out twice.
       makeRoom(clock.monotonic());
@@ -61,8 +61,8 @@ export const createIdempotency = (clock: Clock, everywhere: IdempotencyOperation
       const known = entries.get(id);
       if (known !== undefined) {
         if (known.fingerprint !== fingerprint) {
-          throw new ServiceError('conflict', 'this Idempotency-Key was used with another request', {
-            hint: 'use a new key for a new request',
+          throw new ServiceError('conflict', 'this Idempotency-Key was already used for another request', {
+            hint: 'use a new Idempotency-Key for a new request',
           });
         }
         return { kept: (await known.answer).kept, repeated: true };

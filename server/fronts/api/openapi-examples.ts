@@ -41,7 +41,7 @@ const exampleText = ({ format, pattern, minLength = 0 }: JsonSchema): string => 
   if (format !== undefined && format in texts) return texts[format] ?? '';
   const form = pattern === undefined ? undefined : new RegExp(pattern, 'u');
   const found = candidates.find((text) => text.length >= minLength && (form === undefined || form.test(text)));
-  if (found === undefined) throw new Error(`no example for a text of the form ${pattern}: the schema needs its own`);
+  if (found === undefined) throw new Error(`no example for the pattern ${pattern}: add one to the schema`);
   return found;
 };
 

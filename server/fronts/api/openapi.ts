@@ -12,14 +12,14 @@ import { exampleOf, type JsonSchema, nameOfRef, refTo, type Schemas } from './op
 
 /** Of the groups of routes: the tag, and what it is about. */
 const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, description?: string] } = {
-  tenants: ['Tenants', 'Owners of everything else; each sees only its own.'],
-  vaults: ['Vaults', 'Groups of keys with one state and one rule for dual control.'],
-  keys: ['Keys', 'General-purpose keys, which serve key store endpoints, and what all kinds of keys share.'],
+  tenants: ['Tenants', 'Owners of all other resources; each sees only its own.'],
+  vaults: ['Vaults', 'Groups of keys with a common state and dual-control rule.'],
+  keys: ['Keys', 'General-purpose keys for key store endpoints, and what all kinds of keys have in common.'],
   tdeGroups: ['TDE groups', 'Applications that share their master keys.'],
   applications: ['TDE applications', 'Databases: their access_guids, instances and settings.'],
   masterKeys: ['TDE master keys', 'Keys that databases created, with their history and destruction.'],
-  runbooks: ['Runbooks', 'Procedures for a database, filled with the values of an application.'],
-  endpoints: ['Key store endpoints', 'What a cloud key service calls, and the log of its requests.'],
+  runbooks: ['Runbooks', 'Procedures for a database, with the values of an application filled in.'],
+  endpoints: ['Key store endpoints', 'The addresses that a cloud key service calls, and the log of its requests.'],
   diagnostics: ['Diagnostics', 'Checks of an endpoint, layer by layer.'],
   requests: ['Key store endpoints'],
   externalKeyStores: ['External key stores', 'Custom key stores of the cloud, and the state of their connection.'],
@@ -30,15 +30,15 @@ const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, descripti
   audit: ['Audit', 'The audit log, its checkpoints and its sinks.'],
   tokens: ['Tokens', 'Credentials of programs, and the roles that can be given.'],
   users: ['Users', 'People, their roles and their second factors.'],
-  sessions: ['Sessions', 'Who is signed in.'],
-  profile: ['Profile', 'The own password, second factors and tokens.'],
+  sessions: ['Sessions', 'Sessions of people.'],
+  profile: ['Profile', 'Your own password, second factors and tokens.'],
   nodes: ['Nodes', 'Servers that share one database.'],
   session: ['Session', 'Sign in and sign out.'],
-  root: ['Root key', 'The key that seals all others, and its providers.'],
+  root: ['Root key', 'The key that seals all other keys, and its providers.'],
   quarantine: ['Quarantine', 'A database that failed its rollback check.'],
-  clock: ['Clock', 'The time by which deadlines are judged.'],
+  clock: ['Clock', 'The clock that decides deadlines.'],
   status: ['Status', 'State, health and settings of the service.'],
-  search: ['Search', 'Find a thing by its name or id.'],
+  search: ['Search', 'Find resources by name or id.'],
   overview: ['Status'],
   settings: ['Status'],
   setup: ['Status'],
@@ -49,10 +49,7 @@ const pathParameters = (path: string): z.ZodObject =>
 
 const requestHeaders = (row: RouteRow): z.ZodObject =>
   z.object({
-    'X-Request-Id': z
-      .string()
-      .optional()
-      .openapi({ description: 'Shown in the audit log and in the log of the service.' }),
+    'X-Request-Id': z.string().optional().openapi({ description: "Shown in the audit log and in the server's log." }),
     ...(row.creates
       ? {
           'Idempotency-Key': z
@@ -63,7 +60,7 @@ const requestHeaders = (row: RouteRow): z.ZodObject =>
       : {}),
     ...(row.changes === undefined
       ? {}
-      : { 'If-Match': z.string().optional().openapi({ description: 'The ETag of the resource as it was read.' }) }),
+      : { 'If-Match': z.string().optional().openapi({ description: 'The ETag of the resource when you read it.' }) }),
   });
 
 const text = z.string();
@@ -74,13 +71,13 @@ const headers = (all: Readonly<Record<string, string>>): z.ZodObject =>
     ),
   );
 
-const always = { 'X-Request-Id': 'The id of the request: its own, or the one that the service gave it.' };
+const always = { 'X-Request-Id': 'The id of the request: yours, or a new one.' };
 /** Of every answer to a change. */
 const pending = {
-  [pendingNodesHeader]: 'Nodes that have not confirmed the change: names, percent-encoded, between commas.',
-  [pendingUntilHeader]: 'Until when one of these nodes can act on the earlier state: a time, or never.',
+  [pendingNodesHeader]: 'Nodes that have not confirmed the change: percent-encoded names, separated by commas.',
+  [pendingUntilHeader]: 'Until when one of these nodes can use the earlier state: a time, or never.',
 };
-const location = { Location: 'The path of what was created.' };
+const location = { Location: 'The path of the created resource.' };
 
 /** Rows whose answers have an ETag: those that some change is compared with. */
 const versioned: ReadonlySet<RouteRow> = new Set(
@@ -94,7 +91,7 @@ const versioned: ReadonlySet<RouteRow> = new Set(
 
 const waiting = {
   202: {
-    description: 'Not done yet: it waits for approvals (dual control). `Location` names the request.',
+    description: 'Not done yet: approvals are required (dual control). `Location` names the request.',
     headers: headers({ ...always, Location: 'The path of the request for approval.' }),
     content: { 'application/json': { schema: approvalSchema } },
   },
@@ -111,7 +108,10 @@ const success = (row: RouteRow) => {
   const common = { ...always, ...(isChange ? pending : {}) };
   if (row.setsSession && row.answer === null && !isChange)
     return {
-      303: { description: 'To the console', headers: headers({ ...always, Location: 'Where the browser goes.' }) },
+      303: {
+        description: 'Redirect to the console',
+        headers: headers({ ...always, Location: 'Address of the redirect.' }),
+      },
     };
   if (row.answer === null) return { 204: { description: 'Done', headers: headers(common) } };
   const content = { 'application/json': { schema: row.answer } };
@@ -129,11 +129,11 @@ const statuses = [...new Set([405, 415, ...Object.values(problemRows).map(({ sta
 );
 const ofHttp: Readonly<Record<number, string>> = {
   405: 'The path does not support this method',
-  415: 'The body has another media type',
+  415: 'The media type of the body is not supported',
 };
 const ofFailures: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   401: { 'WWW-Authenticate': 'The scheme: Bearer.' },
-  405: { Allow: 'The methods of this path.' },
+  405: { Allow: 'The methods that this path supports.' },
   429: { 'Retry-After': 'Seconds.' },
   503: { 'Retry-After': 'Seconds.' },
 };
@@ -164,7 +164,7 @@ const failures = (row: RouteRow) => {
 const namedTenant = z.object({
   [tenantParameter]: text
     .optional()
-    .openapi({ description: 'Id or name of the tenant to act in; when absent, your own, or the default one.' }),
+    .openapi({ description: 'Id or name of the tenant to act in. By default your own tenant, or the default tenant.' }),
 });
 const queryOf = (row: RouteRow): { readonly query?: z.ZodObject } => {
   if (row.needs === 'sign-in' || row.tenancy === 'platform' || row.tenancy === 'itself')

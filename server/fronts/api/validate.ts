@@ -28,7 +28,7 @@ const tooManyMarks = /\p{M}{31}/u;
 const inFormNfc = (text: string): string => {
   if (tooManyMarks.test(text))
     throw new ServiceError('validation', 'a letter has more than 30 combining marks', {
-      hint: 'remove the marks that follow one another in a name',
+      hint: 'remove combining marks from the name',
     });
   return text.normalize('NFC');
 };
@@ -46,7 +46,7 @@ export const readQuery = (schema: z.ZodObject | undefined, url: string): Record<
   const seen = new Set<string>();
   const repeated = new Set(all.filter((name) => seen.has(name) || !seen.add(name)));
   if (repeated.size > 0) {
-    throw new ValidationError([...repeated].map((path) => ({ path, message: 'is given more than once' })));
+    throw new ValidationError([...repeated].map((path) => ({ path, message: 'must appear only once' })));
   }
   // Parameters of every route are checked elsewhere: see authenticate.
   const names = all.filter((name) => name !== tenantParameter);
@@ -66,7 +66,7 @@ export const readJson = (
 ): Record<string, unknown> => {
   if (body.length === 0) return schema === undefined ? {} : check(schema, {});
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(contentType ?? '')) {
-    throw new HttpRefusal('validation', 415, 'the body is not declared as JSON', {
+    throw new HttpRefusal('validation', 415, 'the media type of the body is not JSON', {
       hint: 'send Content-Type: application/json',
     });
   }
@@ -82,8 +82,8 @@ export const readJson = (
   }
   const repeated = repeatedMember(text);
   if (repeated !== undefined)
-    throw new ValidationError([{ path: repeated.slice(0, 200), message: 'is given more than once' }]);
+    throw new ValidationError([{ path: repeated.slice(0, 200), message: 'must appear only once' }]);
   if (schema !== undefined) return check(schema, value);
   if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) return {};
-  throw new ServiceError('validation', 'this request takes no body');
+  throw new ServiceError('validation', 'this request must have no body');
 };

@@ -349,7 +349,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     trace: TdeTrace,
   ): Promise<{ readonly route: keyof TdeRoutes; readonly reply: Reply<keyof TdeRoutes> }> => {
     const path = parseTdePath(incoming.url ?? '');
-    if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'no such path');
+    if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'path not found');
     trace.route = path.route;
     const caller = await authenticate(incoming, path, id);
     trace.caller = caller.application.id;

@@ -104,7 +104,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
   /** The endpoint as it is now, and what it asks of the connection: throws the refusal. */
   const lookUp = (incoming: IncomingMessage, trace: Trace, { prefix }: XksPath): XksEndpointView => {
     const endpoint = directory.endpoint(prefix);
-    if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
+    if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'path not found');
     trace.endpoint = endpoint;
     const { clientCertificate } = endpoint.settings;
     if (clientCertificate === null) return endpoint;
@@ -120,10 +120,10 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
   /** What can be told before the body is there: throws the refusal. */
   const findEndpoint = (incoming: IncomingMessage, trace: Trace): void => {
     const path = parseXksPath(incoming.url ?? '');
-    if (path === null) throw new XksRefusal('InvalidUriPathException', 'no such path');
+    if (path === null) throw new XksRefusal('InvalidUriPathException', 'path not found');
     trace.path = path;
     if (incoming.method !== 'POST')
-      throw new XksRefusal('InvalidUriPathException', 'this path takes POST', { status: 405 });
+      throw new XksRefusal('InvalidUriPathException', 'this path supports POST', { status: 405 });
     lookUp(incoming, trace, path);
     if (overdue()) throw busy;
   };

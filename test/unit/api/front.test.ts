@@ -174,7 +174,7 @@ describe('a request that is not as the contract says is refused by name', () => 
 
   test('a member that is given twice', async () => {
     const { status, problem } = await refused(post('{"name":"a","na\\u006de":"b"}'));
-    expect([status, problem.errors]).toEqual([400, [{ path: 'name', message: 'is given more than once' }]]);
+    expect([status, problem.errors]).toEqual([400, [{ path: 'name', message: 'must appear only once' }]]);
   });
 
   test('without ever repeating a value, which may be a credential in the wrong place', async () => {

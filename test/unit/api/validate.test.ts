@@ -24,7 +24,7 @@ test('names that are escaped in a body arrive in form NFC, too', () => {
 test('two members that are the same in form NFC are one that is given twice', () => {
   const body = Buffer.from(`{"${composed}":1,"${decomposed}":2}`);
   expect(() => readJson(z.strictObject({}), 'application/json', body)).toThrow(
-    expect.objectContaining({ errors: [{ path: composed, message: 'is given more than once' }] }),
+    expect.objectContaining({ errors: [{ path: composed, message: 'must appear only once' }] }),
   );
 });
 

@@ -27,7 +27,7 @@ const linesOf = async function* lines(events: AsyncIterable<Happened>): AsyncGen
   try {
     for await (const event of events) yield line(represent(event));
   } catch (error) {
-    const detail = error instanceof ServiceError ? error.message : 'the service failed to do this';
+    const detail = error instanceof ServiceError ? error.message : 'an internal error occurred';
     yield line({ kind: 'stopped', detail });
   }
 };

@@ -30,7 +30,7 @@ export const approvalRuleSchema = z
   .strictObject({
     vaultId: identifier,
     vaultName: z.string(),
-    required: z.int().openapi({ description: 'How many must agree, beside the requester.' }),
+    required: z.int().openapi({ description: 'How many must approve, in addition to the requester.' }),
     approvers: z.array(identifier).readonly().nullable().openapi({
       description:
         'Eligible approvers when the request was made. Null in requests of older versions: every user or token with approvals:decide.',
@@ -42,7 +42,7 @@ export const approvalRuleSchema = z
 export const approvalNeeds = z
   .strictObject({
     impact: z.record(z.string(), z.unknown()).readonly(),
-    rules: z.array(approvalRuleSchema).readonly().openapi({ description: 'Empty: it would be done at once.' }),
+    rules: z.array(approvalRuleSchema).readonly().openapi({ description: 'Empty: no approval is needed.' }),
   })
   .openapi('ApprovalNeeds');
 
@@ -51,7 +51,7 @@ export const dryRunQuery = z.strictObject({
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .optional()
-    .openapi({ description: 'true: tells what would be done and who must agree, and changes nothing.' }),
+    .openapi({ description: 'true: shows what would be done and who must approve, and changes nothing.' }),
 });
 
 export const approvalSchema = z
@@ -61,13 +61,16 @@ export const approvalSchema = z
     operation,
     subject: z.strictObject({ kind: z.string(), id: identifier, name: z.string() }),
     parameters: z.record(z.string(), z.unknown()).readonly(),
-    impact: z.record(z.string(), z.unknown()).readonly().openapi({ description: 'As it was when it was asked for.' }),
+    impact: z
+      .record(z.string(), z.unknown())
+      .readonly()
+      .openapi({ description: 'As it was at the time of the request.' }),
     rules: z.array(approvalRuleSchema).readonly(),
     state: state.openapi({
       description:
-        'approved: the requester carries it out, by the same call; outdated: what it was about changed, nothing was done',
+        'approved: the requester completes it with the same call; outdated: the subject has changed since, and nothing was done',
     }),
-    missing: z.int().openapi({ description: 'How many more must agree.' }),
+    missing: z.int().openapi({ description: 'How many more must approve.' }),
     requestedBy: identity,
     requestedAt: moment,
     expiresAt: moment,
@@ -94,7 +97,7 @@ const decision = z
       .max(500)
       .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*$/u, 'must have no control characters')
       .optional()
-      .openapi({ description: 'Why; the audit log keeps it.' }),
+      .openapi({ description: 'The reason, which is kept in the audit log.' }),
   })
   .openapi('Decision');
 
@@ -120,9 +123,9 @@ export const approvalRoutes = {
     path: '/api/approvals/{id}/approve',
     needs: 'approvals:decide',
     whenDeleted: true,
-    summary: 'Agree to a request',
+    summary: 'Approve a request',
     description:
-      'The last agreement that was missing carries the operation out, in the same transaction. Never the requester; each once.',
+      'The last missing approval also carries out the operation, in the same transaction. Requesters cannot approve their own requests, and each approver counts once.',
     body: decision,
     answer: approvalSchema,
     changes: 'get',
@@ -132,8 +135,8 @@ export const approvalRoutes = {
     path: '/api/approvals/{id}/refuse',
     needs: 'approvals:decide',
     whenDeleted: true,
-    summary: 'Refuse a request',
-    description: 'Ends it: one refusal is enough.',
+    summary: 'Reject a request',
+    description: 'One rejection ends the request.',
     body: decision,
     answer: approvalSchema,
     changes: 'get',
@@ -144,7 +147,7 @@ export const approvalRoutes = {
     needs: 'signed-in',
     whenDeleted: true,
     summary: 'Withdraw a request',
-    description: 'By the requester alone.',
+    description: 'Only the requester can do this.',
     answer: approvalSchema,
     changes: 'get',
   },

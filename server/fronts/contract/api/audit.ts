@@ -144,7 +144,7 @@ const auditKind = z.enum(Object.keys(kinds) as [AuditKind, ...AuditKind[]]);
 
 export const auditEventSchema = z
   .strictObject({
-    sequence: z.int().openapi({ description: 'The order. Times are for people.' }),
+    sequence: z.int().openapi({ description: 'Defines the order of the records. Times are only for people.' }),
     at: moment,
     kind: auditKind,
     actorKind: z.enum(['user', 'administrator', 'application', 'service'] satisfies AuditEvent['actorKind'][]),
@@ -182,7 +182,7 @@ const filterText = z.string().min(1).max(200).optional();
 
 const checkpointSchema = z
   .strictObject({
-    size: z.int().openapi({ description: 'How many records it covers, from the first one on.' }),
+    size: z.int().openapi({ description: 'Number of records that it covers, starting with the first.' }),
     at: moment,
     note: z.string().openapi({ description: 'The signed note: c2sp.org/tlog-checkpoint.' }),
   })
@@ -194,19 +194,19 @@ const sinkSchema = z
     name: z.string(),
     type: z.enum(['file', 'syslog', 'https']),
     target: z.string(),
-    log: z.enum(['audit', 'requests']).openapi({ description: 'Which log it takes.' }),
+    log: z.enum(['audit', 'requests']).openapi({ description: 'The log that it receives.' }),
     endpoints: z
       .array(z.string())
       .readonly()
-      .openapi({ description: 'Ids of the endpoints whose requests it takes; empty: all.' }),
-    forwarded: z.int().openapi({ description: 'The number of the last record that it has.' }),
-    lag: z.int().openapi({ description: 'How many records it does not have yet.' }),
+      .openapi({ description: 'Ids of the endpoints whose requests it receives; empty: all.' }),
+    forwarded: z.int().openapi({ description: 'Sequence number of the last record that it has.' }),
+    lag: z.int().openapi({ description: 'Number of records that it does not have yet.' }),
     lost: z.int().openapi({
       description:
-        'Records that it never gets: the retention of the request log removed them before the sink took them.',
+        'Records that it never receives: the retention of the request log removed them before the sink received them.',
     }),
     lostAt: moment.nullable(),
-    deliveredAt: moment.nullable().openapi({ description: 'Since the service started.' }),
+    deliveredAt: moment.nullable().openapi({ description: 'Last delivery since the service started.' }),
     failure: z.strictObject({ since: moment, message: z.string() }).nullable(),
   })
   .openapi('AuditSink');
@@ -214,12 +214,12 @@ export type AuditSink = z.output<typeof sinkSchema>;
 
 export const keyMigrationSchema = z
   .strictObject({
-    sequence: z.int().openapi({ description: 'Of the audit record of the key.' }),
+    sequence: z.int().openapi({ description: 'Sequence number of the audit record of the key.' }),
     at: moment,
     tenantId: identifier,
     what: z.enum(['first-key', 'further-key']).openapi({
       description:
-        'first-key: the application had no master key here before, as when a database comes from a local wallet.',
+        'first-key: the application had no master key here before, as when a database moves from a local wallet.',
     }),
     applicationId: identifier,
     applicationName: z.string(),
@@ -232,11 +232,11 @@ export const keyMigrationSchema = z
     origin: z.string().nullable().openapi({ example: 'generated' }),
     uses: z.record(z.string(), z.int()).openapi({
       description:
-        'What the application did in the ten minutes from then on, or until it made the next key. Uses are recorded by the minute.',
+        'What the application did in the next ten minutes, or until it created its next key. Uses are recorded by the minute.',
     }),
     failures: z.int(),
     lastAt: moment,
-    records: z.array(z.int()).readonly().openapi({ description: 'The audit records that this is from.' }),
+    records: z.array(z.int()).readonly().openapi({ description: 'The audit records that this was derived from.' }),
   })
   .openapi('KeyMigration');
 export type KeyMigration = z.output<typeof keyMigrationSchema>;
@@ -263,9 +263,8 @@ export const auditRoutes = {
     path: '/api/audit/log',
     needs: 'audit:read',
     tenancy: 'both',
-    summary: 'Who signs the audit log',
-    description:
-      'Keep `verifierKey` outside of the service: anyone who has it can check an export (`dke audit verify`).',
+    summary: "Get the audit log's signing keys",
+    description: 'Keep `verifierKey` outside the service: anyone who has it can verify an export (`dke audit verify`).',
     answer: auditLogSchema,
   },
   rotateKey: {
@@ -273,7 +272,7 @@ export const auditRoutes = {
     path: '/api/audit/log/rotate-key',
     needs: 'root:rotate',
     tenancy: 'platform',
-    summary: 'Give the audit log a new signing key',
+    summary: "Rotate the audit log's signing key",
     description:
       'The former key signs a last checkpoint, which names the new key and covers the record of the rotation: `dke audit verify` accepts the log with either key. ' +
       'The root key is rotated too, so that no older copy of the database opens the former key. Back up the root key again. Audited.',
@@ -285,7 +284,7 @@ export const auditRoutes = {
     needs: 'audit:read',
     tenancy: 'platform',
     summary: 'List the checkpoints of the audit log',
-    description: 'Newest first. One is made at every thousandth record and each minute in which there was one.',
+    description: 'Newest first. One is created for every thousandth record, and for each minute with records.',
     query: pageQuery,
     answer: pageOf(checkpointSchema),
   },
@@ -294,8 +293,8 @@ export const auditRoutes = {
     path: '/api/audit/sinks',
     needs: 'audit:read',
     tenancy: 'platform',
-    summary: 'List where the audit log is forwarded to',
-    description: 'Sinks come from dke.toml alone.',
+    summary: 'List the sinks of the audit log',
+    description: 'Read-only: sinks are set in dke.toml.',
     answer: listOf(sinkSchema),
   },
   export: {
@@ -305,7 +304,7 @@ export const auditRoutes = {
     tenancy: 'platform',
     summary: 'Export the whole audit log',
     description:
-      'From the first record to a checkpoint that is made for it, one a line; checkpoints stand behind the record that they end with. ' +
+      'From the first record to a checkpoint that is created for the export, one on each line. A checkpoint follows the last record that it covers. ' +
       'Audited. `dke audit verify` reads it.',
     answer: null,
     streams: ['application/x-ndjson'],
@@ -316,8 +315,8 @@ export const auditRoutes = {
     needs: 'audit:export',
     summary: "Export one tenant's part of the audit log",
     description:
-      'The records of the tenant acted in, one a line; `{"hidden": [[level, hash], ...]}` stands for records of others, by the hashes of whole ' +
-      'subtrees, and a checkpoint that is made for it at the end. `dke audit verify` reads it, and learns nothing of others. Audited.',
+      'The records of the tenant, one on each line. `{"hidden": [[level, hash], ...]}` replaces records of other tenants with the hashes of whole ' +
+      'subtrees. A checkpoint that is created for the export is at the end. `dke audit verify` reads it and reveals nothing about other tenants. Audited.',
     answer: null,
     streams: ['application/x-ndjson'],
   },
@@ -344,8 +343,8 @@ export const auditRoutes = {
     tenancy: 'both',
     summary: 'List key migration activity',
     description:
-      'A master key that a database made, and the uses that followed, as one entry, newest first. A page may be short before the end: go ' +
-      'on while `next` is not null.',
+      'Newest first. Each entry is a master key that a database created, with the uses that followed. A page can be short before the end: ' +
+      'continue while `next` is not null.',
     query: pageQuery.extend({ applicationId: filterText, ...timeSpan }),
     answer: pageOf(keyMigrationSchema),
   },

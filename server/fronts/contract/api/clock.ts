@@ -5,20 +5,23 @@ import { moment, type RouteGroup } from './row.ts';
 
 export const clockSchema = z
   .strictObject({
-    clock: moment.openapi({ description: 'What the clock of this host says.' }),
+    clock: moment.openapi({ description: 'The clock of this host.' }),
     deadlines: moment.openapi({
-      description: 'What decides whether a deadline has passed: never later than the clock.',
+      description: 'The time that decides whether a deadline has passed. It is never later than the clock.',
     }),
     doubted: z.boolean().openapi({
       description:
-        'true: the clocks differ by more than an hour from the time that has passed. Nothing is purged, deleted or pruned by its deadline.',
+        'true: the clocks differ by more than an hour from the elapsed time. Nothing is purged, deleted or pruned by a deadline.',
     }),
     since: moment.nullable(),
-    aheadSeconds: z.int().nullable().openapi({ description: 'How far the clocks were ahead then; negative: behind.' }),
+    aheadSeconds: z
+      .int()
+      .nullable()
+      .openapi({ description: 'How far the clocks were ahead at that time; negative: behind.' }),
     agreedSeconds: z
       .int()
       .nullable()
-      .openapi({ description: 'How long the service has seen them so; after 86400 seconds it follows them.' }),
+      .openapi({ description: 'How long they have differed. After 86400 seconds, the service accepts the clocks.' }),
   })
   .openapi('Clock');
 export type ClockState = z.output<typeof clockSchema>;
@@ -29,7 +32,7 @@ export const clockRoutes = {
     path: '/api/clock',
     needs: 'status:read',
     tenancy: 'platform',
-    summary: 'The time that decides deadlines',
+    summary: 'Get the clock that decides deadlines',
     answer: clockSchema,
   },
   confirm: {
@@ -38,10 +41,11 @@ export const clockRoutes = {
     needs: 'clock:confirm',
     tenancy: 'platform',
     summary: 'Confirm the time after the clock has jumped',
-    description: 'Audited. Deadlines end by the clock again: what is due by it is destroyed within the next minute.',
+    description: 'Deadlines follow the clock again. What is due is destroyed within the next minute. Audited.',
     body: z.strictObject({
       time: z.iso.datetime({ offset: true }).openapi({
-        description: 'What time it is by a clock that you trust; within five minutes of the clock of the service.',
+        description:
+          'The current time of a clock that you trust. It must be within five minutes of the clock of the service.',
       }),
     }),
     answer: clockSchema,

@@ -10,11 +10,11 @@ export const checkResultSchema = z
     title: z.string(),
     state: z.enum(['ok', 'warning', 'failed', 'skipped']),
     evidence: z.string(),
-    fix: z.string().optional().openapi({ description: 'What to do about it.' }),
+    fix: z.string().optional().openapi({ description: 'How to fix it.' }),
     predicts: z
       .string()
       .optional()
-      .openapi({ description: 'The exception that the cloud key service raises for this.' }),
+      .openapi({ description: 'The exception that the cloud key service raises in this case.' }),
     durationMs: z.number(),
   })
   .openapi('CheckResult');
@@ -26,7 +26,7 @@ export const diagnosisSchema = z
     endpointId: identifier,
     at: moment,
     results: z.array(checkResultSchema).readonly().openapi({
-      description: 'In the order in which one thing rests on another: the first that failed is where to begin.',
+      description: 'In order of dependency: start with the first that failed.',
     }),
   })
   .openapi('Diagnosis');
@@ -43,17 +43,19 @@ export const diagnosisEventSchema = z
     z.strictObject({ kind: z.literal('kept'), diagnosis: diagnosisSchema }),
     z.strictObject({ kind: z.literal('stopped'), detail: z.string() }),
   ])
-  .openapi('DiagnosisEvent', { description: '`stopped`: the run itself failed, and nothing was kept.' });
+  .openapi('DiagnosisEvent', { description: '`stopped`: the run itself failed, and no result was saved.' });
 export type DiagnosisEvent = z.output<typeof diagnosisEventSchema>;
 
 const text = z.string().min(1).max(512);
 const newDiagnosis = z
   .strictObject({
-    callerTime: moment.optional().openapi({ description: "The caller's clock, which the service's is compared with." }),
+    callerTime: moment
+      .optional()
+      .openapi({ description: 'The clock of the caller, compared with that of the service.' }),
     cloud: z
       .strictObject({
         uriEndpoint: z
-          .url({ protocol: /^https$/, error: 'must be an address that begins with https://' })
+          .url({ protocol: /^https$/, error: 'must begin with https://' })
           .max(512)
           .optional()
           .openapi({ description: 'XksProxyUriEndpoint' }),
@@ -62,7 +64,7 @@ const newDiagnosis = z
         externalKeyId: text.optional().openapi({ description: 'XksKeyId' }),
       })
       .optional()
-      .openapi({ description: 'What the cloud is configured with, to be compared with the endpoint.' }),
+      .openapi({ description: 'The configuration in the cloud, compared with that of the endpoint.' }),
   })
   .openapi('NewDiagnosis');
 
@@ -73,7 +75,7 @@ export const diagnosticsRoutes = {
     needs: 'diagnostics:run',
     scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Run the diagnostics of a key store endpoint',
-    description: 'From this node and through the public name. Takes some seconds when something does not answer.',
+    description: 'Checks from this node and through the public name. Takes a few seconds if something does not answer.',
     body: newDiagnosis,
     answer: diagnosisSchema,
     creates: true,
@@ -83,10 +85,10 @@ export const diagnosticsRoutes = {
     path: '/api/endpoints/{id}/diagnostics/follow',
     needs: 'diagnostics:run',
     scope: { kind: 'endpoint', parameter: 'id' },
-    summary: 'Run the diagnostics of a key store endpoint, and follow them',
+    summary: 'Run the diagnostics of a key store endpoint and stream the results',
     description:
-      'The same run, one JSON document a line while it goes on: `begun` with the checks that there are, `ended` for each as it ends, and at last ' +
-      '`kept` with the run. It continues when the caller closes the connection.',
+      'The same run, with one JSON document on each line: `begun` with the list of checks, `ended` after each check, and finally ' +
+      '`kept` with the saved run. It continues if the caller closes the connection.',
     body: newDiagnosis,
     answer: null,
     streams: ['application/x-ndjson'],
@@ -96,7 +98,7 @@ export const diagnosticsRoutes = {
     path: '/api/endpoints/{id}/diagnostics',
     needs: 'endpoints:read',
     scope: { kind: 'endpoint', parameter: 'id' },
-    summary: 'Earlier diagnostics of a key store endpoint',
+    summary: 'List earlier diagnostics of a key store endpoint',
     description: 'Newest first; kept for 90 days.',
     query: pageQuery,
     answer: pageOf(diagnosisSchema),
@@ -106,7 +108,7 @@ export const diagnosticsRoutes = {
     path: '/api/endpoints/{id}/diagnostics/{diagnosisId}',
     needs: 'endpoints:read',
     scope: { kind: 'endpoint', parameter: 'id' },
-    summary: 'Get one run of the diagnostics',
+    summary: 'Get a diagnostics run',
     answer: diagnosisSchema,
   },
 } as const satisfies RouteGroup;

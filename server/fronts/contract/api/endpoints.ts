@@ -28,7 +28,7 @@ const patterns = z
       .max(longestPattern, `must be at most ${longestPattern} characters`)
       .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII'),
   )
-  .min(1, 'must have a pattern')
+  .min(1, 'must contain a pattern')
   .max(mostPatterns, `must be at most ${mostPatterns} patterns`)
   .readonly();
 
@@ -51,33 +51,33 @@ export const authorizationRuleSchema = z
   })
   .openapi('AuthorizationRule', {
     description:
-      'Fits when each subject named fits one of its patterns (`*`: any characters, `?`: one). The first rule that fits ' +
-      'decides; what none fits is allowed.',
+      'Matches when each named subject matches one of its patterns (`*`: any characters, `?`: one). The first matching rule ' +
+      'decides. A request that matches no rule is allowed.',
   });
 export type AuthorizationRule = z.output<typeof authorizationRuleSchema>;
 
 export const endpointSettingsSchema = z
   .strictObject({
-    operatorProbes: z.boolean().openapi({ description: 'Health may be asked without a signature.' }),
+    operatorProbes: z.boolean().openapi({ description: 'true: health requests need no signature.' }),
     rate: z
       .strictObject({ perSecond: z.int().min(1).max(1_000_000), burst: z.int().min(1).max(1_000_000) })
       .readonly()
       .nullable()
-      .openapi({ description: 'What is above it is answered 429. Null: no limit.' }),
+      .openapi({ description: 'Requests above it get 429. Null: no limit.' }),
     clientCertificate: z
       .strictObject({
         authorities: z.string().max(65_536).openapi({
           description:
-            'CA bundle, PEM: the authority that issues the client certificates, and those above it up to the root.',
+            'CA bundle in PEM: the authority that issues the client certificates, and all above it up to the root.',
         }),
         commonName: z
           .string()
-          .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without blanks')
+          .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without spaces')
           .openapi({ example: 'cks.kms.eu-central-1.amazonaws.com' }),
       })
       .readonly()
       .nullable()
-      .openapi({ description: 'Mutual TLS. Null: no certificate is asked for.' }),
+      .openapi({ description: 'Mutual TLS. Null: no client certificate is required.' }),
     rules: z.array(authorizationRuleSchema).max(mostRules, `must be at most ${mostRules} rules`).readonly(),
   })
   .openapi('EndpointSettings');
@@ -94,19 +94,24 @@ const origin = (most: number, description: string) =>
 /** As the cloud key service says it in `requestMetadata`; names are those of its proxy protocol. */
 const simulatedRequestSchema = z
   .strictObject({
-    kmsOperation: origin(128, 'What the caller asked the cloud key service for.').openapi({ example: 'Decrypt' }),
-    awsPrincipalArn: origin(2048, 'Who asked.').optional(),
-    kmsKeyArn: origin(2048, 'For which of its keys.').optional(),
-    awsSourceVpc: origin(128, 'From which VPC.').optional(),
-    awsSourceVpce: origin(128, 'Through which VPC endpoint.').optional(),
-    kmsViaService: origin(256, 'Through which other service of the cloud.').optional(),
+    kmsOperation: origin(128, 'The operation that the caller requested from the cloud key service.').openapi({
+      example: 'Decrypt',
+    }),
+    awsPrincipalArn: origin(2048, 'The caller.').optional(),
+    kmsKeyArn: origin(2048, 'The key of the cloud.').optional(),
+    awsSourceVpc: origin(128, 'The VPC of the caller.').optional(),
+    awsSourceVpce: origin(128, 'The VPC endpoint of the call.').optional(),
+    kmsViaService: origin(256, 'The cloud service that made the call for the caller.').optional(),
   } satisfies Record<keyof RequestOrigin, z.ZodType>)
   .openapi('SimulatedRequest');
 export type SimulatedRequest = z.output<typeof simulatedRequestSchema>;
 
 const decided = {
   effect: z.enum(['allow', 'deny']),
-  rule: z.string().nullable().openapi({ description: 'The rule that decides. Null: none fits, and that allows.' }),
+  rule: z
+    .string()
+    .nullable()
+    .openapi({ description: 'The rule that decides. Null: none matches, and the request is allowed.' }),
 };
 const ruleDecisionSchema = z
   .strictObject({
@@ -116,14 +121,14 @@ const ruleDecisionSchema = z
         z.strictObject({
           rule: z.string(),
           subject: z.enum(Object.keys(ruleSubjects) as RuleSubject[]),
-          told: z.string().nullable().openapi({ description: 'Null: the request does not tell.' }),
+          told: z.string().nullable().openapi({ description: 'Null: the request does not contain it.' }),
         }),
       )
       .readonly()
       .openapi({
-        description: 'The rules before it that did not fit, in turn, each with the first subject that did not.',
+        description: 'The earlier rules that did not match, in order, each with the first subject that did not match.',
       }),
-    current: z.strictObject(decided).openapi({ description: 'What the rules say that hold now.' }),
+    current: z.strictObject(decided).openapi({ description: 'The decision of the active rules.' }),
   })
   .openapi('RuleDecision');
 export type RuleDecision = z.output<typeof ruleDecisionSchema>;
@@ -166,7 +171,7 @@ const newEndpoint = z
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit')
       .optional()
-      .openapi({ description: 'Made at random when absent.' }),
+      .openapi({ description: 'Random when absent.' }),
     settings: endpointSettingsSchema.partial().optional().openapi({ description: 'Absent members have defaults.' }),
   })
   .openapi('NewEndpoint');
@@ -221,7 +226,7 @@ export const endpointRoutes = {
     needs: 'endpoints:manage',
     scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Replace the settings of a key store endpoint',
-    description: 'All of them; they hold from the next request on.',
+    description: 'Replaces all settings. They apply from the next request on.',
     body: endpointSettingsSchema,
     answer: endpointSchema,
     changes: 'get',
@@ -231,9 +236,9 @@ export const endpointRoutes = {
     path: '/api/endpoints/{id}/rules/simulate',
     needs: 'endpoints:read',
     scope: { kind: 'endpoint', parameter: 'id' },
-    summary: 'Try requests against the rules of a key store endpoint',
+    summary: 'Test requests against the rules of a key store endpoint',
     description:
-      'Against `rules`, or those that hold when absent. Nothing is changed. One decision a request, in their order.',
+      'Tests `rules`, or the active rules when absent. Returns one decision for each request, in order. Changes nothing.',
     body: z
       .strictObject({
         rules: z
@@ -243,7 +248,7 @@ export const endpointRoutes = {
           .optional(),
         requests: z
           .array(simulatedRequestSchema)
-          .min(1, 'must have a request')
+          .min(1, 'must contain a request')
           .max(mostSimulated, `must be at most ${mostSimulated} requests`)
           .readonly(),
       })
@@ -256,7 +261,7 @@ export const endpointRoutes = {
     needs: 'endpoints:manage',
     scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Delete a key store endpoint',
-    description: 'Its prefix is never given again. The key stays.',
+    description: 'Its prefix is never used again. The key stays.',
     answer: endpointSchema,
     changes: 'get',
   },
@@ -267,8 +272,8 @@ export const endpointRoutes = {
     scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Add a SigV4 credential',
     description:
-      'The answer is the proxy configuration file that AWS KMS takes, with the secret shown this once; `Location` ' +
-      'names the credential. Two may be live: conflict with a third.',
+      'The answer is the proxy configuration file for AWS KMS, with the secret, which is shown only once. `Location` ' +
+      'names the credential. Two can be valid at a time; a third is refused (conflict).',
     answer: proxyConfigurationSchema,
     creates: true,
     showsSecret: true,

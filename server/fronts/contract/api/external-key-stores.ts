@@ -10,7 +10,8 @@ export const connectionSchema = z
     errorCode: z.string().nullable().openapi({ description: 'ConnectionErrorCode of AWS KMS' }),
     detail: z.string().nullable(),
     source: z.enum(['probe', 'cloud']).nullable().openapi({
-      description: 'Who says so: our probe, which plays the cloud’s part, or the cloud. Null before the first look.',
+      description:
+        'Source of the state: the probe of DKE, which acts as the cloud, or the cloud. Null before the first check.',
     }),
     since: moment.nullable(),
     checkedAt: moment.nullable(),
@@ -41,7 +42,7 @@ const newExternalKeyStore = z
       .openapi({ example: 'cks-1234567890abcdef0' }),
     region: z
       .string()
-      .regex(/^[a-z0-9-]{1,32}$/, 'must be a region like eu-central-1')
+      .regex(/^[a-z0-9-]{1,32}$/, 'must be a region, for example eu-central-1')
       .openapi({ example: 'eu-central-1' }),
     endpointId: identifier,
   })
@@ -84,7 +85,7 @@ export const externalKeyStoreRoutes = {
     method: 'delete',
     path: '/api/external-key-stores/{id}',
     needs: 'endpoints:manage',
-    summary: 'Forget an external key store',
+    summary: 'Unregister an external key store',
     description: 'Nothing changes in the cloud or at the endpoint.',
     answer: externalKeyStoreSchema,
   },

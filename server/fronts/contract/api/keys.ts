@@ -29,7 +29,9 @@ export const keyShape = {
   id: identifier.openapi({ description: 'Case-sensitive; for a key store endpoint this is the external key id.' }),
   tenantId: identifier,
   vaultId: identifier,
-  name: z.string().openapi({ description: "A master key's name is its label, in hexadecimal when that is no text." }),
+  name: z
+    .string()
+    .openapi({ description: "A master key's name is its label, in hexadecimal if the label is not text." }),
   kind,
   algorithm: z.enum(keyAlgorithms satisfies readonly KeyAlgorithm[]),
   bits: z.int(),
@@ -45,17 +47,17 @@ export const keyShape = {
   reimportedAt: moment
     .nullable()
     .openapi({ description: 'When a soft-deleted master key last came back into its vault from the sealed copy.' }),
-  destroyedAt: moment.nullable().openapi({ description: 'From here every use fails, everywhere.' }),
+  destroyedAt: moment.nullable().openapi({ description: 'From this time on, every use fails on every node.' }),
   unrecoverableAt: moment.nullable().openapi({
     description:
-      'From here old pages, logs and backups of the database can no longer be opened. Null while another tenant has a usable copy of the key ' +
+      'From this time on, old pages, logs and backups of the database can no longer be opened. Null while another tenant has a usable copy of the key ' +
       '(`copies` of `GET /api/keys/{id}/use`).',
   }),
   applicationId: identifier.nullable(),
   tags: z.array(z.string()).readonly().openapi({ description: 'Sorted.' }),
   firstUsedAt: moment.nullable(),
   lastUsedAt: moment.nullable().openapi({
-    description: 'When something was last done with it, to ten seconds; null: nothing ever was.',
+    description: 'When it was last used, accurate to ten seconds; null: never.',
   }),
   integrity,
 } as const;
@@ -81,12 +83,12 @@ export const keyCopiesSchema = z
         }),
       )
       .readonly()
-      .openapi({ description: 'Those in tenants that you may see.' }),
+      .openapi({ description: 'Only those in tenants that you may see.' }),
   })
   .openapi('KeyCopies', {
     description:
-      'The same key in other tenants, where a snapshot was restored next to its own tenant, if it is not destroyed there. While there is ' +
-      'one, a destroyed key is not unrecoverable.',
+      'Copies of the key that are not destroyed, in other tenants to which a snapshot was restored. While there is ' +
+      'one, a destroyed key can still be recovered.',
   });
 export type KeyCopies = z.output<typeof keyCopiesSchema>;
 
@@ -104,15 +106,16 @@ export const keyUseSchema = z
           state: z.enum(['enabled', 'disabled', 'deleted'] satisfies EndpointState[]),
           lastUsedAt: moment
             .nullable()
-            .openapi({ description: 'When something was last encrypted or decrypted through it.' }),
-          lastRequestAt: moment
-            .nullable()
-            .openapi({ description: 'When it was last called with a credential that it has now, whatever for.' }),
+            .openapi({ description: 'When data was last encrypted or decrypted through it.' }),
+          lastRequestAt: moment.nullable().openapi({
+            description: 'When it was last called with one of its current credentials, for any operation.',
+          }),
         }),
       )
       .readonly()
       .openapi({
-        description: 'Whose key it is, and deleted ones through which it was used; the last use first. At most 1000.',
+        description:
+          'Endpoints of the key, including deleted ones through which it was used; most recent use first. At most 1000.',
       }),
     application: z
       .strictObject({ id: identifier, name: z.string(), groupId: identifier, groupName: z.string() })
@@ -125,9 +128,9 @@ export type KeyUse = z.output<typeof keyUseSchema>;
 const tag = z.string().regex(tagPattern, 'must be 1 to 64 of a-z, 0-9 and - . _ : = /');
 const tagList = z
   .array(tag)
-  .max(mostTags, `must be ${mostTags} at most`)
+  .max(mostTags, `must be at most ${mostTags}`)
   .readonly()
-  .openapi({ example: ['env=prod', 'pci'], description: 'Plain words, or name=value; each counts once.' });
+  .openapi({ example: ['env=prod', 'pci'], description: 'Words or name=value. Duplicates are ignored.' });
 
 const newKey = z.strictObject({ name: displayName, vaultId: identifier, tags: tagList.optional() }).openapi('NewKey');
 const keyChange = z.strictObject({ name: z.string().min(1).max(256), tags: tagList }).openapi('KeyChange');
@@ -138,27 +141,27 @@ const inventoryFilters = {
   vaultId: identifier.optional(),
   kind: kind.optional(),
   state: keyState.optional(),
-  tag: tag.optional().openapi({ description: 'Keys that have this tag, whole.' }),
+  tag: tag.optional().openapi({ description: 'Keys with exactly this tag.' }),
   createdAfter: filterTime('Inclusive.'),
   createdBefore: filterTime('Exclusive.'),
 };
 const keyFilters = {
   ...inventoryFilters,
-  usedAfter: filterTime('Last used at this time or later.'),
-  usedBefore: filterTime('Last used before this time; keys that never were are not among them.'),
+  usedAfter: filterTime('Keys last used at this time or later.'),
+  usedBefore: filterTime('Keys last used before this time. Keys that were never used are not included.'),
   neverUsed: z
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .optional()
-    .openapi({ type: 'boolean', description: 'true: keys that nothing was ever done with.' }),
+    .openapi({ type: 'boolean', description: 'true: keys that were never used.' }),
 };
 
 const deletedKey = z
   .strictObject({
     key: keySchema,
-    vaultCopyCleared: z
-      .boolean()
-      .openapi({ description: 'false: the state did change, clearing the vault copy failed (it is best effort)' }),
+    vaultCopyCleared: z.boolean().openapi({
+      description: 'false: the key is deleted, but clearing its vault copy failed (clearing is best effort)',
+    }),
     plan: approvalNeeds.optional().openapi({ description: 'With dryRun=true: nothing was changed.' }),
   })
   .openapi('DeletedKey');
@@ -170,7 +173,7 @@ export const keyRoutes = {
     path: '/api/keys',
     needs: 'keys:manage',
     summary: 'Create a key',
-    description: 'AES-256, for encrypt and decrypt; made inside the core.',
+    description: 'AES-256, for encrypt and decrypt; generated inside the core.',
     body: newKey,
     answer: keySchema,
     creates: true,
@@ -181,8 +184,8 @@ export const keyRoutes = {
     needs: 'keys:read',
     summary: 'List keys',
     description:
-      'Newest first; with `usedAfter` or `usedBefore` longest unused first. Destroyed ones too. Each filter goes by an index; of several, ' +
-      'one does, and a page reads as many keys as it takes to find those that fit the others.',
+      'Newest first; with `usedAfter` or `usedBefore`, longest unused first. Includes destroyed keys. Each filter uses an index. With several filters, ' +
+      'one uses its index, and a page reads as many keys as needed to find those that match the others.',
     query: pageQuery.extend(keyFilters),
     answer: pageOf(keySchema),
   },
@@ -203,7 +206,7 @@ export const keyRoutes = {
     path: '/api/keys/{id}',
     needs: 'keys:manage',
     summary: 'Change a key',
-    description: "Its name and its tags, whole. A master key's name is its label and stays.",
+    description: 'Replaces the name and all tags. The name of a master key is its label and cannot be changed.',
     body: keyChange,
     answer: keySchema,
     changes: 'get',
@@ -212,16 +215,17 @@ export const keyRoutes = {
     method: 'get',
     path: '/api/keys/{id}/versions',
     needs: 'keys:read',
-    summary: "List a key's versions",
+    summary: 'List the versions of a key',
     answer: listOf(keyVersionSchema),
   },
   use: {
     method: 'get',
     path: '/api/keys/{id}/use',
     needs: 'keys:read',
-    summary: 'Who uses a key',
+    summary: 'Show who uses a key',
     namesCopies: true,
-    description: 'And when it was last used: look before a key is deleted. Times of use are written every ten seconds.',
+    description:
+      'Also shows when it was last used. Check this before you delete a key. Times of use are written every ten seconds.',
     answer: keyUseSchema,
   },
   enable: {
@@ -237,7 +241,7 @@ export const keyRoutes = {
     path: '/api/keys/{id}/disable',
     needs: 'keys:manage',
     summary: 'Disable a key',
-    description: 'Every use is refused until it is enabled again.',
+    description: 'Every use is refused until the key is enabled again.',
     answer: keySchema,
     changes: 'get',
   },
@@ -247,7 +251,7 @@ export const keyRoutes = {
     needs: 'keys:manage',
     summary: 'Rotate a key',
     description:
-      'Adds a version; older ones go on opening what they sealed. Master keys are rotated by their database: conflict.',
+      'Adds a version. Older versions still decrypt what they encrypted. Master keys are refused (conflict): their database rotates them.',
     answer: keyVersionSchema,
     changes: 'get',
   },
@@ -257,9 +261,9 @@ export const keyRoutes = {
     needs: 'keys:delete',
     summary: 'Soft-delete a key',
     description:
-      "The row stays, the shared vault copy is cleared on a best-effort basis. A TDE master key's sealed copy is " +
-      'untouched: the next call of its database imports it again. A general-purpose key is out of use, and under dual ' +
-      'control others must agree. With `dryRun=true`, `plan.impact` names its endpoints, when it was last used ' +
+      'The record stays, and the shared vault copy is cleared (best effort). The sealed copy of a TDE master key is ' +
+      'unchanged: the next call of its database imports it again. A general-purpose key can no longer be used, and under dual ' +
+      'control others must approve. With `dryRun=true`, `plan.impact` names its endpoints, when it was last used ' +
       '(`lastUsedAt`) and by which endpoint or application (`lastUsedBy`).',
     query: dryRunQuery,
     answer: deletedKey,

@@ -14,11 +14,15 @@ export const masterKeySchema = z
     groupId: identifier,
     handle: z.int(),
     label: z.string().openapi({ description: "Base64 of the label's bytes." }),
-    origin: z.enum(['generated', 'imported']).openapi({ description: 'imported: also what was unwrapped or derived' }),
+    origin: z
+      .enum(['generated', 'imported'])
+      .openapi({ description: 'imported: also keys that were unwrapped or derived' }),
     class: z.enum(['secret-key', 'private-key']),
     sensitive: z.boolean(),
     extractable: z.boolean(),
-    neverDecrypts: z.boolean().openapi({ description: 'It has wrapped a sensitive key, and never decrypts again.' }),
+    neverDecrypts: z
+      .boolean()
+      .openapi({ description: 'true: it has wrapped a sensitive key, and never decrypts again.' }),
     checkValue: z.string().nullable().openapi({ description: 'Of a secret key: three bytes, hexadecimal.' }),
     publicKey: z
       .string()
@@ -27,7 +31,7 @@ export const masterKeySchema = z
     sealedCopy: z.boolean(),
     vaultCopy: z.boolean(),
     newest: z.boolean().openapi({
-      description: "The one that was made last, of the application's secret keys that are not destroyed.",
+      description: "true: the newest of the application's secret keys that are not destroyed.",
     }),
   })
   .openapi('MasterKey');
@@ -64,7 +68,7 @@ const destroyMasterKey = z
     confirm: z
       .string()
       .optional()
-      .openapi({ description: "The master key's name (its label), exactly. Not needed with dryRun=true." }),
+      .openapi({ description: 'The exact name of the master key (its label). Not needed with dryRun=true.' }),
   })
   .openapi('DestroyMasterKey');
 
@@ -85,7 +89,7 @@ export const masterKeyRoutes = {
     needs: 'master-keys:read',
     scope: { kind: 'application', parameter: 'applicationId' },
     summary: "List an application's master keys",
-    description: 'The history: newest first, destroyed ones included.',
+    description: 'Newest first, including destroyed keys.',
     query: pageQuery,
     answer: pageOf(masterKeySchema),
   },
@@ -102,7 +106,7 @@ export const masterKeyRoutes = {
     path: '/api/tde/applications/{applicationId}/master-keys/{keyId}/blast-radius',
     needs: 'master-keys:read',
     scope: { kind: 'application', parameter: 'applicationId' },
-    summary: 'Whom a destruction would cut off',
+    summary: 'Show who would lose access if a master key were destroyed',
     namesCopies: true,
     answer: blastRadiusSchema,
   },
@@ -114,7 +118,7 @@ export const masterKeyRoutes = {
     summary: 'Destroy a master key',
     namesCopies: true,
     description:
-      'This cannot be undone: both copies are wiped, every use fails from now on, and what was encrypted under the key ' +
+      'This cannot be undone: both copies are wiped, every use fails from now on, and data encrypted under the key ' +
       'becomes unreadable. `confirm` must be the name of the key.',
     query: destroyQuery,
     body: destroyMasterKey,

@@ -14,19 +14,19 @@ export const nodeSchema = z
     }),
     startedAt: moment,
     heartbeatAt: moment,
-    behind: z.int().openapi({ description: 'Changes that it does not show yet.' }),
+    behind: z.int().openapi({ description: 'Changes that it does not see yet.' }),
     rootEpoch: z.int(),
     holdsOldRoot: z
       .boolean()
-      .openapi({ description: 'It still holds the root key before: an erasure run is under way.' }),
-    usesKeysUntil: moment
-      .nullable()
-      .openapi({ description: 'Of a silent node that may still run: when it ends to use keys, at the latest.' }),
+      .openapi({ description: 'true: it still has the old root key, because an erasure run is in progress.' }),
+    usesKeysUntil: moment.nullable().openapi({
+      description: 'For an offline node that may still be running: when it stops using keys, at the latest.',
+    }),
     duties: z
       .array(z.enum(['erasure', 'audit', 'forwarding', 'key-stores', 'pruning', 'schedules'] satisfies Duty[]))
       .readonly()
-      .openapi({ description: 'What it does for all nodes.' }),
-    self: z.boolean().openapi({ description: 'The node that answers.' }),
+      .openapi({ description: 'Jobs that it does for all nodes.' }),
+    self: z.boolean().openapi({ description: 'true: this node answered the request.' }),
   })
   .openapi('Node');
 export type Node = z.output<typeof nodeSchema>;
@@ -54,7 +54,8 @@ export const nodeRoutes = {
     needs: 'nodes:manage',
     tenancy: 'platform',
     summary: 'Drain a node',
-    description: 'Its health turns bad, so that requests go elsewhere, and it gives up its duties. It still answers.',
+    description:
+      'It reports itself as unhealthy, so that load balancers send requests to other nodes, and it hands over its jobs. It still answers.',
     answer: nodeSchema,
   },
   resume: {
@@ -62,7 +63,7 @@ export const nodeRoutes = {
     path: '/api/nodes/{id}/resume',
     needs: 'nodes:manage',
     tenancy: 'platform',
-    summary: 'End the draining of a node',
+    summary: 'Resume a drained node',
     answer: nodeSchema,
   },
   remove: {
@@ -72,8 +73,8 @@ export const nodeRoutes = {
     tenancy: 'platform',
     summary: 'Remove a node',
     description:
-      'Nothing waits for it any more: no change and no erasure run. If it runs it stops, and it does not start again. Its root key ' +
-      'file is not erased by this: destroy it with the host, or keys that were destroyed since can be read from old backups with it.',
+      'Changes and erasure runs no longer wait for it. If it is running, it stops, and it cannot start again. Its root key ' +
+      'file is not erased. Destroy it together with the host: with it, keys that were destroyed since can be read from old backups.',
     answer: nodeSchema,
   },
 } as const satisfies RouteGroup;

@@ -58,17 +58,17 @@ export const notificationSchema = z
   .strictObject({
     id: identifier,
     kind,
-    tenantId: identifier.openapi({ description: "The service's own where it is about the platform." }),
+    tenantId: identifier.openapi({ description: 'The default tenant if it is about the platform.' }),
     severity,
     stage: z
       .int()
-      .openapi({ description: 'Grows as the harm comes nearer; each stage asks for a new acknowledgement.' }),
+      .openapi({ description: 'Rises as the deadline comes nearer. Each stage needs a new acknowledgement.' }),
     text: z.string(),
-    cure: z.string().openapi({ description: 'What to do about it.' }),
-    action: z.string().openapi({ description: 'The same in a few words.' }),
-    page: z.string().openapi({ description: 'Where in the console it begins.' }),
+    cure: z.string().openapi({ description: 'How to fix it.' }),
+    action: z.string().openapi({ description: 'Short form of the remedy.' }),
+    page: z.string().openapi({ description: 'Path of the console page where you start.' }),
     subject: z.strictObject({ kind: z.string(), id: z.string(), name: z.string() }),
-    harmAt: moment.openapi({ description: 'When it does harm; in the past: since when.' }),
+    harmAt: moment.openapi({ description: 'When it starts to cause harm. In the past: since when it does.' }),
     details: z.record(z.string(), z.unknown()).readonly(),
     raisedAt: moment,
     resolvedAt: moment.nullable(),
@@ -95,12 +95,13 @@ export const notificationRoutes = {
     path: '/api/notifications',
     needs: 'notifications:read',
     tenancy: 'both',
-    summary: 'Alerts that need action, most urgent first',
-    description: 'Open ones come by the time of their harm, resolved ones newest first; those are kept for 90 days.',
+    summary: 'List notifications, most urgent first',
+    description:
+      'Open ones are sorted by the time of harm, resolved ones newest first. Resolved ones are kept for 90 days.',
     query: pageQuery.extend({
       state: z.enum(['open', 'resolved']).optional(),
       kind: kind.optional(),
-      leastSeverity: severity.optional().openapi({ description: 'And all above it.' }),
+      leastSeverity: severity.optional().openapi({ description: 'The lowest severity to list.' }),
       taken: z
         .enum(['true', 'false'])
         .transform((text) => text === 'true')
@@ -115,7 +116,7 @@ export const notificationRoutes = {
     needs: 'notifications:acknowledge',
     tenancy: 'both',
     summary: 'Acknowledge a notification',
-    description: 'Acknowledges it. It stays until its cause is gone, and is shown again when it becomes more serious.',
+    description: 'It stays open until its cause is removed, and is shown again if it becomes more serious.',
     answer: notificationSchema,
   },
   release: {
@@ -123,8 +124,8 @@ export const notificationRoutes = {
     path: '/api/notifications/{id}/acknowledge',
     needs: 'notifications:acknowledge',
     tenancy: 'both',
-    summary: 'Give a notification back',
-    description: 'Withdraws the acknowledgement: it is shown again.',
+    summary: 'Release a notification',
+    description: 'Withdraws the acknowledgement, so that it is shown again.',
     answer: notificationSchema,
   },
   targets: {
@@ -132,8 +133,8 @@ export const notificationRoutes = {
     path: '/api/notifications/targets',
     needs: 'notifications:read',
     tenancy: 'platform',
-    summary: 'List where notifications are sent to',
-    description: 'Targets come from the configuration file alone.',
+    summary: 'List notification targets',
+    description: 'Read-only: targets are set in dke.toml.',
     answer: listOf(targetSchema),
   },
   test: {
@@ -141,7 +142,7 @@ export const notificationRoutes = {
     path: '/api/notifications/test',
     needs: 'notifications:acknowledge',
     tenancy: 'platform',
-    summary: 'Send a test to every target',
+    summary: 'Send a test notification to every target',
     answer: listOf(z.strictObject({ name: z.string(), failure: z.string().nullable() })),
   },
 } as const satisfies RouteGroup;

@@ -5,7 +5,7 @@ import { identifier, listOf, moment, type RouteGroup } from './row.ts';
 
 export const latencyPointSchema = z
   .strictObject({
-    at: moment.openapi({ description: 'The beginning of the step.' }),
+    at: moment.openapi({ description: 'Start of the interval.' }),
     requests: z.int(),
     errors: z.int(),
     overSlow: z.int().openapi({ description: 'Longer than 100 ms: the cloud key service reports them as slow.' }),
@@ -22,9 +22,9 @@ export const overviewRoutes = {
     path: '/api/latency',
     needs: 'endpoints:read',
     tenancy: 'both',
-    summary: 'How long requests of key store endpoints took',
+    summary: 'Get the latency of key store endpoints',
     description:
-      'A point for each minute of an hour, or each ten minutes of a day; oldest first. Of all endpoints, or of one.',
+      'One point for each minute of an hour, or for each ten minutes of a day; oldest first. For all endpoints or one.',
     query: z.strictObject({
       span: z.enum(['hour', 'day']).optional().openapi({ default: 'hour' }),
       endpointId: identifier.optional(),

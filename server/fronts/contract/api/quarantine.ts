@@ -12,15 +12,17 @@ export const quarantineSchema = z
       .nullable()
       .openapi({
         description:
-          'older: records are missing since the checkpoint beside the root key; incomplete: confirmed ones are missing behind it; ' +
-          'changed: they are not those that were signed; restored: a backup of the service was restored',
+          'older: records up to the checkpoint next to the root key are missing; incomplete: confirmed records after it are missing; ' +
+          'changed: records differ from those that were signed; restored: a backup of the service was restored',
       }),
-    size: z.int().nullable().openapi({ description: 'Records of the audit log now.' }),
-    expected: z.int().nullable().openapi({ description: 'Records at the checkpoint beside the root key.' }),
+    size: z.int().nullable().openapi({ description: 'Current number of records in the audit log.' }),
+    expected: z.int().nullable().openapi({ description: 'Number of records at the checkpoint next to the root key.' }),
     missing: z
       .strictObject({
-        count: z.int().openapi({ description: 'Records that a sink has and the database has not.' }),
-        signed: z.int().openapi({ description: 'The last of them that a checkpoint of this service covers; 0: none.' }),
+        count: z.int().openapi({ description: 'Records that a sink has but the database does not.' }),
+        signed: z.int().openapi({
+          description: 'Sequence number of the last of them that a checkpoint of this service covers; 0: none.',
+        }),
         records: z
           .array(
             z.strictObject({
@@ -33,23 +35,20 @@ export const quarantineSchema = z
             }),
           )
           .readonly()
-          .openapi({ description: 'The first 1000 of them.' }),
+          .openapi({ description: 'The first 1000 records.' }),
         sinks: z
           .array(
             z.strictObject({
               name: z.string(),
               type: z.string(),
               target: z.string(),
-              records: z
-                .int()
-                .nullable()
-                .openapi({ description: 'Null: it cannot be read from here; search it yourself.' }),
+              records: z.int().nullable().openapi({ description: 'Null: DKE cannot read it. Search it yourself.' }),
             }),
           )
           .readonly(),
       })
       .nullable()
-      .openapi({ description: 'What the sinks of the audit log know of the time since.' }),
+      .openapi({ description: 'What the sinks of the audit log have recorded since then.' }),
   })
   .openapi('Quarantine');
 
@@ -61,7 +60,7 @@ export const quarantineRoutes = {
     path: '/api/quarantine',
     needs: 'status:read',
     tenancy: 'platform',
-    summary: 'Whether the service is in quarantine, and why',
+    summary: 'Get the quarantine state',
     answer: quarantineSchema,
   },
   confirm: {
@@ -69,14 +68,14 @@ export const quarantineRoutes = {
     path: '/api/quarantine/confirm',
     needs: 'quarantine:confirm',
     tenancy: 'platform',
-    summary: 'Take the database as it is',
-    description: 'Audited. The service serves when this answers.',
+    summary: 'Accept the database and end the quarantine',
+    description: 'The service serves requests when this call returns. Audited.',
     body: z.strictObject({
       code: z
         .string()
         .min(1)
         .max(100)
-        .openapi({ description: 'What the service said on its standard output when it started.' }),
+        .openapi({ description: 'The code that the service printed on its standard output when it started.' }),
     }),
     answer: quarantineSchema,
   },

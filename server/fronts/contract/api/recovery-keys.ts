@@ -10,7 +10,9 @@ export const recoveryKeySchema = z
     publicKey: z.string().openapi({ description: 'dke-recovery-key+ID+BASE64' }),
     createdAt: moment,
     removedAt: moment.nullable().openapi({ description: 'New snapshots are not sealed to it; older ones still open.' }),
-    tampered: z.boolean().openapi({ description: 'The stored row was changed from outside: no snapshot is made.' }),
+    tampered: z
+      .boolean()
+      .openapi({ description: 'The stored row was changed from outside. No snapshots are created.' }),
   })
   .openapi('RecoveryKey');
 export type RecoveryKey = z.output<typeof recoveryKeySchema>;
@@ -22,7 +24,7 @@ export const recoveryKeyRoutes = {
     needs: 'recovery-keys:manage',
     tenancy: 'platform',
     summary: 'Register a recovery key',
-    description: 'Snapshots are sealed to every registered key from now on: each of them opens them.',
+    description: 'From now on, snapshots are sealed to every registered key. Each of these keys can open them.',
     body: z.strictObject({ name: displayName, publicKey: z.string().max(200) }).openapi('NewRecoveryKey'),
     answer: recoveryKeySchema,
     creates: true,
@@ -42,14 +44,18 @@ export const recoveryKeyRoutes = {
     tenancy: 'platform',
     summary: 'Remove a recovery key',
     description:
-      'Snapshots that were sealed to it still open with it: keep its file as long as they are kept. The last one is removed only by force ' +
-      'while snapshots are made by a schedule.',
+      'Snapshots that were sealed to it still open with it, so keep its file as long as those snapshots. The last key can be removed only with `force` ' +
+      'while snapshots are scheduled.',
     query: z.strictObject({
       force: z
         .enum(['true', 'false'])
         .transform((text) => text === 'true')
         .optional()
-        .openapi({ type: 'boolean', default: false, description: 'Also the last one, while there is a schedule.' }),
+        .openapi({
+          type: 'boolean',
+          default: false,
+          description: 'true: remove even the last key while snapshots are scheduled.',
+        }),
     }),
     answer: recoveryKeySchema,
   },

@@ -16,10 +16,10 @@ import {
 
 export const endpointRequestSchema = z
   .strictObject({
-    sequence: z.int().openapi({ description: 'The order.' }),
+    sequence: z.int().openapi({ description: 'Defines the order of the records.' }),
     at: moment,
     requestId: z.string(),
-    endpointId: identifier.nullable().openapi({ description: 'Null: the request met no endpoint.' }),
+    endpointId: identifier.nullable().openapi({ description: 'Null: the request did not reach an endpoint.' }),
     operation: z.string().openapi({ example: 'encrypt' }),
     kmsOperation: z.string().nullable(),
     kmsRequestId: z.string().nullable().openapi({ description: '`requestID` of the event in CloudTrail.' }),
@@ -31,7 +31,7 @@ export const endpointRequestSchema = z
     errorName: z.string().nullable(),
     durationMs: z.number(),
     phases: z.strictObject({ readMs: z.number(), authMs: z.number(), cryptoMs: z.number() }),
-    reason: z.string().nullable().openapi({ description: 'Why it was refused, when the answer does not tell.' }),
+    reason: z.string().nullable().openapi({ description: 'Why it was refused, if the answer does not say.' }),
     peer: z.string().nullable(),
   })
   .openapi('EndpointRequest');
@@ -43,18 +43,21 @@ const text = (most: number) =>
     .min(1)
     .max(most)
     .regex(/^\P{Cc}+$/u, 'must have no control characters');
-const orPrefix = { description: 'To the letter; with `*` at its end: whatever begins so.' };
+const orPrefix = { description: 'Exact text, or a prefix followed by `*`.' };
 
 const filters = {
   operation: text(40)
     .optional()
-    .openapi({ description: '`health`, `metadata`, `encrypt`, `decrypt`; `unknown` for a path that is none of them.' }),
+    .openapi({ description: '`health`, `metadata`, `encrypt`, `decrypt`; `unknown` for any other path.' }),
   result: z.enum(['answered', 'refused']).optional(),
   signed: z
     .enum(['true', 'false'])
     .transform((value) => value === 'true')
     .optional()
-    .openapi({ type: 'boolean', description: 'Whether its signature was valid; anyone can send other requests.' }),
+    .openapi({
+      type: 'boolean',
+      description: 'Whether its signature was valid. Anyone can send requests without a valid signature.',
+    }),
   status: z
     .string()
     .regex(/^[1-5][0-9]{2}$/, 'must be an HTTP status')
@@ -75,13 +78,13 @@ const anyEndpoint = {
   endpointId: text(100)
     .transform((id) => (id === 'none' ? null : id))
     .optional()
-    .openapi({ type: 'string', description: '`none`: requests that met no endpoint.' }),
+    .openapi({ type: 'string', description: '`none`: requests that did not reach an endpoint.' }),
 };
 const searching =
-  'Newest first. Texts are compared to the letter. A page may be short before the end, even empty: go on while `next` is not null.';
+  'Newest first. Texts are compared exactly. A page can be short or empty before the end: continue while `next` is not null.';
 export const correlatedRequestsSchema = z
   .strictObject({
-    kmsRequestIds: z.array(z.string()).readonly().openapi({ description: 'What was looked for.' }),
+    kmsRequestIds: z.array(z.string()).readonly().openapi({ description: 'The request ids that were searched for.' }),
     items: z.array(endpointRequestSchema).readonly(),
     oldest: moment.nullable().openapi({ description: 'The time of the oldest record that the log still has.' }),
   })
@@ -91,7 +94,7 @@ export type CorrelatedRequests = z.output<typeof correlatedRequestsSchema>;
 const cloudTrailText = z
   .strictObject({
     text: z.string().min(1, 'must not be empty').max(60_000, 'must be at most 60000 characters').openapi({
-      description: 'A CloudTrail event as it was copied (one, several, or a piece of one), or a bare request id.',
+      description: 'A copied CloudTrail event (one, several, or part of one), or only a request id.',
     }),
   })
   .openapi('CloudTrailText');
@@ -103,7 +106,7 @@ export const requestRoutes = {
     needs: 'requests:read',
     tenancy: 'both',
     summary: 'Search the request log of all endpoints',
-    description: `${searching} Requests that met no endpoint and those to deleted ones are in it.`,
+    description: `${searching} Includes requests that did not reach an endpoint and requests to deleted endpoints.`,
     query: pageQuery.extend({ ...anyEndpoint, ...filters }),
     answer: pageOf(endpointRequestSchema),
   },
@@ -123,8 +126,9 @@ export const requestRoutes = {
     path: '/api/requests/correlate',
     needs: 'requests:read',
     tenancy: 'both',
-    summary: 'Find the requests of a CloudTrail event',
-    description: 'By the `requestID` of the event, which is the `kmsRequestId` of the request. Changes nothing.',
+    summary: 'Find the requests for a CloudTrail event',
+    description:
+      'Searches by the `requestID` of the event, which is the `kmsRequestId` of the request. Changes nothing.',
     body: cloudTrailText,
     answer: correlatedRequestsSchema,
   },
@@ -135,21 +139,21 @@ export const requestRoutes = {
     tenancy: 'platform',
     summary: 'Compare the request log with its hashes in the audit log',
     description:
-      'By whole minutes; the last hour when no time is given. Finds records that were changed, removed or added since their minute ' +
+      'Compares whole minutes; by default those of the last hour. Finds records that were changed, removed or added after their minute ' +
       'was hashed, and minutes in which signed requests were not recorded.',
     query: z.strictObject(timeSpan),
     answer: z
       .strictObject({
         requests: z.int().openapi({ description: 'Records that were checked.' }),
         minutes: z.int().openapi({ description: 'Minutes that were hashed.' }),
-        late: z.int().openapi({ description: 'Records that came after their minute had been hashed.' }),
-        pruned: z.int().openapi({ description: 'Records that retention has removed. Their hash is kept.' }),
+        late: z.int().openapi({ description: 'Records that arrived after their minute was hashed.' }),
+        pruned: z.int().openapi({ description: 'Records that retention removed. Their hash is kept.' }),
         dropped: z.int().openapi({
           description:
-            'Signed requests that were not recorded, because the log could not keep up. Each minute with some is a finding.',
+            'Signed requests that were not recorded because the log could not keep up. Each such minute is a finding.',
         }),
         droppedUnsigned: z.int().openapi({ description: 'Requests without a valid signature that were not recorded.' }),
-        open: z.int().openapi({ description: 'Records that no hash covers yet.' }),
+        open: z.int().openapi({ description: 'Records that are not yet covered by a hash.' }),
         sound: z.boolean(),
         findings: z.array(z.string()).readonly(),
       })

@@ -6,14 +6,17 @@ import { identifier, moment, type RouteGroup } from './row.ts';
 export const rootSchema = z
   .strictObject({
     epoch: z.int(),
-    previousEpoch: z.int().nullable().openapi({ description: 'Set while a run is under way: both are open.' }),
-    rotating: z.boolean().openapi({ description: 'A rotation was asked for, or is under way.' }),
+    previousEpoch: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Set during an erasure run, when both root keys are open.' }),
+    rotating: z.boolean().openapi({ description: 'true: a rotation was requested or is in progress.' }),
     backup: z.strictObject({ epoch: z.int(), at: moment }).nullable().openapi({
-      description: 'The newest that `dke root backup` made. Of an older epoch: it can no longer open anything.',
+      description: 'The newest backup by `dke root backup`. A backup of an older epoch can no longer open anything.',
     }),
     waitsFor: z.array(z.string()).readonly().openapi({
       description:
-        'Nodes, and standbys, replication slots or the WAL archive of the database, that keep the old root key from being overwritten. On the node that runs the erasure run.',
+        'Nodes, standbys, replication slots or the WAL archive of the database that prevent the old root key from being overwritten. Set only on the node that does the erasure run.',
     }),
     providers: z
       .array(
@@ -21,7 +24,7 @@ export const rootSchema = z
           name: z.string(),
           type: z.enum(['file', 'passphrase', 'pkcs11']),
           createdAt: moment.nullable(),
-          opened: z.boolean().openapi({ description: 'It opened the root key at this start.' }),
+          opened: z.boolean().openapi({ description: 'true: it opened the root key at this start.' }),
         }),
       )
       .readonly(),
@@ -37,7 +40,7 @@ export const rootRoutes = {
     path: '/api/root',
     needs: 'root:read',
     tenancy: 'platform',
-    summary: 'The root key: epoch and providers',
+    summary: 'Get the epoch and providers of the root key',
     answer: rootSchema,
   },
   rotate: {
@@ -47,9 +50,9 @@ export const rootRoutes = {
     tenancy: 'platform',
     summary: 'Rotate the root key, or the key of one tenant',
     description:
-      'Everything is sealed again after the answer, while the service runs. Once this is acknowledged, it will be done, also after a restart.',
+      'Everything is sealed again in the background, after the answer. An accepted rotation is completed, even after a restart.',
     body: z.strictObject({
-      tenantId: identifier.optional().openapi({ description: 'The key of this tenant alone; the root key stays.' }),
+      tenantId: identifier.optional().openapi({ description: 'Rotate only the key of this tenant, not the root key.' }),
     }),
     answer: rootSchema,
   },

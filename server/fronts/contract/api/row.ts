@@ -84,7 +84,7 @@ export const pendingMembers = {
     .optional()
     .openapi({
       description:
-        'Of several nodes, those that have not confirmed this change within two seconds: they may act on what was before. ' +
+        'Nodes that did not confirm this change within two seconds and may still use the earlier state. ' +
         'Absent when there are none.',
     }),
   pendingUntil: z.iso.datetime().nullable().optional().openapi({
@@ -103,13 +103,16 @@ export const displayName = z
   .string()
   .min(1, 'must not be empty')
   .max(128, 'must be at most 128 characters')
-  .regex(/^(?!\s)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*(?<!\s)$/u, 'must have no control characters and no blank at its ends');
+  .regex(
+    /^(?!\s)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*(?<!\s)$/u,
+    'must have no control characters, and no spaces at the beginning or end',
+  );
 export const integrity = z
   .enum(['ok', 'tampered'])
   .openapi({ description: 'tampered: the stored row was changed from outside; every use is refused' });
 
 export const pageQuery = z.strictObject({
-  after: z.string().min(1).max(200).optional().openapi({ description: 'The `next` of the page before.' }),
+  after: z.string().min(1).max(200).optional().openapi({ description: 'The `next` of the previous page.' }),
   limit: z
     .string()
     .regex(/^[1-9][0-9]{0,3}$/, 'must be a whole number from 1 to 1000')
@@ -121,7 +124,7 @@ export const pageQuery = z.strictObject({
       minimum: 1,
       maximum: 1000,
       default: 100,
-      description: 'The largest number of items. A page of large items is shorter: read on while `next` is not null.',
+      description: 'The maximum number of items. A page of large items is shorter: continue while `next` is not null.',
     }),
 });
 
@@ -140,8 +143,8 @@ export const exportFormat = {
 };
 export const exportTypes = ['application/x-ndjson', 'text/csv'];
 export const exporting =
-  'Newest first, one record a line, sent while it is read; audited. In CSV a text that a spreadsheet would take for a formula ' +
-  "has a ' in front.";
+  'Newest first, one record on each line, streamed. Audited. In CSV, text that a spreadsheet would treat as a formula ' +
+  "is prefixed with '.";
 
 /** One page of a list; `next` is null on the last one. */
 export const pageOf = <S extends z.ZodType>(item: S) =>
@@ -169,10 +172,10 @@ export const problemSchema = z
       .optional()
       .openapi({
         description:
-          'unconfirmed: the change is made and not confirmed by every node, or it may still be made. Ask again with the same Idempotency-Key, ' +
+          'unconfirmed: the change was made but not confirmed by every node, or it may still be made. Repeat the call with the same Idempotency-Key, ' +
           'or read the resource.',
       }),
-    hint: z.string().optional().openapi({ description: 'What to do about it.' }),
+    hint: z.string().optional().openapi({ description: 'How to fix it.' }),
     errors: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()

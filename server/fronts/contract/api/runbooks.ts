@@ -34,9 +34,9 @@ const stepSchema = z
     warning: z.string().optional(),
     sql: z.string().optional(),
     shell: z.string().optional(),
-    setting: z.string().optional().openapi({ description: 'A line of the configuration file that the title names.' }),
-    expect: z.string().optional().openapi({ description: 'How you see that the step has worked.' }),
-    command: z.string().optional().openapi({ description: 'The dke command that does or shows the same.' }),
+    setting: z.string().optional().openapi({ description: 'A line of the configuration file named in the title.' }),
+    expect: z.string().optional().openapi({ description: 'How to check that the step worked.' }),
+    command: z.string().optional().openapi({ description: 'The equivalent dke command.' }),
   })
   .openapi('RunbookStep');
 export type RunbookStep = z.output<typeof stepSchema>;
@@ -48,7 +48,7 @@ export const runbookSchema = z
     summary: z.string(),
     downtime: z.boolean(),
     releases: z.array(release).readonly(),
-    byContainers: z.boolean().openapi({ description: 'It differs with container databases.' }),
+    byContainers: z.boolean().openapi({ description: 'true: the steps differ for container databases.' }),
   })
   .openapi('Runbook');
 export type Runbook = z.output<typeof runbookSchema>;
@@ -80,12 +80,12 @@ export const runbookRunSchema = z
     release,
     containers: containers.nullable(),
     warnings: z.array(z.string()).readonly(),
-    steps: z.array(stepSchema).readonly().openapi({ description: 'As they were shown when the run was started.' }),
+    steps: z.array(stepSchema).readonly().openapi({ description: 'As shown when the run was started.' }),
     startedAt: moment,
     startedBy: person,
     finishedAt: moment.nullable(),
     finishedBy: person.nullable(),
-    outcome: runOutcome.nullable().openapi({ description: 'null: it goes on' }),
+    outcome: runOutcome.nullable().openapi({ description: 'null: still in progress' }),
     ticks: z
       .array(
         z.strictObject({
@@ -107,7 +107,7 @@ const note = z
   .max(500, 'must be at most 500 characters')
   .regex(/^\P{Cc}*$/u, 'must have no control characters')
   .optional()
-  .openapi({ description: 'For the audit log; never a secret.' });
+  .openapi({ description: 'For the audit log. Do not enter secrets.' });
 const variant = { release: release.default('19c'), containers: containers.default('cdb') };
 const path = '/api/tde/applications/{applicationId}/runbook-runs';
 const scope = { kind: 'application', parameter: 'applicationId' } as const;
@@ -134,7 +134,7 @@ export const runbookRoutes = {
     path,
     needs: 'applications:read',
     scope,
-    summary: 'List the runs of runbooks for an application',
+    summary: 'List runbook runs of an application',
     description: 'Newest first.',
     query: pageQuery,
     answer: pageOf(runbookRunSchema),
@@ -144,7 +144,7 @@ export const runbookRoutes = {
     path,
     needs: 'runbooks:run',
     scope,
-    summary: 'Start a run of a runbook',
+    summary: 'Start a runbook run',
     body: z.strictObject({ runbook: name, ...variant }).openapi('NewRunbookRun'),
     answer: runbookRunSchema,
     creates: true,
@@ -154,7 +154,7 @@ export const runbookRoutes = {
     path: `${path}/{runId}`,
     needs: 'applications:read',
     scope,
-    summary: 'Get a run of a runbook',
+    summary: 'Get a runbook run',
     answer: runbookRunSchema,
   },
   tick: {
@@ -162,7 +162,7 @@ export const runbookRoutes = {
     path: `${path}/{runId}/steps/{step}`,
     needs: 'runbooks:run',
     scope,
-    summary: 'Tick a step',
+    summary: 'Complete a step',
     body: z.strictObject({ outcome: stepOutcome.default('done'), note }).openapi('TickStep'),
     answer: runbookRunSchema,
   },
@@ -171,7 +171,7 @@ export const runbookRoutes = {
     path: `${path}/{runId}/steps/{step}`,
     needs: 'runbooks:run',
     scope,
-    summary: 'Open a step again',
+    summary: 'Reopen a step',
     answer: runbookRunSchema,
   },
   finish: {
@@ -180,7 +180,7 @@ export const runbookRoutes = {
     needs: 'runbooks:run',
     scope,
     summary: 'Finish a run',
-    description: '`done` wants every step ticked, as done or not needed; `abandoned` does not.',
+    description: '`done` requires that every step is complete or not needed; `abandoned` does not.',
     body: z.strictObject({ outcome: runOutcome.default('done'), note }).openapi('FinishRunbookRun'),
     answer: runbookRunSchema,
   },

@@ -28,7 +28,7 @@ const kind = z.enum(kindNames);
 export const foundSchema = z
   .strictObject({
     kind,
-    id: z.string().openapi({ description: 'Of a record of a log: the id that was looked for.' }),
+    id: z.string().openapi({ description: 'For a log record: the id that was searched for.' }),
     name: z.string(),
     foundIn: z.enum([
       'name',
@@ -45,14 +45,15 @@ export const foundSchema = z
       'actor',
       'subject',
     ] satisfies SearchField[]),
-    tenantId: identifier.nullable().openapi({ description: "Null: the platform's." }),
+    tenantId: identifier.nullable().openapi({ description: 'Null: the platform.' }),
     state: z.string().nullable(),
-    page: z
-      .string()
-      .openapi({ description: 'Where the console shows it.', example: '/keys/01981d2c-7c1f-7b35-9a04-52a1be40c0de' }),
+    page: z.string().openapi({
+      description: 'Its path in the console',
+      example: '/keys/01981d2c-7c1f-7b35-9a04-52a1be40c0de',
+    }),
     api: z
       .string()
-      .openapi({ description: 'Where this API shows it.', example: '/api/keys/01981d2c-7c1f-7b35-9a04-52a1be40c0de' }),
+      .openapi({ description: 'Path in this API.', example: '/api/keys/01981d2c-7c1f-7b35-9a04-52a1be40c0de' }),
   } satisfies Record<Exclude<keyof Found, 'field'> | 'foundIn' | 'page' | 'api', z.ZodType>)
   .openapi('Found');
 export type FoundItem = z.output<typeof foundSchema>;
@@ -73,10 +74,10 @@ export const searchRoutes = {
     needs: 'signed-in',
     summary: 'Search names, labels, people and ids',
     description:
-      'By the beginning of a word, in any case, with or without accents: `payroll` finds `Prod-Payroll.2026`, the middle of a word finds nothing. ' +
-      'Several words are found in a row or, among the first 2,000 of the rarest word, apart. Ids are found by their beginning, or by their last part; ' +
-      'request ids and what the audit log is about by the whole id. Kinds come in one order, each by name; `more` names those of which there are others. ' +
-      'Only what the lists would show is found; `searched` names the kinds that were looked for.',
+      'Finds names by the beginning of a word, ignoring case and accents: `payroll` finds `Prod-Payroll.2026`, the middle of a word finds nothing. ' +
+      'Several words are found in a row or, among the first 2,000 items with the rarest word, in any order. Ids are found by their beginning or their last part; ' +
+      'request ids and ids in the audit log by the whole id. Items are sorted by kind, then by name; `more` names the kinds with further items. ' +
+      "Finds only what the caller's lists show; `searched` names the kinds that were searched.",
     query: z.strictObject({
       q: z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
       kind: z
@@ -84,14 +85,14 @@ export const searchRoutes = {
         .transform((text) => text.split(','))
         .pipe(z.array(kind))
         .optional()
-        .openapi({ type: 'string', description: `Of these kinds only, with commas between: ${kindNames.join(', ')}.` }),
+        .openapi({ type: 'string', description: `Only these kinds, separated by commas: ${kindNames.join(', ')}.` }),
       limit: z
         .string()
         .regex(/^[1-9][0-9]{0,2}$/, 'must be a whole number from 1 to 100')
         .transform(Number)
         .refine((limit) => limit <= 100, 'must be at most 100')
         .optional()
-        .openapi({ type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'Of each kind.' }),
+        .openapi({ type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'The maximum for each kind.' }),
     }),
     answer: searchResult,
   },

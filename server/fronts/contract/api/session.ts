@@ -22,10 +22,12 @@ export type PasskeyOptions = z.output<typeof passkeyQuestion>['options'];
 
 export const sessionSchema = z
   .strictObject({
-    id: identifier.openapi({ description: 'Id of the user or the token that acts.' }),
+    id: identifier.openapi({ description: 'Id of the user or token.' }),
     kind: z.enum(['user', 'token']),
-    name: z.string().openapi({ description: 'Name of who acts; the audit log shows it.' }),
-    tenantId: identifier.openapi({ description: 'The tenant acted in: the one that `tenant` names, or the own one.' }),
+    name: z.string().openapi({ description: 'Name of the user or token, as in the audit log.' }),
+    tenantId: identifier.openapi({
+      description: 'The tenant of the request: the one that `tenant` names, or your own.',
+    }),
     grants: z.array(grantSchema).readonly(),
     permissions: z
       .array(
@@ -45,8 +47,8 @@ export const sessionSchema = z
       .nullable()
       .openapi({
         description:
-          'What the session needs before it may do anything: a second factor to be given (second-factor), a new password to be ' +
-          'chosen (new-password), a second factor to be made (enrolment).',
+          'What the session needs before anything else: verify the second factor (second-factor), set a new password ' +
+          '(new-password), or set up a second factor (enrolment).',
       }),
     expiresAt: moment.nullable().openapi({ description: 'null: the caller uses a token, not a session' }),
   })
@@ -60,8 +62,8 @@ export const sessionRoutes = {
     needs: 'sign-in',
     summary: 'Sign in',
     description:
-      'With a user name and a password, or with a token. Sets the session cookie (__Host-, HttpOnly, Secure, SameSite=Strict). ' +
-      '`missing` tells what comes next.',
+      'With a user name and password, or with a token. Sets the session cookie (__Host-, HttpOnly, Secure, SameSite=Strict). ' +
+      '`missing` says what comes next.',
     body: z
       .strictObject({
         user: z.string().min(1).max(64).optional(),
@@ -73,7 +75,7 @@ export const sessionRoutes = {
           token === undefined
             ? user !== undefined && password !== undefined
             : user === undefined && password === undefined,
-        'give a user with a password, or a token',
+        'send user and password, or token',
       )
       .openapi('SignIn'),
     secrets: ['password'],
@@ -84,10 +86,10 @@ export const sessionRoutes = {
     method: 'get',
     path: '/api/sign-in',
     needs: 'sign-in',
-    summary: 'The ways to sign in',
+    summary: 'List the ways to sign in',
     answer: z
       .strictObject({
-        openId: z.string().nullable().openapi({ description: "The OpenID provider's name for people; null: none." }),
+        openId: z.string().nullable().openapi({ description: 'The display name of the OpenID provider; null: none.' }),
         passkeys: z.boolean(),
       })
       .openapi('SignInWays'),
@@ -96,7 +98,7 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/passkey/options',
     needs: 'sign-in',
-    summary: 'Begin signing in with a passkey',
+    summary: 'Start a sign-in with a passkey',
     answer: passkeyQuestion,
   },
   passkey: {
@@ -104,7 +106,7 @@ export const sessionRoutes = {
     path: '/api/session/passkey',
     needs: 'sign-in',
     summary: 'Sign in with a passkey',
-    description: 'The authenticator has verified its user, so that nothing else is asked for.',
+    description: 'The authenticator has verified its user, so no other factor is required.',
     body: z.strictObject({ answer: passkeyAnswer }).openapi('PasskeySignIn'),
     answer: sessionSchema,
     setsSession: true,
@@ -113,18 +115,19 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/openid',
     needs: 'sign-in',
-    summary: 'Begin signing in at the OpenID provider',
-    description: 'Sets a cookie by which the same browser is known when it comes back.',
+    summary: 'Start a sign-in with the OpenID provider',
+    description: 'Sets a cookie that identifies the browser when it returns.',
     answer: z
-      .strictObject({ url: z.string().openapi({ description: 'Where the browser goes.' }) })
+      .strictObject({ url: z.string().openapi({ description: 'Address of the redirect.' }) })
       .openapi('OpenIdStart'),
   },
   finishOpenId: {
     method: 'get',
     path: '/api/session/openid/callback',
     needs: 'sign-in',
-    summary: 'Where the OpenID provider sends the browser back to',
-    description: 'Answers 303: to the console when the sign-in holds, else to its sign-in page, which says why.',
+    summary: 'Receive the answer of the OpenID provider',
+    description:
+      'Answers 303: to the console if the sign-in succeeds, otherwise to its sign-in page, which shows the reason.',
     query: z.looseObject({ state: z.string().max(1000).optional() }),
     answer: null,
     setsSession: true,
@@ -134,7 +137,7 @@ export const sessionRoutes = {
     path: '/api/session/second-factor/options',
     needs: 'signed-in',
     unfinished: ['second-factor'],
-    summary: 'Begin giving a passkey as the second factor',
+    summary: 'Start verifying a passkey as the second factor',
     answer: passkeyQuestion,
   },
   secondFactor: {
@@ -142,8 +145,8 @@ export const sessionRoutes = {
     path: '/api/session/second-factor',
     needs: 'signed-in',
     unfinished: ['second-factor'],
-    summary: 'Give the second factor',
-    description: 'A one-time code, a recovery code, or the answer of a passkey. The session gets a new cookie.',
+    summary: 'Verify the second factor',
+    description: 'Send a one-time code, a recovery code, or the answer of a passkey. The session gets a new cookie.',
     body: z
       .strictObject({
         code: passwordText.optional(),
@@ -153,7 +156,7 @@ export const sessionRoutes = {
       .refine(
         ({ code, recoveryCode, passkey }) =>
           [code, recoveryCode, passkey].filter((each) => each !== undefined).length === 1,
-        'give one of the three',
+        'send exactly one of code, recoveryCode and passkey',
       )
       .openapi('SecondFactor'),
     secrets: ['code', 'recoveryCode'],
@@ -164,8 +167,8 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/invitation',
     needs: 'sign-in',
-    summary: 'Use an invitation',
-    description: 'Sets the password, and signs the person in.',
+    summary: 'Accept an invitation',
+    description: 'Sets the password and signs the person in.',
     body: z.strictObject({ invitation: z.string().min(1).max(128), password: passwordText }).openapi('InvitationUse'),
     secrets: ['password'],
     answer: sessionSchema,
@@ -176,7 +179,7 @@ export const sessionRoutes = {
     path: '/api/session',
     needs: 'signed-in',
     unfinished: ['second-factor', 'new-password', 'enrolment'],
-    summary: 'Who acts',
+    summary: 'Get the current session',
     answer: sessionSchema,
   },
   end: {

@@ -9,12 +9,12 @@ export const openSessionSchema = z
     id: identifier,
     holder: z.strictObject({ kind: z.enum(['user', 'token']), id: identifier, name: z.string() }),
     method: z.enum(['password', 'invitation', 'passkey', 'openid', 'token'] satisfies SignInMethod[]),
-    secondFactor: z.boolean().openapi({ description: 'Whether two factors were shown.' }),
+    secondFactor: z.boolean().openapi({ description: 'Whether the person used two factors.' }),
     createdAt: moment,
-    usedAt: moment.openapi({ description: 'To the minute.' }),
-    expiresAt: moment.openapi({ description: 'At the latest; without a request it ends sooner.' }),
+    usedAt: moment.openapi({ description: 'Accurate to the minute.' }),
+    expiresAt: moment.openapi({ description: 'At the latest. Without requests it ends sooner.' }),
     peer: z.string().nullable(),
-    agent: z.string().nullable().openapi({ description: 'What the browser calls itself.' }),
+    agent: z.string().nullable().openapi({ description: 'The User-Agent of the browser.' }),
   })
   .openapi('OpenSession');
 export type OpenSession = z.output<typeof openSessionSchema>;
@@ -46,9 +46,9 @@ export const sessionsRoutes = {
     path: '/api/sessions/rotate-key',
     needs: 'root:rotate',
     tenancy: 'platform',
-    summary: 'Give sessions a new key',
+    summary: 'Rotate the session key',
     description:
-      'Everyone signs in again: all sessions end, also that of the caller. API tokens, access_guids and credentials stay valid. Audited.',
+      "All sessions end, including the caller's, and everyone must sign in again. API tokens, access_guids and credentials stay valid. Audited.",
     answer: rotatedSessionKeySchema,
   },
 } as const satisfies RouteGroup;

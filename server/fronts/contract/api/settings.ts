@@ -5,7 +5,7 @@ import type { RouteGroup } from './row.ts';
 
 export const settingsSchema = z
   .strictObject({
-    source: z.string().nullable().openapi({ description: 'The file; null: there is none, the defaults hold.' }),
+    source: z.string().nullable().openapi({ description: 'The file; null: there is none, and the defaults apply.' }),
     items: z
       .array(
         z.strictObject({
@@ -25,7 +25,7 @@ export const settingsRoutes = {
     path: '/api/settings',
     needs: 'status:read',
     tenancy: 'platform',
-    summary: 'The settings of the service and where each comes from',
+    summary: 'List the settings of the service and their sources',
     answer: settingsSchema,
   },
 } as const satisfies RouteGroup;

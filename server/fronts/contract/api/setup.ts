@@ -11,7 +11,7 @@ export const setupSchema = z
   .strictObject({
     finishedAt: moment
       .nullable()
-      .openapi({ description: 'When a snapshot was first opened with a recovery key; null: none was yet.' }),
+      .openapi({ description: 'When a snapshot was first opened with a recovery key; null: none yet.' }),
     steps: z
       .array(
         z.strictObject({
@@ -23,9 +23,9 @@ export const setupSchema = z
             'snapshot',
           ] satisfies SetupStepName[]),
           state: z.enum(['open', 'settled', 'done'] satisfies SetupStep['state'][]).openapi({
-            description: 'done: the service can see it; settled: a user said so.',
+            description: 'done: the service has verified it; settled: a user marked it as complete.',
           }),
-          finding: z.string().openapi({ description: 'What the service sees of it.' }),
+          finding: z.string().openapi({ description: 'What the service knows about it.' }),
           settled: z.strictObject({ at: moment, by: z.string() }).nullable(),
         }),
       )
@@ -40,7 +40,7 @@ export const setupRoutes = {
     path: '/api/setup',
     needs: 'status:read',
     tenancy: 'platform',
-    summary: 'How far the set-up of the service is',
+    summary: 'Get the progress of the set-up',
     answer: setupSchema,
   },
   settle: {
@@ -48,7 +48,7 @@ export const setupRoutes = {
     path: '/api/setup',
     needs: 'setup:settle',
     tenancy: 'platform',
-    summary: 'Say that a step of the set-up is settled, or is not',
+    summary: 'Mark a manual set-up step as complete or not complete',
     description:
       'What the service cannot see: a copy of the root key is stored elsewhere, only tokens administer the service, the log is kept locally only.',
     body: z

@@ -14,24 +14,26 @@ export const snapshotSchema = z
     id: identifier,
     tenantId: identifier,
     origin: z.enum(['asked', 'scheduled', 'imported'] satisfies Held['origin'][]),
-    state: states.openapi({ description: 'deleted: undone until its time is over; missing: its file is gone' }),
-    at: moment.openapi({ description: 'The moment of the state that it holds.' }),
+    state: states.openapi({ description: 'deleted: can be undeleted until `purgeAt`; missing: its file is missing' }),
+    at: moment.openapi({ description: 'The time of the state in it.' }),
     size: z.int().nullable(),
-    rows: z.record(z.string(), z.int()).openapi({ description: 'By table.' }),
+    rows: z.record(z.string(), z.int()).openapi({ description: 'Number of rows in each table.' }),
     keys: z.int(),
-    leftOut: z.int().openapi({ description: 'Rows and keys that were damaged when it was made.' }),
-    erased: z.int().openapi({ description: 'Keys that were destroyed since, and taken out of it.' }),
+    leftOut: z.int().openapi({ description: 'Rows and keys that were damaged when it was created.' }),
+    erased: z.int().openapi({ description: 'Keys that were destroyed since, and erased from it.' }),
     recoveryKeyIds: z.array(z.string()).readonly(),
-    signer: z.string().nullable().openapi({ description: 'Verifier key of the service that made it.' }),
+    signer: z.string().nullable().openapi({ description: 'Verifier key of the service that created it.' }),
     verification: z
       .strictObject({
         at: moment,
-        depth: z.enum(['sealed', 'opened']).openapi({ description: 'opened: with a recovery key, each key compared' }),
+        depth: z
+          .enum(['sealed', 'opened'])
+          .openapi({ description: 'opened: opened with a recovery key, and each key compared' }),
         sound: z.boolean(),
         finding: z.string().nullable(),
       })
       .nullable(),
-    verifiedAt: moment.nullable().openapi({ description: 'When it was last found sound.' }),
+    verifiedAt: moment.nullable().openapi({ description: 'When it was last verified successfully.' }),
     deletedAt: moment.nullable(),
     purgeAt: moment.nullable().openapi({ description: 'Until when a deletion can be undone.' }),
     purgedAt: moment.nullable(),
@@ -60,7 +62,7 @@ const openingSchema = z
     tenantId: identifier,
     recoveryKeyId: z.string(),
     sealedKey: z.string().openapi({ description: "The snapshot's key, sealed to that recovery key (HPKE)." }),
-    publicKey: z.string().openapi({ description: 'To which it is to be sealed, once opened (X25519).' }),
+    publicKey: z.string().openapi({ description: 'The public key to which you seal it again after opening (X25519).' }),
     expiresAt: moment,
   })
   .openapi('SnapshotOpening');
@@ -72,8 +74,8 @@ const counts = z.strictObject({
   made: z.int(),
   changed: z.int(),
   unchanged: z.int(),
-  kept: z.int().openapi({ description: 'In the tenant and not in the snapshot: they stay.' }),
-  leftOut: z.int().openapi({ description: 'Credentials of the original, of which a copy beside it has none.' }),
+  kept: z.int().openapi({ description: 'In the tenant but not in the snapshot. They stay.' }),
+  leftOut: z.int().openapi({ description: 'Credentials of the original that a copy next to it does not get.' }),
 });
 
 export const restoreSchema = z
@@ -83,7 +85,7 @@ export const restoreSchema = z
     newTenant: z.boolean(),
     newIds: z
       .boolean()
-      .openapi({ description: "The snapshot's ids are another tenant's here: everything got fresh ones." }),
+      .openapi({ description: 'The ids in the snapshot already belong to another tenant, so everything got new ids.' }),
     counts: z.record(z.string(), counts),
     stayDestroyed: z
       .array(z.strictObject({ id: identifier, name: z.string(), label: z.string().nullable(), destroyedAt: moment }))
@@ -115,7 +117,7 @@ export const restoreSchema = z
     rules: z
       .array(approvalRuleSchema)
       .readonly()
-      .openapi({ description: 'Of a dry run: whose dual control has a say. Empty: it is done at once.' }),
+      .openapi({ description: 'For a dry run: the dual-control rules that apply. Empty: no approval is needed.' }),
   })
   .openapi('SnapshotRestore');
 export type SnapshotRestore = z.output<typeof restoreSchema>;
@@ -134,9 +136,9 @@ export const snapshotRoutes = {
     path: '/api/snapshots',
     needs: 'snapshots:manage',
     tenancy: 'both',
-    summary: 'Make a snapshot of a tenant',
+    summary: 'Create a snapshot of a tenant',
     description:
-      'Of the tenant acted in; those who may for the whole platform name any. One state, while others write. Answers when the file is durable and has been read again.',
+      'A consistent online snapshot of the current tenant. With the permission for the whole platform, you can name any tenant. Answers when the file is durable and has been verified.',
     body: z.strictObject({ tenantId: identifier.optional() }).openapi('NewSnapshot'),
     answer: snapshotSchema,
     creates: true,
@@ -155,8 +157,8 @@ export const snapshotRoutes = {
     path: '/api/snapshot-schedule',
     needs: 'snapshots:read',
     tenancy: 'both',
-    summary: 'Show when snapshots are made, where they lie, and how long they are kept',
-    description: 'Set in the configuration file alone, for every tenant.',
+    summary: 'Get the schedule, storage and retention of snapshots',
+    description: 'Read-only: set in dke.toml, for all tenants.',
     answer: z
       .strictObject({
         directory: z.string().nullable().openapi({ description: 'A folder of the host; null for users of one tenant' }),
@@ -173,7 +175,7 @@ export const snapshotRoutes = {
     path: '/api/snapshots/{id}',
     needs: 'snapshots:read',
     tenancy: 'both',
-    summary: 'Show a snapshot',
+    summary: 'Get a snapshot',
     answer: snapshotSchema,
   },
   exports: {
@@ -181,7 +183,7 @@ export const snapshotRoutes = {
     path: '/api/snapshots/{id}/exports',
     needs: 'snapshots:read',
     tenancy: 'both',
-    summary: 'List the copies of a snapshot that left the service',
+    summary: 'List the exported copies of a snapshot',
     answer: listOf(exportSchema),
   },
   delete: {
@@ -190,7 +192,7 @@ export const snapshotRoutes = {
     needs: 'snapshots:manage',
     tenancy: 'both',
     summary: 'Delete a snapshot',
-    description: 'Undone by `undelete` within the configured days; then its file is removed.',
+    description: '`undelete` restores it within the configured number of days. After that, its file is removed.',
     answer: snapshotSchema,
   },
   undelete: {
@@ -198,7 +200,7 @@ export const snapshotRoutes = {
     path: '/api/snapshots/{id}/undelete',
     needs: 'snapshots:manage',
     tenancy: 'both',
-    summary: 'Bring a deleted snapshot back',
+    summary: 'Undelete a snapshot',
     answer: snapshotSchema,
   },
   export: {
@@ -206,8 +208,8 @@ export const snapshotRoutes = {
     path: '/api/snapshots/{id}/file',
     needs: 'snapshots:export',
     tenancy: 'platform',
-    summary: 'Take a copy of a snapshot out of the service',
-    description: 'Audited before the first byte. A key that is destroyed afterwards is still in the copy.',
+    summary: 'Export a snapshot',
+    description: 'Audited before the first byte is sent. A key that is destroyed later is still in the copy.',
     answer: null,
     streams: ['application/octet-stream'],
     mayWait: true,
@@ -217,11 +219,11 @@ export const snapshotRoutes = {
     path: '/api/snapshot-imports',
     needs: 'snapshots:restore',
     tenancy: 'platform',
-    summary: 'Bring a copy of a snapshot into the service',
-    description: 'The body is the file. Keys that are destroyed here are taken out of it at once.',
+    summary: 'Import a snapshot',
+    description: 'The body is the file. Keys that are destroyed here are erased from it at once.',
     query: z.strictObject({
       signer: z.string().max(500).optional().openapi({
-        description: 'Verifier key of the service that made it, when that is not this one.',
+        description: 'Verifier key of the service that created it, if that is another one.',
       }),
     }),
     takes: 'application/octet-stream',
@@ -233,10 +235,10 @@ export const snapshotRoutes = {
     path: '/api/snapshots/{id}/openings',
     needs: 'snapshots:restore',
     tenancy: 'platform',
-    summary: 'Begin to open a snapshot',
+    summary: 'Start opening a snapshot',
     description:
-      "Answers the snapshot's key as it is sealed to a recovery key, and a public key of the service for this one use. Who has the " +
-      'recovery key opens the one and seals it to the other. Valid for ten minutes.',
+      'Returns the key of the snapshot, sealed to a recovery key, and a single-use public key of the service. The holder of the ' +
+      'recovery key opens it and seals it to the public key. Valid for ten minutes.',
     body: z.strictObject({ recoveryKeyId: z.string().max(16).optional() }).openapi('NewSnapshotOpening'),
     answer: openingSchema,
     creates: true,
@@ -247,7 +249,7 @@ export const snapshotRoutes = {
     needs: 'snapshots:manage',
     tenancy: 'both',
     summary: 'Verify a snapshot',
-    description: 'Without a key: signature, structure, digest, counts.',
+    description: 'Without a key. Checks the signature, structure, digest and counts.',
     body: z.strictObject({}),
     answer: snapshotSchema,
   },
@@ -256,7 +258,7 @@ export const snapshotRoutes = {
     path: '/api/snapshots/{id}/verify-opened',
     needs: 'snapshots:restore',
     tenancy: 'platform',
-    summary: 'Verify a snapshot with its key: every row opened, every key compared',
+    summary: 'Verify a snapshot with its key',
     body: z.strictObject(openingAnswer).openapi('SnapshotOpeningAnswer'),
     answer: snapshotSchema,
   },
@@ -267,13 +269,13 @@ export const snapshotRoutes = {
     tenancy: 'platform',
     summary: 'Restore a snapshot',
     description:
-      'Into the tenant that it is of, an empty one (`tenantId`), or a new one (`newTenant`, its name). All or nothing. What was made since ' +
-      'stays; destroyed keys stay destroyed and are named. dryRun=true does all of it and takes it back.',
+      'Restores to its own tenant, an empty one (`tenantId`) or a new one (`newTenant`, its name). All or nothing. What was created since then ' +
+      'stays. Destroyed keys stay destroyed and are listed. dryRun=true does everything and rolls it back.',
     query: dryRun,
     body: z
       .strictObject({ ...openingAnswer, tenantId: identifier.optional(), newTenant: displayName.optional() })
       .refine(({ tenantId, newTenant }) => tenantId === undefined || newTenant === undefined, {
-        message: 'give tenantId or newTenant, not both',
+        message: 'send tenantId or newTenant, not both',
         path: ['newTenant'],
       })
       .openapi('SnapshotRestoreRequest'),
@@ -284,10 +286,10 @@ export const snapshotRoutes = {
     method: 'get',
     path: '/api/keys/{id}/snapshots',
     needs: 'keys:read',
-    summary: 'List where a key may still be: exported snapshots and copies in other tenants',
+    summary: 'List remaining copies of a key',
     namesCopies: true,
     description:
-      'A destroyed key is still in them: a person with one and a recovery key has the key. And its copies in other tenants.',
+      'Lists exported snapshots and copies in other tenants. A destroyed key is still in them: an exported snapshot and a recovery key together give the key.',
     answer: z
       .strictObject({ keyId: identifier, exported: z.array(exportSchema).readonly(), copies: keyCopiesSchema })
       .openapi('KeySnapshots'),

@@ -32,7 +32,7 @@ export const statusSchema = z
       pendingKeys: z.int(),
       state: z.enum(['idle', 'waiting', 'running', 'held', 'failed']).openapi({
         description:
-          'held: stored records do not open, and never would after the run; or nodes do not take part; or copies of the database are behind; or files of snapshots are missing. failed: the run is tried again.',
+          'held: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried.',
       }),
       failure: z.string().nullable(),
       hold: z
@@ -52,7 +52,7 @@ export const statusSchema = z
           nodes: z
             .array(z.string())
             .readonly()
-            .openapi({ description: 'Nodes that it waits for: start or remove them.' }),
+            .openapi({ description: 'Nodes that it waits for. Start or remove them.' }),
           standbys: z.array(z.string()).readonly().openapi({
             description:
               'Standbys, replication slots or the WAL archive of the database that have not stored the records under the new root key: bring them up to date, or drop their slots.',
@@ -69,10 +69,10 @@ export const statusSchema = z
     memory: z.strictObject({ capacity: z.int(), used: z.int(), keys: z.int(), locked: z.boolean() }),
     requestLog: z.strictObject({
       queued: z.int(),
-      dropped: z
-        .int()
-        .openapi({ description: 'Signed requests that could not be recorded, since the start of this node.' }),
-      droppedUnsigned: z.int().openapi({ description: 'The same of requests without a valid signature.' }),
+      dropped: z.int().openapi({ description: 'Signed requests that could not be recorded since this node started.' }),
+      droppedUnsigned: z.int().openapi({
+        description: 'Requests without a valid signature that could not be recorded since this node started.',
+      }),
     }),
   })
   .openapi('Status');
@@ -84,7 +84,7 @@ export const statusRoutes = {
     path: '/api/status',
     needs: 'status:read',
     tenancy: 'platform',
-    summary: "The service's state",
+    summary: 'Get the state of the service',
     answer: statusSchema,
   },
 } as const satisfies RouteGroup;

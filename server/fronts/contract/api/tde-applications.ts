@@ -29,18 +29,20 @@ export const applicationSchema = z
     tenantId: identifier,
     groupId: identifier,
     name: z.string(),
-    appId: z.string().openapi({ description: 'app_id, the last segment of server_url; instances may use others' }),
+    appId: z.string().openapi({ description: 'app_id, the last segment of server_url; instances can use others' }),
     state: z.enum(['enabled', 'disabled'] satisfies ApplicationState[]),
-    compatibility: switches.openapi({ description: 'Weaker cryptography that it may use: docs/compatibility.md.' }),
+    compatibility: switches.openapi({
+      description: 'Weaker cryptography that it is allowed to use: docs/compatibility.md.',
+    }),
     callers: z
       .strictObject({
         networks,
         certificates: z
           .array(callerCertificate)
           .readonly()
-          .openapi({ description: 'A caller shows one of these. Empty: no client certificate is required.' }),
+          .openapi({ description: 'A caller must present one of these. Empty: no client certificate is required.' }),
       })
-      .openapi({ description: 'Where its credentials may be used from: docs/application-callers.md.' }),
+      .openapi({ description: 'Allowed callers: docs/application-callers.md.' }),
     createdAt: moment,
     integrity,
   })
@@ -49,7 +51,7 @@ export type Application = z.output<typeof applicationSchema>;
 
 export const accessGuidSchema = z
   .strictObject({
-    id: identifier.openapi({ description: 'Names the credential; it is not the credential.' }),
+    id: identifier.openapi({ description: 'Identifies the credential; it is not the credential.' }),
     applicationId: identifier,
     createdAt: moment,
     removedAt: moment.nullable(),
@@ -81,17 +83,17 @@ export type Instance = z.output<typeof instanceSchema>;
 /** What a database host needs; the member names are those of pkcs11.toml where it has them. */
 export const configBundleSchema = z
   .strictObject({
-    server_url: z.string().openapi({ description: 'Embeds the access_guid: as secret as access_token.' }),
+    server_url: z.string().openapi({ description: 'Contains the access_guid: as secret as access_token.' }),
     access_token: z.string(),
     pkcs11_toml: z.string().openapi({ description: 'The whole file.' }),
     mode: z.literal('600').openapi({ description: 'Mode of the file; owner: the database OS user.' }),
-    library: z.string().openapi({ description: 'Where Oracle looks for the library.' }),
+    library: z.string().openapi({ description: 'Where Oracle searches for the library.' }),
   })
   .openapi('ConfigBundle');
 
 const issuedShape = {
   record: accessGuidSchema,
-  accessGuid: z.string().openapi({ description: 'The bearer credential. Shown this once.' }),
+  accessGuid: z.string().openapi({ description: 'The bearer credential. Shown only once.' }),
   serverUrl: z.string(),
   config: configBundleSchema,
 } as const;
@@ -108,12 +110,11 @@ export const applicationMoveSchema = z
   .strictObject({
     from: named,
     to: named,
-    keys: z.int().openapi({ description: 'Its own keys, which go with it.' }),
-    objects: z.int().openapi({ description: 'Its other token objects, which go with it.' }),
-    takenLabels: z
-      .array(z.string())
-      .readonly()
-      .openapi({ description: 'Labels of its keys that a key in the new group has: with any, it is not moved.' }),
+    keys: z.int().openapi({ description: 'Its own keys, which move with it.' }),
+    objects: z.int().openapi({ description: 'Its other token objects, which move with it.' }),
+    takenLabels: z.array(z.string()).readonly().openapi({
+      description: 'Labels of its keys that already exist in the new group. If there are any, the move is refused.',
+    }),
     keysLost: z
       .int()
       .openapi({ description: 'Keys of other applications in the old group that it can no longer use.' }),
@@ -124,7 +125,7 @@ export const applicationMoveSchema = z
     joins: z
       .array(neighbour)
       .readonly()
-      .openapi({ description: 'Applications of the new group: they can use its keys from then on.' }),
+      .openapi({ description: 'Applications of the new group, which can then use its keys.' }),
     instances: z.array(instanceSchema).readonly(),
   })
   .openapi('ApplicationMove');
@@ -143,7 +144,7 @@ const moveBody = z
     confirm: z
       .string()
       .optional()
-      .openapi({ description: 'The name of the application, exactly. Not needed with dryRun=true.' }),
+      .openapi({ description: 'The exact name of the application. Not needed with dryRun=true.' }),
   })
   .openapi('MoveTdeApplication');
 const movedApplication = z
@@ -176,7 +177,7 @@ export const applicationRoutes = {
     path: '/api/tde/applications',
     needs: 'applications:manage',
     summary: 'Register a TDE application',
-    description: 'The answer shows the access_guid this once, and the configuration bundle that a database host needs.',
+    description: 'The answer shows the access_guid, only once, and the configuration bundle for the database host.',
     body: newApplication,
     answer: registeredApplicationSchema,
     creates: true,
@@ -224,7 +225,7 @@ export const applicationRoutes = {
     scope: { kind: 'application', parameter: 'id' },
     summary: 'Set the compatibility switches of a TDE application',
     description:
-      'The switches named are on, all others off. Each one admits weaker cryptography for programs that depend on it.',
+      'Turns the named switches on and all others off. Each one allows weaker cryptography for programs that depend on it.',
     body: z.strictObject({ switches }).openapi('TdeApplicationCompatibility'),
     answer: applicationSchema,
     changes: 'get',
@@ -234,9 +235,9 @@ export const applicationRoutes = {
     path: '/api/tde/applications/{id}/callers',
     needs: 'applications:manage',
     scope: { kind: 'application', parameter: 'id' },
-    summary: 'Set where the credentials of a TDE application may be used from',
+    summary: 'Set the allowed callers of a TDE application',
     description:
-      'Replaces both lists. Counts from the next request on, also on open connections. `certificates` needs ' +
+      'Replaces both lists. Applies from the next request on, also on open connections. `certificates` needs ' +
       '`tls.client_certificates = true` in dke.toml.',
     body: z
       .strictObject({
@@ -245,7 +246,7 @@ export const applicationRoutes = {
           .array(z.string().max(16_384))
           .max(mostCallers)
           .readonly()
-          .openapi({ description: 'PEM, one certificate each: those of the clients themselves, not of their issuer.' }),
+          .openapi({ description: 'PEM, one certificate in each item: those of the clients, not of their issuer.' }),
       })
       .openapi('TdeApplicationCallers'),
     answer: applicationSchema,
@@ -258,8 +259,8 @@ export const applicationRoutes = {
     scope: { kind: 'application', parameter: 'id' },
     summary: 'Move a TDE application to another group',
     description:
-      'Its keys go with it. From the next request on it can use no key of the group that it has left, in no open session, ' +
-      'and the applications there none of its keys. `confirm` must be the name of the application.',
+      'Its keys move with it. From the next request on, it cannot use the keys of its old group, even in open sessions, ' +
+      'and the applications of that group cannot use its keys. `confirm` must be the name of the application.',
     query: moveQuery,
     body: moveBody,
     answer: movedApplication,
@@ -272,7 +273,7 @@ export const applicationRoutes = {
     needs: 'applications:credentials',
     scope: { kind: 'application', parameter: 'id' },
     summary: 'Issue a second access_guid',
-    description: 'Both hold until the old one is removed. With two live ones: conflict.',
+    description: 'Both are valid until you remove the old one. With two valid ones, a third is refused (conflict).',
     answer: issuedAccessGuidSchema,
     creates: true,
     showsSecret: true,
@@ -283,7 +284,7 @@ export const applicationRoutes = {
     needs: 'applications:read',
     scope: { kind: 'application', parameter: 'id' },
     summary: "List an application's access_guids",
-    description: 'Live and removed ones, newest first; never their values.',
+    description: 'Valid and removed ones, newest first; never their values.',
     answer: listOf(accessGuidSchema),
   },
   removeAccessGuid: {
@@ -292,7 +293,7 @@ export const applicationRoutes = {
     needs: 'applications:credentials',
     scope: { kind: 'application', parameter: 'id' },
     summary: 'Remove an access_guid',
-    description: 'The last live one is not removed: disable the application instead.',
+    description: 'The last valid one cannot be removed: disable the application instead.',
     answer: accessGuidSchema,
   },
   instances: {
@@ -301,7 +302,7 @@ export const applicationRoutes = {
     needs: 'applications:read',
     scope: { kind: 'application', parameter: 'id' },
     summary: 'List the instances of an application',
-    description: 'Latest use first.',
+    description: 'Most recent use first.',
     answer: listOf(instanceSchema),
   },
 } as const satisfies RouteGroup;

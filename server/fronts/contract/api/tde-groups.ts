@@ -21,7 +21,7 @@ export const tdeGroupRoutes = {
     path: '/api/tde/groups',
     needs: 'applications:manage',
     summary: 'Create a TDE group',
-    description: 'Makes the vault of its master keys too.',
+    description: 'Also creates the vault for its master keys.',
     body: z.strictObject({ name: displayName }).openapi('NewTdeGroup'),
     answer: tdeGroupSchema,
     creates: true,

@@ -12,13 +12,13 @@ export const tenantSchema = z
     createdAt: moment,
     suspendedAt: moment
       .nullable()
-      .openapi({ description: 'Kept while it is deleted: restored, it is suspended again.' }),
+      .openapi({ description: 'Kept while the tenant is deleted: after a restore, it is suspended again.' }),
     deletedAt: moment.nullable(),
-    purgeAt: moment.nullable().openapi({ description: 'Until then a deleted tenant can be restored.' }),
+    purgeAt: moment.nullable().openapi({ description: 'Until then, the deleted tenant can be restored.' }),
     purgedAt: moment.nullable(),
     unrecoverableAt: moment
       .nullable()
-      .openapi({ description: 'From here old pages, logs and backups of the database open nothing of it.' }),
+      .openapi({ description: 'From this time on, old pages, logs and backups of the database cannot open its keys.' }),
     integrity,
   })
   .openapi('Tenant');
@@ -27,12 +27,12 @@ export type Tenant = z.output<typeof tenantSchema>;
 const impactSchema = z
   .strictObject({
     vaults: z.int(),
-    keys: z.int().openapi({ description: 'Not destroyed, master keys of databases included.' }),
+    keys: z.int().openapi({ description: 'Keys that are not destroyed, including master keys of databases.' }),
     endpoints: z.int().openapi({ description: 'Key store endpoints that are enabled.' }),
     applications: z.int().openapi({ description: 'Applications of databases that are enabled.' }),
     tokens: z.int().openapi({ description: 'API tokens that are neither revoked nor expired.' }),
     exportedCopies: z.int().openapi({
-      description: 'Exports of its snapshots. No purge reaches these copies: with a recovery key they still open.',
+      description: 'Exports of its snapshots. A purge does not reach these copies: a recovery key still opens them.',
     }),
   })
   .openapi('TenantImpact');
@@ -43,13 +43,13 @@ const dryRunQuery = z.strictObject({
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .optional()
-    .openapi({ type: 'boolean', default: false, description: 'Shows what it would stop and changes nothing.' }),
+    .openapi({ type: 'boolean', default: false, description: 'true: shows what would stop and changes nothing.' }),
 });
 const changedTenant = z
   .strictObject({
     dryRun: z.boolean(),
     tenant: tenantSchema,
-    impact: impactSchema.openapi({ description: 'What is in the tenant: what stops, or is gone for good.' }),
+    impact: impactSchema.openapi({ description: 'Contents of the tenant that stop, or are destroyed.' }),
   })
   .openapi('ChangedTenant');
 export type ChangedTenant = z.output<typeof changedTenant>;
@@ -64,7 +64,7 @@ export const tenantRoutes = {
     tenancy: 'platform',
     summary: 'Create a tenant',
     description:
-      'With a key encryption key of its own and nothing in it. Names are unique among those that are not purged.',
+      'The new tenant is empty and has its own key encryption key. Names must be unique among tenants that are not purged.',
     body: nameBody.openapi('NewTenant'),
     answer: tenantSchema,
     creates: true,
@@ -75,7 +75,7 @@ export const tenantRoutes = {
     needs: 'tenants:read',
     tenancy: 'both',
     summary: 'List tenants',
-    description: 'Purged ones too. Who has a role within one tenant sees that one.',
+    description: 'Includes purged tenants. With a role within one tenant, you see only that tenant.',
     answer: listOf(tenantSchema),
   },
   get: {
@@ -123,7 +123,7 @@ export const tenantRoutes = {
     tenancy: 'itself',
     summary: 'Delete a tenant',
     description:
-      'Everything in it stops at once; under the dual control of any of its vaults (`destroy`) only when others have agreed. Until `purgeAt` it can be restored; then it is purged. The default tenant is not deleted.',
+      'Everything in it stops at once. If any of its vaults has dual control (`destroy`), others must approve first. It can be restored until `purgeAt`; then it is purged. The default tenant cannot be deleted.',
     query: dryRunQuery,
     answer: changedTenant,
     mayWait: true,
@@ -135,7 +135,8 @@ export const tenantRoutes = {
     needs: 'tenants:manage',
     tenancy: 'itself',
     summary: 'Restore a deleted tenant',
-    description: 'As it was when it was deleted: what was suspended or disabled still is, what was destroyed stays so.',
+    description:
+      'Restores it to its state before deletion: what was suspended or disabled still is, and what was destroyed stays destroyed.',
     answer: tenantSchema,
     changes: 'get',
   },
@@ -144,17 +145,17 @@ export const tenantRoutes = {
     path: '/api/tenants/{id}/purge',
     needs: 'tenants:purge',
     tenancy: 'itself',
-    summary: 'Purge a deleted tenant, for good',
+    summary: 'Purge a deleted tenant',
     description:
-      'Its key encryption key is erased: none of its data can be read again. This cannot be undone. Under the dual control of any of its ' +
-      'vaults only when others have agreed; when its retention is over, it is purged in any case.',
+      'Erases its key encryption key: none of its data can be read again. This cannot be undone. If any of its vaults has dual control, ' +
+      'others must approve first. When its retention has ended, it is purged in any case.',
     query: dryRunQuery,
     body: z
       .strictObject({
         confirm: z
           .string()
           .optional()
-          .openapi({ description: 'The name of the tenant, exactly. Not needed with dryRun=true.' }),
+          .openapi({ description: 'The exact name of the tenant. Not needed with dryRun=true.' }),
       })
       .openapi('PurgeTenant'),
     answer: changedTenant,

@@ -29,7 +29,7 @@ const grantShape = {
     .openapi({ description: 'The one resource that an `application-owner` has; null for every other role.' }),
   tenantId: identifier
     .nullable()
-    .openapi({ description: 'The tenant within which it counts; null: the whole platform, and every tenant.' }),
+    .openapi({ description: 'The tenant in which it applies; null: the whole platform and every tenant.' }),
 };
 export const grantSchema = z.strictObject(grantShape).openapi('Grant');
 
@@ -42,11 +42,11 @@ export const roleSchema = z
   .strictObject({
     role,
     description: z.string(),
-    scoped: z.boolean().openapi({ description: 'Given for one application or one endpoint.' }),
+    scoped: z.boolean().openapi({ description: 'true: given for one application or one endpoint.' }),
     reach: z
       .enum(['platform', 'tenant'])
       .nullable()
-      .openapi({ description: 'Given for the whole platform alone, or within one tenant alone; null: either.' }),
+      .openapi({ description: 'Given only for the whole platform, or only within one tenant; null: either.' }),
     permissions: z.array(z.string()).readonly(),
   })
   .openapi('Role');
@@ -72,7 +72,7 @@ export const tokenSchema = z
 export type Token = z.output<typeof tokenSchema>;
 
 export const issuedTokenSchema = z
-  .strictObject({ record: tokenSchema, token: z.string().openapi({ description: 'Shown this once.' }) })
+  .strictObject({ record: tokenSchema, token: z.string().openapi({ description: 'Shown only once.' }) })
   .openapi('IssuedToken');
 export type IssuedToken = z.output<typeof issuedTokenSchema>;
 
@@ -123,7 +123,7 @@ export const tokenRoutes = {
     method: 'get',
     path: '/api/roles',
     needs: 'signed-in',
-    summary: 'List the roles and what each may do',
+    summary: 'List roles and their permissions',
     answer: listOf(roleSchema),
   },
   revoke: {
@@ -132,7 +132,7 @@ export const tokenRoutes = {
     needs: 'tokens:manage',
     tenancy: 'both',
     summary: 'Revoke a token',
-    description: 'The last live one of an administrator is not revoked: conflict.',
+    description: 'The last valid administrator token cannot be revoked (conflict).',
     answer: tokenSchema,
   },
   rotateKey: {
@@ -140,12 +140,12 @@ export const tokenRoutes = {
     path: '/api/tokens/rotate-key',
     needs: 'tokens:manage',
     tenancy: 'platform',
-    summary: 'Give API tokens a new key',
+    summary: 'Rotate the key of API tokens',
     description:
-      'Tokens stay valid: each is stored under the new key at its next use. After a compromise all tokens end at once; conflict when no administrator would remain. Audited.',
+      'Tokens stay valid: each is stored under the new key at its next use. After a compromise, all tokens are revoked at once; refused (conflict) if no administrator would remain. Audited.',
     body: z
       .strictObject({
-        compromised: z.boolean().optional().openapi({ description: 'End all tokens now, that of the caller too.' }),
+        compromised: z.boolean().optional().openapi({ description: "Revoke all tokens now, including the caller's." }),
       })
       .openapi('TokenKeyRotation'),
     answer: tokenKeyChangeSchema,
@@ -155,11 +155,16 @@ export const tokenRoutes = {
     path: '/api/tokens/end-former-key',
     needs: 'tokens:manage',
     tenancy: 'platform',
-    summary: 'End the former key of API tokens',
+    summary: 'Remove the former key of API tokens',
     description:
-      'Its records are overwritten. Conflict while tokens were not used since the rotation; `force` revokes them, but never the last administrator. Audited.',
+      'Its records are overwritten. Refused (conflict) while some tokens have not been used since the rotation; `force` revokes them, but never the last administrator. Audited.',
     body: z
-      .strictObject({ force: z.boolean().optional().openapi({ description: 'Revoke tokens that were not used.' }) })
+      .strictObject({
+        force: z
+          .boolean()
+          .optional()
+          .openapi({ description: 'Revoke tokens that have not been used since the rotation.' }),
+      })
       .openapi('EndOfTokenKey'),
     answer: tokenKeyChangeSchema,
   },

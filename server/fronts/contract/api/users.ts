@@ -22,8 +22,8 @@ export type Factor = z.output<typeof factorSchema>;
 export const userSchema = z
   .strictObject({
     id: identifier,
-    tenantId: identifier.nullable().openapi({ description: 'The tenant that they belong to; null: the platform.' }),
-    name: z.string().openapi({ description: 'What they type to sign in; unique without regard to case.' }),
+    tenantId: identifier.nullable().openapi({ description: 'The tenant of the user; null: the platform.' }),
+    name: z.string().openapi({ description: 'The name for signing in; unique, ignoring case.' }),
     displayName: z.string(),
     email: z.string().nullable(),
     grants: z.array(grantSchema).readonly(),
@@ -31,10 +31,12 @@ export const userSchema = z
     hasPassword: z.boolean(),
     mustChangePassword: z.boolean(),
     passwordChangedAt: moment.nullable(),
-    subject: z.string().nullable().openapi({ description: 'Who they are at the OpenID provider.' }),
+    subject: z.string().nullable().openapi({ description: 'The subject (`sub`) at the OpenID provider.' }),
     factors: z.array(factorSchema).readonly(),
-    lockedUntil: moment.nullable().openapi({ description: 'Too many failed attempts: no password before then.' }),
-    invitedUntil: moment.nullable().openapi({ description: 'An invitation waits to be used.' }),
+    lockedUntil: moment
+      .nullable()
+      .openapi({ description: 'Too many failed attempts: passwords are refused until then.' }),
+    invitedUntil: moment.nullable().openapi({ description: 'When the unused invitation expires.' }),
     createdAt: moment,
     lastSignInAt: moment.nullable(),
     integrity: z.enum(['ok', 'tampered']).openapi({ description: 'tampered: the row was changed from outside' }),
@@ -44,16 +46,16 @@ export type User = z.output<typeof userSchema>;
 
 export const invitationSchema = z
   .strictObject({
-    token: z.string().openapi({ description: 'Shown this once; good once.' }),
+    token: z.string().openapi({ description: 'Shown only once, and single-use.' }),
     expiresAt: moment,
-    url: z.string().openapi({ description: 'Where the person opens it.' }),
+    url: z.string().openapi({ description: 'The address at which the person opens it.' }),
   })
   .openapi('Invitation');
 
 const invitedSchema = z
   .strictObject({
     user: userSchema,
-    invitation: orNull(invitationSchema).openapi({ description: 'null for users who sign in by OpenID alone' }),
+    invitation: orNull(invitationSchema).openapi({ description: 'null for users who sign in only with OpenID' }),
   })
   .openapi('InvitedUser');
 export type InvitedUser = z.output<typeof invitedSchema>;
@@ -76,7 +78,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: 'Create a user',
-    description: 'Answers an invitation, with which the person chooses a password; none for a user with a subject.',
+    description: 'Returns an invitation, with which the person sets a password. A user with a subject gets none.',
     body: z
       .strictObject({
         name: userName,
@@ -104,7 +106,7 @@ export const userRoutes = {
     path: '/api/users/{id}',
     needs: 'users:read',
     tenancy: 'both',
-    summary: 'Show a user',
+    summary: 'Get a user',
     answer: userSchema,
   },
   update: {
@@ -120,7 +122,9 @@ export const userRoutes = {
         email,
         grants,
         subject,
-        mustChangePassword: z.boolean().openapi({ description: 'At their next sign-in they choose a new one.' }),
+        mustChangePassword: z
+          .boolean()
+          .openapi({ description: 'The user must set a new password at the next sign-in.' }),
       })
       .openapi('UserChange'),
     answer: userSchema,
@@ -159,7 +163,7 @@ export const userRoutes = {
     tenancy: 'both',
     summary: 'Reset a password',
     description:
-      'Removes the password, ends the sessions, and answers an invitation to choose a new password. The API tokens of the user keep working unless revokeTokens is true.',
+      'Removes the password, ends the sessions, and returns an invitation to set a new password. The API tokens of the user keep working unless revokeTokens is true.',
     body: z.strictObject({ revokeTokens: z.boolean().optional() }).openapi('PasswordReset'),
     answer: invitedSchema,
     creates: true,
@@ -171,7 +175,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: "Remove a user's second factors",
-    description: 'For a user who has lost them. Sessions end; the next sign-in asks for a new factor.',
+    description: 'For a user who has lost them. The sessions end, and the next sign-in asks for a new factor.',
     answer: userSchema,
   },
   permissions: {
@@ -179,7 +183,7 @@ export const userRoutes = {
     path: '/api/users/{id}/permissions',
     needs: 'users:read',
     tenancy: 'both',
-    summary: 'What a user may do',
+    summary: 'List the permissions of a user',
     answer: z
       .strictObject({ grants: z.array(grantSchema).readonly(), permissions: z.array(rightSchema).readonly() })
       .openapi('UserPermissions'),
@@ -189,7 +193,7 @@ export const userRoutes = {
     path: '/api/users/{id}/sessions',
     needs: 'users:manage',
     tenancy: 'both',
-    summary: 'End every session of a user',
+    summary: 'End all sessions of a user',
     answer: z.strictObject({ ended: z.int() }).openapi('EndedSessions'),
   },
   delete: {
@@ -198,7 +202,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: 'Delete a user',
-    description: 'This cannot be undone; the audit log keeps naming them.',
+    description: 'This cannot be undone. The audit log keeps the name.',
     answer: userSchema,
     changes: 'get',
   },

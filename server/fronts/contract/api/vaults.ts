@@ -23,9 +23,9 @@ const ruleShape = {
   actions: z
     .array(z.enum(['destroy', 'export', 'restore'] satisfies GovernedAction[]))
     .readonly()
-    .openapi({ description: 'destroy: of keys, and whatever ends their use for good.' }),
+    .openapi({ description: 'destroy: destroying keys, and everything that ends their use for good.' }),
   databases: z.enum(['allowed', 'refused']).openapi({
-    description: 'What a database meets that destroys a master key by itself.',
+    description: 'Whether a database may destroy a master key directly.',
   }),
 };
 export const dualControlRule = z.strictObject(ruleShape).openapi('DualControlRule');
@@ -46,7 +46,7 @@ const vaultDualControl = z
     approvers: z
       .array(z.strictObject({ id: identifier, name: z.string() }))
       .readonly()
-      .openapi({ description: 'Who could agree now.' }),
+      .openapi({ description: 'Eligible approvers.' }),
     plan: approvalNeeds.optional().openapi({ description: 'With dryRun=true: nothing was changed.' }),
   })
   .openapi('VaultDualControl');
@@ -60,7 +60,7 @@ const vaultShape = {
   kind: z.enum(['general', 'tde']).openapi({ description: 'tde: belongs to a TDE group and contains its master keys' }),
   state: z.enum(['enabled', 'disabled', 'deleted'] satisfies VaultState[]),
   dualControl: orNull(dualControlRule).openapi({ description: 'null: one person is enough' }),
-  profile: profile.openapi({ description: 'How often its keys are to be rotated.' }),
+  profile: profile.openapi({ description: 'How often its keys should be rotated.' }),
   createdAt: moment,
   integrity,
 };
@@ -75,7 +75,7 @@ export const vaultRoutes = {
     path: '/api/vaults',
     needs: 'vaults:manage',
     summary: 'Create a vault',
-    description: 'Names are unique among the vaults that are not deleted.',
+    description: 'Names must be unique among the vaults that are not deleted.',
     body: newVault,
     answer: vaultSchema,
     creates: true,
@@ -102,7 +102,7 @@ export const vaultRoutes = {
     path: '/api/vaults/{id}/disable',
     needs: 'vaults:manage',
     summary: 'Disable a vault',
-    description: 'Look-ups of its keys fail until it is enabled again.',
+    description: 'Its keys cannot be used until it is enabled again.',
     answer: vaultSchema,
     changes: 'get',
   },
@@ -112,7 +112,7 @@ export const vaultRoutes = {
     needs: 'vaults:manage',
     summary: 'Delete a vault',
     description:
-      'The row stays with state deleted; its keys become unavailable. Under dual control others must approve.',
+      'Its keys become unavailable. Its record stays with the state `deleted`. Under dual control, others must approve.',
     query: dryRunQuery,
     answer: z.strictObject({ ...vaultShape, plan: approvalNeeds.optional() }).openapi('DeletedVault'),
     mayWait: true,
@@ -122,8 +122,9 @@ export const vaultRoutes = {
     method: 'put',
     path: '/api/vaults/{id}/profile',
     needs: 'vaults:manage',
-    summary: 'Say how often the keys of a vault are to be rotated',
-    description: 'standard: every 6 to 12 months; high-security: every 3 to 6. Notifications go by it.',
+    summary: 'Set the rotation profile of a vault',
+    description:
+      'standard: every 6 to 12 months; high-security: every 3 to 6 months. Notifications about rotation use it.',
     body: z.strictObject({ profile }).openapi('NewVaultProfile'),
     answer: vaultSchema,
     changes: 'get',
@@ -141,7 +142,7 @@ export const vaultRoutes = {
     needs: 'dual-control:manage',
     summary: 'Set the dual control of a vault',
     description:
-      'A stricter rule applies at once. A weaker one needs the approvals that the current one asks for. A rule that no user ' +
+      'A stricter rule applies at once. A weaker one needs the approvals that the current rule requires. A rule that no user ' +
       'could satisfy is refused.',
     query: dryRunQuery,
     body: newRule,
@@ -153,8 +154,8 @@ export const vaultRoutes = {
     method: 'delete',
     path: '/api/vaults/{id}/dual-control',
     needs: 'dual-control:manage',
-    summary: 'Take away the dual control of a vault',
-    description: 'Needs the agreement that the rule asks for.',
+    summary: 'Remove the dual control of a vault',
+    description: 'Needs the approvals that the rule requires.',
     query: dryRunQuery,
     answer: vaultDualControl,
     mayWait: true,
