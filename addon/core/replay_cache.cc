@@ -217,7 +217,7 @@ int64_t ReplayCache::Learn(Replay replay) {
   for (const std::unique_ptr<Known>& known : known_) {
     if (!(known->replay.slot == slot)) continue;
     known->suspended = false;
-    if (!IsInit(known->replay, replay.init.data(), replay.init.size())) continue;
+    if (known_already || !IsInit(known->replay, replay.init.data(), replay.init.size())) continue;
     known_already = true;
     // Carried out in one piece until now, and in parts this time, or the other way round.
     if (known->replay.operation.empty()) {

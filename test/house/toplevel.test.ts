@@ -13,6 +13,7 @@ const manifest = JSON.parse(read('package.json')) as Manifest;
 
 const allowed = [
   '.ci',
+  '.clang-tidy',
   '.editorconfig',
   '.gitignore',
   'ARCHITECTURE.md',

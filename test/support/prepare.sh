@@ -1,5 +1,5 @@
 #!/bin/sh
-# prepare.sh <demo|test|long|package|bench|soak|stress|faults|gameday>: installs what that job needs beyond the build, then builds what is not built yet.
+# prepare.sh <demo|test|long|check-native|package|bench|soak|stress|faults|gameday>: installs what that job needs beyond the build, then builds what is not built yet.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/support/packages.sh
@@ -56,6 +56,10 @@ case $job in
     need fuse3 'command -v fusermount3'
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
+  check-native)
+    need cppcheck 'command -v cppcheck'
+    need clang-tidy 'command -v clang-tidy'
+    ;;
   stress | faults | package) ;;
   gameday)
     need openssl 'command -v openssl'
