@@ -32,7 +32,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     await page.goto(`/endpoints/${data.endpointId}/rules`);
     await page.getByLabel('Principal').fill('arn:aws:iam::111122223333:role/billing-batch');
     await page.getByLabel('Operation').fill('Encrypt');
-    await page.getByRole('button', { name: 'Try it' }).click();
+    await page.getByRole('button', { name: 'Try request' }).click();
     const answer = page.getByRole('status').filter({ hasText: 'AccessDeniedException' });
     await answer.getByText('no batch that encrypts').waitFor();
     await answer.getByText('not through lambda').waitFor();
@@ -44,29 +44,29 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     const draft = page.getByLabel('Draft');
     await draft.fill('[{ "name": "no reports" ');
     await page.getByText('This is not JSON').waitFor();
-    expect(await page.getByRole('button', { name: 'Let them hold…' }).isDisabled()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Apply rules…' }).isDisabled()).toBe(true);
     const only = { name: 'no reports', effect: 'deny', when: { principal: ['*assumed-role/reports/*'] } };
     await draft.fill(JSON.stringify([only]));
     await batch.getByText('allow', { exact: true }).waitFor();
     await batch.getByText('now refused').waitFor();
     // Eight of the batch would be let through, eight of the reports refused.
-    await page.getByText('16 recorded requests would end otherwise').waitFor();
-    await page.getByRole('button', { name: 'Try it' }).click();
-    await page.getByText('The rules that hold now refuse it, by no batch that encrypts.').waitFor();
+    await page.getByText('16 recorded requests would be decided differently').waitFor();
+    await page.getByRole('button', { name: 'Try request' }).click();
+    await page.getByText('The active rules refuse it, by no batch that encrypts.').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('rules-draft', page);
     expect(await rules()).toHaveLength(4);
 
-    await page.getByRole('button', { name: 'Let them hold…' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Let them hold', exact: true }).click();
+    await page.getByRole('button', { name: 'Apply rules…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Apply rules', exact: true }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.getByRole('heading', { name: 'Rules that hold' }).waitFor();
+    await page.getByRole('heading', { name: 'Active rules' }).waitFor();
     expect(await rules()).toEqual(['no reports']);
   });
 
   test('a run of its diagnostics is seen while it goes on, and kept', async () => {
     await page.goto(`/endpoints/${data.endpointId}/diagnostics`);
-    await page.getByText('Begin here').waitFor();
+    await page.getByText('Start here').waitFor();
     // The run's answer reaches the page line by line, each when it is let go: a run may be over sooner than a page draws.
     await page.evaluate(`
       const ask = window.fetch;
@@ -100,16 +100,16 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     const letGo = (lines: string) => page.evaluate(`window.letGo(${lines})`);
     await page.getByRole('button', { name: 'Run now' }).click();
     const told = page.getByRole('status').filter({ has: page.getByRole('progressbar') });
-    await told.getByText('Begins…').waitFor();
+    await told.getByText('Starting…').waitFor();
     // What is planned, and the first result; then four more; then all that there are.
     await letGo('2');
-    await told.getByText(/^1 of \d+ checks have ended$/).waitFor();
+    await told.getByText(/^1 of \d+ checks completed$/).waitFor();
     expect(await page.getByRole('progressbar').getAttribute('value')).toBe('1');
     expect(await page.locator('[aria-current=step]').count()).toBe(1);
     await letGo('4');
-    await told.getByText(/^5 of \d+ checks have ended$/).waitFor();
+    await told.getByText(/^5 of \d+ checks completed$/).waitFor();
     await letGo('Infinity');
-    await page.getByRole('heading', { name: 'What was found' }).waitFor();
+    await page.getByRole('heading', { name: 'Results' }).waitFor();
     await page.getByRole('row').nth(2).waitFor();
     const path = `/api/endpoints/${data.endpointId}/diagnostics`;
     expect((await site.api.call<{ readonly items: readonly object[] }>('GET', path)).items).toHaveLength(2);

@@ -39,7 +39,7 @@ describe.runIf(chromiumPath !== null)('keys at the console', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByText('It was used within the last 7 days').waitFor();
     await dialog.getByText('through the endpoint aws-eu-central-1. Further requests will fail.').waitFor();
-    await dialog.getByText('Key store endpoints that have it: aws-eu-central-1.').waitFor();
+    await dialog.getByText('Key store endpoints for this key: aws-eu-central-1.').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await dialog.getByLabel(/^Type the key name/).fill('orders-2026');
     await expect.poll(() => dialog.getByRole('button', { name: 'Delete key' }).isEnabled()).toBe(true);
@@ -72,7 +72,7 @@ describe.runIf(chromiumPath !== null)('keys at the console', () => {
     await shows('orders-2026', 'pci');
     await page.getByLabel('Age').selectOption('Older than a year');
     await shows();
-    await page.getByLabel('Age').selectOption('Made in the last 7 days');
+    await page.getByLabel('Age').selectOption('Created in the last 7 days');
     await shows('orders-2026', 'pci');
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('keys-filtered', page);
@@ -82,7 +82,7 @@ describe.runIf(chromiumPath !== null)('keys at the console', () => {
   test('a key that was never used says so, and so does a master key before it is destroyed', async () => {
     const { items } = await site.api.call<{ readonly items: readonly Key[] }>('GET', '/api/keys?kind=general');
     await page.goto(`/keys/${items.find(({ name }) => name === 'customer-addresses')?.id}`);
-    await page.getByText('No key store endpoint has this key.').waitFor();
+    await page.getByText('There is no key store endpoint for this key.').waitFor();
     await page.getByRole('button', { name: 'Actions on this key' }).click();
     await page.getByRole('menuitem', { name: 'Delete…' }).click();
     await page.getByRole('dialog').getByText('It was never used.').waitFor();

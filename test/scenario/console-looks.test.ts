@@ -29,12 +29,12 @@ const all: readonly PageRow[] = [
   { name: 'notifications', path: '/notifications', heading: 'Notifications' },
   { name: 'nodes', path: '/nodes', heading: 'Nodes' },
   { name: 'set-up', path: '/setup', heading: 'Set up this service' },
-  { name: 'vaults', path: '/vaults', heading: 'Vaults', empty: 'No vault yet' },
-  { name: 'keys', path: '/keys', heading: 'Keys', empty: 'No key yet' },
+  { name: 'vaults', path: '/vaults', heading: 'Vaults', empty: 'No vaults yet' },
+  { name: 'keys', path: '/keys', heading: 'Keys', empty: 'No keys yet' },
   { name: 'key', path: ({ keyId }) => `/keys/${keyId}`, heading: 'orders-2026' },
   { name: 'master-key', path: ({ masterKeyId }) => `/keys/${masterKeyId}`, heading: /ORACLE\.TDE/ },
-  { name: 'groups', path: '/tde/groups', heading: 'TDE groups', empty: 'No group yet' },
-  { name: 'applications', path: '/tde/applications', heading: 'TDE applications', empty: 'No application yet' },
+  { name: 'groups', path: '/tde/groups', heading: 'TDE groups', empty: 'No groups yet' },
+  { name: 'applications', path: '/tde/applications', heading: 'TDE applications', empty: 'No applications yet' },
   { name: 'application', path: ({ applicationId }) => `/tde/applications/${applicationId}`, heading: 'erp' },
   {
     name: 'application-runbooks',
@@ -46,8 +46,8 @@ const all: readonly PageRow[] = [
     path: ({ applicationId, runId }) => `/tde/applications/${applicationId}/runbook-runs/${runId}`,
     heading: 'Rotate the master key',
   },
-  { name: 'runbooks', path: '/runbooks', heading: 'Runbooks', empty: 'No application to follow one for', open: true },
-  { name: 'endpoints', path: '/endpoints', heading: 'Key store endpoints', empty: 'No endpoint yet' },
+  { name: 'runbooks', path: '/runbooks', heading: 'Runbooks', empty: 'No applications yet', open: true },
+  { name: 'endpoints', path: '/endpoints', heading: 'Key store endpoints', empty: 'No endpoints yet' },
   { name: 'endpoint', path: ({ endpointId }) => `/endpoints/${endpointId}`, heading: 'aws-eu-central-1' },
   {
     name: 'endpoint-diagnostics',
@@ -74,14 +74,14 @@ const all: readonly PageRow[] = [
     path: ({ applicationId }) => `/tde/applications/${applicationId}/setup`,
     heading: 'Connect erp',
   },
-  { name: 'diagnostics', path: '/diagnostics', heading: 'Diagnostics', empty: 'No endpoint to check' },
+  { name: 'diagnostics', path: '/diagnostics', heading: 'Diagnostics', empty: 'No endpoints to check' },
   {
     name: 'external-key-stores',
     path: '/external-key-stores',
     heading: 'External key stores',
-    empty: 'No external key store yet',
+    empty: 'No external key stores yet',
   },
-  { name: 'requests', path: '/requests', heading: 'Request log', empty: 'No request yet' },
+  { name: 'requests', path: '/requests', heading: 'Request log', empty: 'No requests yet' },
   { name: 'audit', path: '/audit', heading: 'Audit log' },
   { name: 'audit-verification', path: '/audit/verification', heading: 'Verification' },
   { name: 'audit-sinks', path: '/audit/sinks', heading: 'Sinks', empty: 'Audit log is local only' },
@@ -92,7 +92,7 @@ const all: readonly PageRow[] = [
   { name: 'profile', path: '/profile', heading: 'Profile', open: true, still: true },
   { name: 'tenants', path: '/tenants', heading: 'Tenants' },
   { name: 'approvals', path: '/approvals', heading: 'Approvals', empty: 'No pending approvals' },
-  { name: 'snapshots', path: '/snapshots', heading: 'Snapshots', empty: 'No snapshot yet' },
+  { name: 'snapshots', path: '/snapshots', heading: 'Snapshots', empty: 'No snapshots yet' },
   {
     name: 'snapshot-restore',
     path: ({ snapshotId }) => `/snapshots/${snapshotId}/restore`,
@@ -275,7 +275,7 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
     await eachRow(others, closed, async (row, on) => {
       await on.goto(pathOf(row));
       await on.getByRole('heading', { level: 1 }).waitFor();
-      await on.getByText('You may not do this').first().waitFor();
+      await on.getByText('Permission denied').first().waitFor();
       await expectNoBarrier(`${row.name}, denied`, on);
       await shoot(`denied-${row.name}`, on);
     });
@@ -334,7 +334,7 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
     await hands.press('Enter');
     await dialog.locator('[data-command]').waitFor();
     await eyes.shoot('destroy-by-keyboard', page);
-    await hands.to('Destroy for good');
+    await hands.to('Destroy master key');
     await hands.press('Enter');
     await dialog.waitFor({ state: 'detached' });
     await expect.poll(stateOf).toBe('destroyed');

@@ -27,25 +27,25 @@ describe.runIf(chromiumPath !== null)('nodes at the console', () => {
 
   test('shows which run, and which of them does the work of one for all', async () => {
     await page.goto('/nodes');
-    for (const name of ['north', 'south']) await rowOf(name).getByText('Runs', { exact: true }).waitFor();
+    for (const name of ['north', 'south']) await rowOf(name).getByText('Running', { exact: true }).waitFor();
     await page.getByText('Audit checkpoints').waitFor();
     await eyes.lookClosely('nodes-two', page);
     await page.goto('/');
     const nodes = page.getByRole('table', { name: 'Nodes' });
     for (const name of ['north', 'south'])
-      await nodes.getByRole('row', { name }).getByText('Runs', { exact: true }).waitFor();
-    await page.getByRole('link', { name: 'All about nodes' }).click();
+      await nodes.getByRole('row', { name }).getByText('Running', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'View all nodes' }).click();
     await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor();
   });
 
   test('shows by itself that one is no longer connected, and that it is back', async () => {
     const south = fleet.member('south');
     await south.stop('SIGKILL');
-    await rowOf('south').getByText('Silent', { exact: true }).waitFor();
+    await rowOf('south').getByText('Offline', { exact: true }).waitFor();
     await page.getByText('south is offline').waitFor();
     await eyes.lookClosely('nodes-silent', page);
     await south.start();
-    await rowOf('south').getByText('Runs', { exact: true }).waitFor();
+    await rowOf('south').getByText('Running', { exact: true }).waitFor();
     await page.getByText('south is offline').waitFor({ state: 'detached' });
     expect(eyes.faults).toEqual([]);
   });

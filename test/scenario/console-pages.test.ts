@@ -128,7 +128,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     for (const label of ['ORACLE.TDE.HSM.MK.069F37D091A73D4F13BF2CE921EB2CF080', 'ORACLE.TDE.HSM.MK.06AAAA'])
       expect((await database.call('generate', { label })).rv).toBe('CKR_OK');
     // The set-up has waited for the first session and the first master key.
-    await page.getByText('The first session is there').waitFor();
+    await page.getByText('First session received').waitFor();
     await page.getByRole('link', { name: 'ORACLE.TDE.HSM.MK.06AAAA' }).waitFor();
     await shoot('application-setup');
     await page.getByRole('link', { name: 'Application', exact: true }).click();
@@ -180,7 +180,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await destroy.waitFor();
     await destroy.getByRole('textbox').fill(name);
     await shoot('destroy');
-    await destroy.getByRole('button', { name: 'Destroy for good' }).click();
+    await destroy.getByRole('button', { name: 'Destroy master key' }).click();
     await row.getByText('Destroyed').first().waitFor();
     await shoot('application-after-destroy');
     expect((await site.api.audit('kind=key.destroyed')).length).toBe(1);
@@ -194,9 +194,9 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await page.reload();
     await page.getByRole('button', { name: 'Move to another group' }).click();
     const move = dialog(/Move .erp. to another group/);
-    await move.getByLabel('To', { exact: true }).selectOption({ label: 'closed books' });
+    await move.getByLabel('New group').selectOption({ label: 'closed books' });
     await move.getByText(neighbour.application.name).waitFor();
-    await move.getByText('2 keys and 0 other objects of its own go with it').waitFor();
+    await move.getByText('2 keys and 0 other objects of its own move with it').waitFor();
     const button = move.getByRole('button', { name: 'Move application' });
     expect(await button.isDisabled()).toBe(true);
     await move.getByRole('textbox').fill('erp');
@@ -278,7 +278,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await shoot('endpoint-settings');
     await settings.getByRole('button', { name: 'Save' }).click();
     await settings.waitFor({ state: 'detached' });
-    await page.getByText('1,800 requests a second, 1,800 at once').waitFor();
+    await page.getByText('1,800 requests per second, 1,800 at once').waitFor();
     await page.getByText('via service lambda.*.amazonaws.com').waitFor();
     await shoot('endpoint');
     await showRequests();
@@ -293,9 +293,9 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await register.waitFor({ state: 'detached' });
     // The certificate is the server's own: nothing outside trusts it.
     await page.getByRole('button', { name: 'Actions on external key store orders in the cloud' }).click();
-    await page.getByRole('menuitem', { name: 'Look now…' }).click();
+    await page.getByRole('menuitem', { name: 'Check now…' }).click();
     await dialog(/^Check/)
-      .getByRole('button', { name: 'Look now' })
+      .getByRole('button', { name: 'Check now' })
       .click();
     await page.getByText('XKS_PROXY_INVALID_TLS_CONFIGURATION').waitFor();
     await shoot('external-key-stores');
@@ -309,7 +309,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const endpoint = await site.api.call<Endpoint>('GET', `/api/endpoints/${id}`);
     await page.getByRole('button', { name: 'Follow' }).click();
-    await page.getByText('What comes in shows here by itself').waitFor();
+    await page.getByText('This page updates automatically').waitFor();
     const configuration = await site.api.call<ProxyConfiguration>('POST', `/api/endpoints/${id}/credentials`);
     const kmsRequestId = '4112f4d6-db54-4af4-ae30-c55a22a8dfae';
     for (const keyId of [endpoint.keyId, 'another-key'])
@@ -352,8 +352,8 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Request log' }).waitFor();
     await page.getByRole('link', { name: 'aws-eu-central-1' }).first().waitFor();
     await shoot('requests');
-    await page.getByLabel('Endpoint').selectOption('None: met no endpoint');
-    await page.getByText('Nothing matches these filters').waitFor();
+    await page.getByLabel('Endpoint').selectOption('None (no endpoint has this path)');
+    await page.getByText('No entries match these filters').waitFor();
   };
 
   test('shows who did what, and the tokens', async () => {
@@ -367,14 +367,14 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await shoot('tokens');
     await go('Overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    await page.getByRole('table', { name: 'Nodes' }).getByText('Runs', { exact: true }).waitFor();
+    await page.getByRole('table', { name: 'Nodes' }).getByText('Running', { exact: true }).waitFor();
     await eyes.settle(page);
     await shoot('overview');
   });
 
   test('shows a page that there is not, and a name that looks like markup as text', async () => {
     await page.goto('/nowhere/at/all');
-    await page.getByText('This address leads nowhere').waitFor();
+    await page.getByText('No page has this address').waitFor();
     await shoot('nowhere');
     await site.api.call('POST', '/api/vaults', { name: '<img src=x onerror=alert(1)><b>bold</b>' });
     await page.goto('/vaults');

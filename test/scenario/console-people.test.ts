@@ -51,13 +51,13 @@ describe.runIf(chromiumPath !== null)('a person at the console', () => {
     page.on('request', (request) => asked.push(request.url()));
     await page.goto(`/invitation${token}`);
     await page.getByLabel('New password').fill(password);
-    await page.getByLabel('Once more').fill(password);
+    await page.getByLabel('Confirm password').fill(password);
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('invitation', page);
-    await page.getByRole('button', { name: 'Choose and sign in' }).click();
+    await page.getByRole('button', { name: 'Set password and sign in' }).click();
     await Promise.race([
       page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor(),
-      page.getByRole('heading', { level: 1, name: /second factor/ }).waitFor(),
+      page.getByRole('heading', { level: 1, name: 'Set up two-step verification' }).waitFor(),
     ]);
     expect(asked.filter((url) => url.includes(token.slice(1)))).toEqual([]);
     expect(page.url()).not.toContain(token.slice(1));
@@ -68,12 +68,12 @@ describe.runIf(chromiumPath !== null)('a person at the console', () => {
       await page.goto('/profile');
       await page.getByRole('button', { name: 'Add one-time code' }).click();
     }
-    await page.getByRole('button', { name: 'Show the code to scan' }).click();
+    await page.getByRole('button', { name: 'Show QR code' }).click();
     await page.getByRole('img', { name: /QR code/ }).waitFor();
     secret = (await page.locator('[data-secret]').textContent()) ?? '';
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('totp', page);
-    await page.getByLabel('The code that the app shows').fill(totp(secret.trim(), Date.now()));
+    await page.getByLabel('Code from the app').fill(totp(secret.trim(), Date.now()));
     await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('img', { name: /QR code/ }).waitFor({ state: 'detached' });
   });
@@ -85,11 +85,11 @@ describe.runIf(chromiumPath !== null)('a person at the console', () => {
     await page.getByLabel('Name').fill('grace');
     await page.getByLabel('Password').fill(password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Your second factor is needed' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Second factor required' }).waitFor();
     await eyes.shoot('second-factor', page);
     // Each code is good once: the next one, which is taken for clocks that differ.
     await page.getByLabel('One-time code').fill(totp(secret.trim(), Date.now() + 30_000));
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { level: 1, name: 'Profile' }).waitFor();
     await page.getByRole('cell', { name: 'Authenticator', exact: true }).waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
@@ -98,7 +98,7 @@ describe.runIf(chromiumPath !== null)('a person at the console', () => {
     await page.getByRole('button', { name: 'Create vault' }).first().click();
     await page.getByLabel('Name').fill('not mine');
     await page.getByRole('dialog').getByRole('button', { name: 'Create vault' }).click();
-    await page.getByText('You may not do this').waitFor();
+    await page.getByText('Permission denied').waitFor();
     await eyes.shoot('refused', page);
     const refusals = eyes.faults.filter((fault) => !/40[13]/.test(fault));
     expect(refusals).toEqual([]);

@@ -77,7 +77,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
   });
 
   const chooseKeyFile = async (): Promise<void> => {
-    await hands.to(/^File of the recovery key/);
+    await hands.to(/^Recovery key file/);
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), hands.press('Enter')]);
     await chooser.setFiles(recoveryFile());
     await page.getByLabel('Passphrase').waitFor();
@@ -88,7 +88,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await hands.type(passphrase);
     await hands.to('Dry run');
     await hands.press('Enter');
-    await page.getByRole('heading', { name: 'What it would do' }).waitFor();
+    await page.getByRole('heading', { name: 'Preview' }).waitFor();
   };
 
   test('a wrong passphrase opens nothing, and says so', async () => {
@@ -106,7 +106,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await expect.poll(() => hands.focused()).toBe('Restore…');
     await hands.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Restore a snapshot' }).waitFor();
-    await page.getByLabel('File of the recovery key').waitFor();
+    await page.getByLabel('Recovery key file').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await chooseKeyFile();
     await hands.to(/^Passphrase/);
@@ -120,18 +120,18 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
 
   test('a dry run shows what would change and what stays destroyed, and changes nothing', async () => {
     await page.reload();
-    await page.getByLabel('File of the recovery key').waitFor();
+    await page.getByLabel('Recovery key file').waitFor();
     await chooseKeyFile();
     await rehearse();
     // Who uses a screen reader is where the result begins.
-    await expect.poll(() => hands.focused()).toBe('What it would do');
+    await expect.poll(() => hands.focused()).toBe('Preview');
     const keys = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'Keys', exact: true }) });
     expect(await keys.getByRole('cell').allTextContents()).toEqual(
       expect.arrayContaining([expect.stringContaining('Keys')]),
     );
     await page.getByText(destroyed).waitFor();
     expect(await page.getByText(kept).count()).toBe(0);
-    await page.getByText('No dual control has a say').waitFor();
+    await page.getByText('No approval required').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('restore-dry-run', page);
     expect(await keyState()).toBe('disabled');
@@ -176,11 +176,11 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await api.call('PUT', `/api/vaults/${vaultId}/dual-control`, { required: 1, actions: ['restore'] });
     await api.call('POST', `/api/keys/${keyId}/disable`);
     await page.goto(`/snapshots/${snapshot.id}/restore`);
-    await page.getByLabel('File of the recovery key').waitFor();
+    await page.getByLabel('Recovery key file').waitFor();
     await chooseKeyFile();
     await rehearse();
-    await page.getByText('Others must agree first').waitFor();
-    await page.getByText('Payments: 1 besides you').waitFor();
+    await page.getByText('Approval required').waitFor();
+    await page.getByText('Payments: 1 in addition to you').waitFor();
     const confirm = async (): Promise<void> => {
       await hands.to('Restore…');
       await hands.press('Enter');
@@ -190,11 +190,11 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
       await hands.press('Enter');
     };
     await confirm();
-    await dialog().getByText('This waits for others to agree').waitFor();
+    await dialog().getByText('Approval requested').waitFor();
     await eyes.shoot('restore-waits', page);
     await hands.press('Escape');
     await dialog().waitFor({ state: 'detached' });
-    await page.getByText('Asked for: 1 more must agree').waitFor();
+    await page.getByText('Requested: 1 more must approve').waitFor();
     expect(await keyState()).toBe('disabled');
     const [asked] = (await api.call<{ readonly items: readonly Approval[] }>('GET', '/api/approvals?state=pending'))
       .items;
@@ -215,7 +215,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await page.goto('/snapshots');
     await hands.to('Restore from a file…');
     const choose = async (path: string): Promise<void> => {
-      await hands.to(/^File of the snapshot/);
+      await hands.to(/^Snapshot file/);
       const [chooser] = await Promise.all([page.waitForEvent('filechooser'), hands.press('Enter')]);
       await chooser.setFiles(path);
     };
@@ -223,7 +223,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await dialog().waitFor();
     await choose(recoveryFile());
     await dialog().getByText('It was not sent: it never leaves this browser').waitFor();
-    expect(await dialog().getByRole('button', { name: 'Bring it in' }).isDisabled()).toBe(true);
+    expect(await dialog().getByRole('button', { name: 'Import snapshot' }).isDisabled()).toBe(true);
     await eyes.shoot('restore-no-snapshot', page);
     await hands.press('Escape');
     await dialog().waitFor({ state: 'detached' });
@@ -231,7 +231,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await hands.press('Enter');
     await dialog().waitFor();
     await choose(copy);
-    await hands.to('Bring it in');
+    await hands.to('Import snapshot');
     await hands.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Restore a snapshot' }).waitFor();
     expect(new URL(page.url()).pathname).toBe(`/snapshots/${snapshot.id}/restore`);

@@ -102,11 +102,11 @@ describe('search', () => {
       await page.getByRole('option', { name: label }).waitFor();
       await eyes.shoot('search-long-name', page);
       await field.fill('bulk');
-      await page.getByText('There are more keys: give more of the name.').waitFor();
+      await page.getByText('There are more keys. Type more of the name.').waitFor();
       await field.fill('snapshots');
       await page.getByRole('option', { name: 'Snapshots' }).waitFor();
       await field.fill('roll');
-      await page.getByText('Nothing is called so.').waitFor();
+      await page.getByText('No match.').waitFor();
       await page.keyboard.press('Escape');
     });
 
@@ -114,7 +114,7 @@ describe('search', () => {
       await page.keyboard.press('Control+k');
       const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
       await field.fill(keyId);
-      await page.getByRole('option', { name: 'Audit log: about it' }).click();
+      await page.getByRole('option', { name: 'Audit log: subject' }).click();
       await page.waitForURL(`**/audit?subjectId=${keyId}`);
       expect(missing).toEqual([]);
       expect(eyes.faults).toEqual([]);

@@ -51,9 +51,9 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Set up this service' }).waitFor();
     await eyes.shoot('set-up-overview', page);
-    await press('Begin');
+    await press('Start');
     await page.getByRole('heading', { level: 1, name: 'Set up this service' }).waitFor();
-    await step('Keep the root key safe').getByText('Unencrypted in its file').waitFor();
+    await step('Protect the root key').getByText('Unencrypted in its file').waitFor();
     await eyes.settle(page);
     await lookClosely('begin');
     expect(Object.values(await stateOf())).toEqual(['open', 'open', 'open', 'open', 'open']);
@@ -61,14 +61,14 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
 
   test('a copy of the root key is stated by a person, which is audited and can be undone', async () => {
     await press('I stored a copy separately');
-    const rootKey = step('Keep the root key safe');
+    const rootKey = step('Protect the root key');
     const unfold = rootKey.locator('summary').first();
     await unfold.filter({ hasText: 'Unencrypted' }).click();
-    await rootKey.getByText('Settled by first administrator').waitFor();
+    await rootKey.getByText('Marked as done by first administrator').waitFor();
     await press('Mark as not done');
     await page.getByRole('button', { name: 'I stored a copy separately' }).click();
     await unfold.filter({ hasText: 'Unencrypted' }).click();
-    await rootKey.getByText('Settled by first administrator').waitFor();
+    await rootKey.getByText('Marked as done by first administrator').waitFor();
     expect((await site.api.audit('kind=setup.settled')).map(({ details }) => details.settled)).toEqual([
       true,
       false,
@@ -77,7 +77,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
   });
 
   test('an administrator is invited; the same browser goes on as that person', async () => {
-    await press('Invite the administrator');
+    await press('Invite administrator');
     await page.getByRole('dialog', { name: 'Invite the first administrator' }).waitFor();
     await typeInto('Name', 'ada');
     await page.keyboard.press('Enter');
@@ -88,24 +88,22 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await page.getByText('Invited: ada').waitFor();
     await page.goto(`/invitation${address.hash}`);
     await typeInto('New password', password);
-    await typeInto('Once more', password);
+    await typeInto('Confirm password', password);
     await page.keyboard.press('Enter');
-    await press('Show the code to scan');
+    await press('Show QR code');
     await page.getByRole('img', { name: /QR code/ }).waitFor();
     const secret = ((await page.locator('[data-secret]').textContent()) ?? '').trim();
-    await typeInto('The code that the app shows', codeOf(secret));
+    await typeInto('Code from the app', codeOf(secret));
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    await page.getByRole('link', { name: /^Next: send the audit log/ }).click();
-    await step('Make yourself an administrator')
-      .locator('summary', { hasText: 'Ada is one, with a second factor' })
-      .waitFor();
+    await page.getByRole('link', { name: /^Next: forward the audit log/ }).click();
+    await step('Create an administrator').locator('summary', { hasText: 'Ada is one, with a second factor' }).waitFor();
     expect((await stateOf()).administrator).toBe('done');
   });
 
   test('the lines for the audit sink go into dke.toml as they are shown, and the page sees that records arrive', async () => {
-    const sinks = step('Send the audit log elsewhere too');
-    await sinks.getByLabel('Where to').selectOption('file');
+    const sinks = step('Forward the audit log');
+    await sinks.getByLabel('Target type').selectOption('file');
     await sinks.getByLabel('Path').fill(join(site.folder, 'audit.ndjson'));
     const lines = (await sinks.locator('pre').first().textContent()) ?? '';
     expect(lines).toContain('[[audit.sinks]]');
@@ -115,30 +113,30 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await page.reload();
     await sinks.locator('summary', { hasText: 'The log goes to file' }).waitFor();
     await sinks.locator('summary').first().click();
-    await sinks.getByText('has every record').waitFor();
+    await sinks.getByText('has all records').waitFor();
     expect(readFileSync(join(site.folder, 'audit.ndjson'), 'utf8')).toContain('setup.settled');
   });
 
   test('a recovery key is made in the browser: its file goes to the person, its public half to the service', async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.postData() ?? ''));
-    await page.getByRole('button', { name: 'Make a recovery key' }).click();
+    await page.getByRole('button', { name: 'Create a recovery key' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('safe of the bank');
-    await dialog.getByLabel('Passphrase of the file').fill(passphrase);
-    await dialog.getByLabel('Once more').fill(passphrase);
-    await dialog.getByRole('button', { name: 'Make the key' }).click();
-    const taking = page.getByRole('dialog', { name: 'Take the key with you' });
+    await dialog.getByLabel('File passphrase').fill(passphrase);
+    await dialog.getByLabel('Confirm passphrase').fill(passphrase);
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    const taking = page.getByRole('dialog', { name: 'Save the recovery key' });
     await taking.waitFor();
-    expect(await taking.getByRole('button', { name: 'Register its public half' }).isDisabled()).toBe(true);
+    expect(await taking.getByRole('button', { name: 'Register public half' }).isDisabled()).toBe(true);
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('set-up-recovery-key', page);
     const coming = page.waitForEvent('download');
     await taking.getByRole('button', { name: 'Save recovery.key' }).click();
     writeFileSync(keyFile, readFileSync(await (await coming).path()), { mode: 0o600 });
     await taking.getByRole('checkbox').check();
-    await taking.getByRole('button', { name: 'Register its public half' }).click();
-    await step('Make a recovery key')
+    await taking.getByRole('button', { name: 'Register public half' }).click();
+    await step('Create a recovery key')
       .locator('summary', { hasText: 'Snapshots are sealed to safe of the bank' })
       .waitFor();
     expect(asked.filter((body) => body.includes(passphrase))).toEqual([]);
@@ -148,8 +146,8 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
   });
 
   test('the first snapshot is made; the set-up is finished when it was opened with the file', async () => {
-    await page.getByRole('button', { name: 'Make a snapshot' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Make', exact: true }).click();
+    await page.getByRole('button', { name: 'Create snapshot' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create snapshot', exact: true }).click();
     await page.getByText('and not opened yet').waitFor();
     expect(await stateOf()).toMatchObject({ snapshot: 'open' });
     const { items } = await site.api.call<{ items: { id: string }[] }>('GET', '/api/snapshots');
@@ -166,7 +164,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await page.getByText('This service is set up').waitFor();
     await lookClosely('done');
     await page.goto('/');
-    await page.getByRole('heading', { name: 'What needs you today' }).waitFor();
+    await page.getByRole('heading', { name: 'Needs attention today' }).waitFor();
     await eyes.settle(page);
     expect(await page.getByText('Set up this service').count()).toBe(0);
     expect(eyes.faults.filter((fault) => !/ERR_CONNECTION|502|failed:/.test(fault))).toEqual([]);

@@ -63,7 +63,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await page.goto(`/invitation${hash}`);
     await heading('Welcome');
     await typeInto('New password', password);
-    await typeInto('Once more', password);
+    await typeInto('Confirm password', password);
     await page.keyboard.press('Enter');
     return id;
   };
@@ -171,7 +171,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
   test('a passkey alone is enough; one that is not given is told in plain words, and can be given again', async () => {
     await verifyPerson(false);
     await press('Use a passkey');
-    await page.getByRole('alert').getByText('No passkey was given').waitFor();
+    await page.getByRole('alert').getByText('No passkey was received').waitFor();
     await focusOn('Use a passkey');
     await lookClosely('no-passkey');
     await verifyPerson(true);
@@ -191,7 +191,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await focusOn('Password');
     await typeInto('Password', password);
     await page.keyboard.press('Enter');
-    await heading('Your second factor is needed');
+    await heading('Second factor required');
     await focusOn('One-time code');
     await lookClosely('second-factor');
     await press('Use a passkey');
@@ -205,15 +205,15 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await heading('Overview');
     await page.goto('/profile');
     await press('Add one-time code');
-    await press('Show the code to scan');
+    await press('Show QR code');
     await page.getByRole('img', { name: /QR code/ }).waitFor();
     const secret = ((await page.locator('[data-secret]').textContent()) ?? '').trim();
-    await typeInto('The code that the app shows', codeOf(secret));
+    await typeInto('Code from the app', codeOf(secret));
     await page.keyboard.press('Enter');
     await page.getByRole('cell', { name: 'Authenticator', exact: true }).waitFor();
     await signOut();
     await givePassword('grace', password);
-    await heading('Your second factor is needed');
+    await heading('Second factor required');
     const wrong = ['000000', '111111', '222222', '333333'].find(
       (code) => ![-1, 0, 1, 2].some((step) => codeOf(secret, step) === code),
     );

@@ -107,13 +107,13 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     };
     const ask = async (others: number) => {
       const asked = await open();
-      await asked.getByLabel('How many others must agree').selectOption(String(others));
+      await asked.getByLabel('Required approvals').selectOption(String(others));
       return asked;
     };
     let asked = await ask(1);
     await asked.getByText(/it asks for 1 approvers, and there are 0/i).waitFor();
     await asked.getByText(/give others the role key-approver first/i).waitFor();
-    expect(await asked.getByRole('button', { name: 'Set the rule' }).isDisabled()).toBe(true);
+    expect(await asked.getByRole('button', { name: 'Set rule' }).isDisabled()).toBe(true);
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('dual-control-refused', page);
     expect(await rule()).toBeNull();
@@ -121,20 +121,20 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     await site.api.call('POST', '/api/tokens', { name: 'anna', grants: [{ role: 'key-approver', scope: null }] });
     asked = await ask(2);
     await asked.getByText(/it asks for 2 approvers, and there are 1/i).waitFor();
-    await asked.getByLabel('How many others must agree').selectOption('1');
-    await asked.getByText(/^Could agree now: .*anna/).waitFor();
-    await asked.getByRole('button', { name: 'Set the rule' }).click();
+    await asked.getByLabel('Required approvals').selectOption('1');
+    await asked.getByText(/^Eligible approvers: .*anna/).waitFor();
+    await asked.getByRole('button', { name: 'Set rule' }).click();
     await asked.waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: '1 must agree: dual control of Payments' }).waitFor();
+    await page.getByRole('button', { name: '1 must approve: dual control of Payments' }).waitFor();
     expect(await rule()).toMatchObject({ required: 1, actions: ['destroy', 'export', 'restore'] });
   });
 
   test('a runbook with the values of its application, each tick of which is audited', async () => {
     const { application } = await registerApplication(site.api, 'erp', await createGroup(site.api, 'databases'));
     await page.goto(`/tde/applications/${application.id}/runbooks?runbook=rotate&release=19c`);
-    await page.getByRole('button', { name: 'Start this runbook' }).click();
+    await page.getByRole('button', { name: 'Start runbook' }).click();
     await dialog(/^Start “/)
-      .getByRole('button', { name: 'Start', exact: true })
+      .getByRole('button', { name: 'Start run' })
       .click();
     const done = page.getByRole('button', { name: /^Done: / });
     await done.first().waitFor();

@@ -69,7 +69,7 @@ test.each(['aes', 'kek', 'generic', 'ed25519'])('the key record %s opens', async
   const elsewhere = { ...place, version: place.version + 1 };
   await expect(
     openRecord(bytes(vector('kek')), bytes(vector('record')), elsewhere, vector('class'), bytes('')),
-  ).rejects.toThrow('does not open');
+  ).rejects.toThrow('cannot be opened');
 });
 
 describe('the file of a recovery key', () => {
@@ -100,10 +100,10 @@ describe('the file of a recovery key', () => {
 
   test('says what it is', () => {
     expect(describeFile(file)).toMatchObject({ id: vector('id'), wantsPassphrase: true });
-    expect(() => describeFile(file.slice(0, 90))).toThrow('no recovery key');
+    expect(() => describeFile(file.slice(0, 90))).toThrow('not a recovery key');
     const later = file.slice();
     later[11] = 2;
-    expect(() => describeFile(later)).toThrow('of a format');
+    expect(() => describeFile(later)).toThrow('does not support the format');
   });
 
   test("answers an opening with the snapshot's own key, bound to this opening; the passphrase is wiped", async () => {
@@ -130,12 +130,12 @@ describe('the file of a recovery key', () => {
     );
     const changed = file.slice();
     changed[file.length - 1] = (changed[file.length - 1] ?? 0) ^ 1;
-    await expect(answerOpening(changed, passphrase(), opening)).rejects.toThrow('does not open');
+    await expect(answerOpening(changed, passphrase(), opening)).rejects.toThrow('cannot be opened');
     // It asks for a thousand times the memory.
     const greedy = file.slice();
     greedy[12] = 40;
-    await expect(answerOpening(greedy, passphrase(), opening)).rejects.toThrow('does not open');
+    await expect(answerOpening(greedy, passphrase(), opening)).rejects.toThrow('cannot be opened');
     const moved = { ...opening, tenantId: '00000000-0000-4000-8000-000000000000' };
-    await expect(answerOpening(file, passphrase(), moved)).rejects.toThrow('The snapshot does not open');
+    await expect(answerOpening(file, passphrase(), moved)).rejects.toThrow('does not open the snapshot');
   });
 });

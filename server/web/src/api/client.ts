@@ -109,7 +109,7 @@ const readProblem = async (response: Response): Promise<ApiProblem> => {
     status: response.status,
     code: text(document.code) ?? 'unexpected-answer',
     title: text(document.title) ?? `The server answered ${response.status}`,
-    detail: text(document.detail) ?? text(document.title) ?? 'The answer has no explanation.',
+    detail: text(document.detail) ?? text(document.title) ?? 'The server gave no details.',
     hint: text(document.hint),
     permission: text(document.permission),
     requestId: text(document.requestId) ?? response.headers.get('x-request-id') ?? undefined,
@@ -147,7 +147,7 @@ const ask = async (call: ApiCall, options: SendOptions, file?: Blob): Promise<Re
     });
   } catch (cause) {
     if (isAbort(cause)) throw cause;
-    throw unreachable('No answer came back.');
+    throw unreachable('The server did not respond.');
   }
   if (!response.ok) throw await readProblem(response);
   return response;
@@ -165,7 +165,7 @@ export const sendForLines = async <T>(
   let rest = '';
   for (;;) {
     const { value, done } = await reader.read().catch((cause: unknown) => {
-      throw isAbort(cause) ? cause : unreachable('The answer was cut off.');
+      throw isAbort(cause) ? cause : unreachable('The response was incomplete.');
     });
     if (done) return;
     const lines = (rest + value).split('\n');
@@ -192,9 +192,9 @@ const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
     throw new ApiProblem({
       status: 202,
       code: 'approval-pending',
-      title: 'This waits for others to agree',
+      title: 'Approval requested',
       detail: `Dual control requires ${missing} more ${missing === 1 ? 'approval' : 'approvals'}.`,
-      hint: 'It now waits under Approvals, which shows its state. The requester cannot approve it.',
+      hint: 'The page Approvals shows the request. The requester cannot approve it.',
       requestId: id,
     });
   }
@@ -205,8 +205,8 @@ const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
     throw new ApiProblem({
       status: response.status,
       code: 'unexpected-answer',
-      title: 'The answer is not JSON',
-      detail: 'Something between this page and the service changed the answer.',
+      title: 'The response is not JSON',
+      detail: 'Something between this page and the service changed the response.',
     });
   }
 };

@@ -8,7 +8,7 @@ interface Question {
 const ask = (path: string): Promise<Question> => send<Question>({ method: 'POST', path, body: {} });
 
 const toJson = (credential: Credential | null): object => {
-  if (!(credential instanceof PublicKeyCredential)) throw new Error('No passkey was given.');
+  if (!(credential instanceof PublicKeyCredential)) throw new Error('No passkey was received.');
   return credential.toJSON();
 };
 

@@ -79,7 +79,7 @@ export const verifyRecord = async (
   const checkpoint = await readCheckpoint(note, await readVerifier(verifierKey));
   if (checkpoint === null) return 'The checkpoint is not signed with the key of this log.';
   if ((JSON.parse(entry) as { readonly sequence?: unknown }).sequence !== sequence)
-    return 'The proof is of another record.';
+    return 'The proof is for another record.';
   let fn = sequence - 1;
   let sn = checkpoint.size - 1;
   let hash = await leafHash(entry);
@@ -95,7 +95,7 @@ export const verifyRecord = async (
     fn = Math.floor(fn / 2);
     sn = Math.floor(sn / 2);
   }
-  return sn === 0 && equal(hash, checkpoint.root) ? checkpoint : 'The record is not the one that was signed.';
+  return sn === 0 && equal(hash, checkpoint.root) ? checkpoint : 'The record differs from the signed one.';
 };
 
 export interface LogVerdict {
@@ -134,7 +134,7 @@ export const verifyExport = async (
     const value = JSON.parse(line) as { readonly checkpoint?: string; readonly sequence?: number };
     if (value.checkpoint === undefined) {
       if (value.sequence !== records + 1)
-        return stop(`Record ${value.sequence ?? '?'} stands where record ${records + 1} belongs.`);
+        return stop(`Record ${records + 1} was expected, but record ${value.sequence ?? '?'} was found.`);
       let last = { leaves: 1, hash: await leafHash(line) };
       for (let left = edge.at(-1); left?.leaves === last.leaves; left = edge.at(-1)) {
         edge.pop();
@@ -148,14 +148,14 @@ export const verifyExport = async (
     checkpoints += 1;
     const checkpoint = await readCheckpoint(value.checkpoint, verifier);
     if (checkpoint === null)
-      return stop(`The checkpoint behind record ${records} is not signed with the key of this log.`);
+      return stop(`The checkpoint after record ${records} is not signed with the key of this log.`);
     let root: Bytes | undefined;
     for (const { hash } of edge.toReversed()) root = root === undefined ? hash : await nodeHash(hash, root);
     if (checkpoint.size !== records || root === undefined || !equal(root, checkpoint.root))
-      return stop(`Records ${signed + 1} to ${records} are not those that the checkpoint behind them has signed.`);
+      return stop(`Records ${signed + 1} to ${records} do not match the checkpoint after them.`);
     signed = records;
   }
-  if (records === 0) return stop('There is nothing in it.');
+  if (records === 0) return stop('It has no records.');
   const finding = signed < records ? `Records ${signed + 1} to ${records} are not covered by a checkpoint.` : null;
   return { records, checkpoints, signed, finding };
 };

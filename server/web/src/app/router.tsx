@@ -11,9 +11,9 @@ import { Shell } from './shell.tsx';
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
-    <Page title="No such page">
+    <Page title="Page not found">
       <Panel>
-        <EmptyState title="This address leads nowhere">
+        <EmptyState title="No page has this address">
           Go to the{' '}
           <Link to="/" className="link">
             overview

@@ -189,7 +189,7 @@ const TenantSwitcher = () => {
       }}
       className="min-h-9 max-w-52 min-w-0 rounded-md border border-line-strong/70 bg-surface px-2.5 py-1"
     >
-      <option value="">Every tenant</option>
+      <option value="">All tenants</option>
       {tenants.map(({ id, name }) => (
         <option key={id} value={id}>
           {name}
@@ -203,7 +203,8 @@ const TenantSwitcher = () => {
 const Bell = () => {
   const items = useQuery(waitingQuery).data?.items;
   const count = items?.filter((item) => needsToday(item, Date.now())).length ?? 0;
-  const text = count === 0 ? 'Notifications: nothing needs you today' : `Notifications: ${count} need you today`;
+  const text =
+    count === 0 ? 'Notifications: none need attention today' : `Notifications: ${count} need attention today`;
   return (
     <Link
       to="/notifications"

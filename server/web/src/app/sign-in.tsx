@@ -56,7 +56,7 @@ export const SignIn = () => {
   const [secret, setSecret] = useState('');
   const signIn = useEntry('/api/session', () => setSecret(''));
   return (
-    <Frame title="Sign in to the console" text="Keys for databases and cloud key stores, in your own hands.">
+    <Frame title="Sign in to the console" text="Keys for databases and cloud key stores, under your control.">
       {ended && (
         <div className="mt-4">
           <Notice tone="info" title="Your session has ended">
@@ -78,7 +78,7 @@ export const SignIn = () => {
             label="Administrator token"
             help={
               <>
-                The service shows the first one once, when it starts for the first time. Another one is made with{' '}
+                The service shows the first token only once, at its first start. Create another one with{' '}
                 <code>dke token create</code>.
               </>
             }
@@ -153,10 +153,10 @@ const PasswordFields = ({
       onValue={onPassword}
     />
     <TextField
-      label="Once more"
+      label="Confirm password"
       type="password"
       autoComplete="new-password"
-      fault={again !== '' && again !== password ? 'is not the same' : undefined}
+      fault={again !== '' && again !== password ? 'does not match' : undefined}
       value={again}
       onValue={onAgain}
     />
@@ -184,7 +184,7 @@ export const Invitation = ({ other, onDone }: { other: string | undefined; onDon
     history.replaceState(null, '', '/');
   }, []);
   return (
-    <Frame title="Welcome" text="Choose the password that you sign in with from now on.">
+    <Frame title="Welcome" text="Choose a password to sign in with.">
       <form
         className={formClass}
         onSubmit={(event) => {
@@ -194,14 +194,14 @@ export const Invitation = ({ other, onDone }: { other: string | undefined; onDon
       >
         {other !== undefined && (
           <p className="text-muted">
-            This browser is signed in as <strong className="text-ink">{other}</strong>; it will be signed in as the
-            person who is invited.
+            This browser is signed in as <strong className="text-ink">{other}</strong>. It will be signed in as the
+            invited person.
           </p>
         )}
         <PasswordFields password={password} again={again} onPassword={setPassword} onAgain={setAgain} />
         {redeem.error !== null && <ProblemView error={redeem.error} compact />}
         <Button type="submit" tone="primary" busy={redeem.isPending} className="w-full">
-          Choose and sign in
+          Set password and sign in
         </Button>
       </form>
     </Frame>
@@ -226,7 +226,7 @@ const NewPassword = () => {
       }}
     >
       <TextField
-        label="Present password"
+        label="Current password"
         type="password"
         autoComplete="current-password"
         value={current}
@@ -235,7 +235,7 @@ const NewPassword = () => {
       <PasswordFields password={password} again={again} onPassword={setPassword} onAgain={setAgain} />
       {change.error !== null && <ProblemView error={change.error} compact />}
       <Button type="submit" tone="primary" busy={change.isPending} className="w-full">
-        Change the password
+        Change password
       </Button>
     </form>
   );
@@ -257,7 +257,7 @@ const SecondFactor = () => {
       <TextField
         key={recovery ? 'recovery' : 'code'}
         label={recovery ? 'Recovery code' : 'One-time code'}
-        help={recovery ? 'Each is good once.' : 'As your app shows it now.'}
+        help={recovery ? 'Each code works once.' : 'The code that your app shows now.'}
         inputMode={recovery ? 'text' : 'numeric'}
         autoComplete={recovery ? 'off' : 'one-time-code'}
         autoFocus
@@ -267,7 +267,7 @@ const SecondFactor = () => {
       />
       {give.error !== null && <ProblemView error={give.error} compact />}
       <Button type="submit" tone="primary" busy={give.isPending} className="w-full">
-        Go on
+        Continue
       </Button>
       <Button tone="quiet" className="w-full" onClick={() => setRecovery(!recovery)}>
         {recovery ? 'Use a one-time code' : 'Use a recovery code'}
@@ -280,11 +280,11 @@ const SecondFactor = () => {
 const EnrolTotp = lazy(() => import('../components/totp.tsx').then((module) => ({ default: module.EnrolTotp })));
 
 const asked = {
-  'new-password': ['A new password is needed', 'Yours has been reset or has become too old.'],
-  'second-factor': ['Your second factor is needed', 'Your password is right; this shows that it is you.'],
+  'new-password': ['Choose a new password', 'Your password was reset or is too old.'],
+  'second-factor': ['Second factor required', 'Your password is correct. Now confirm that it is you.'],
   enrolment: [
     'Set up two-step verification',
-    'Your roles ask for one: codes of an app on your phone, or a passkey of this device or a security key.',
+    'Your roles require it. Use codes from an app on your phone, or a passkey on this device or on a security key.',
   ],
 } as const satisfies Record<NonNullable<Session['missing']>, readonly [string, string]>;
 

@@ -50,7 +50,7 @@ export const AccessGuidDialog = ({
         chown oracle:oinstall pkcs11.toml{'\n'}chmod {issued.config.mode} pkcs11.toml
       </pre>
       <p className="text-muted">
-        The library goes to <code className="break-all">{issued.config.library}</code>.
+        Install the library as <code className="break-all">{issued.config.library}</code>.
       </p>
       <Button
         icon="download"

@@ -67,10 +67,10 @@ const Detail = ({ record }: { record: AuditRecord }) => (
 const columns: readonly Column<AuditRecord>[] = [
   { key: 'at', header: 'Time', nowrap: true, cell: (record) => <Time value={record.at} seconds /> },
   { key: 'kind', header: 'Event', names: true, nowrap: true, cell: (record) => auditKindNames[record.kind] },
-  { key: 'subject', header: 'On', cell: (record) => <Subject record={record} /> },
+  { key: 'subject', header: 'Subject', cell: (record) => <Subject record={record} /> },
   {
     key: 'actor',
-    header: 'By',
+    header: 'Actor',
     cell: (record) => <span className="inline-block max-w-44 min-w-36 wrap-anywhere">{record.actorName}</span>,
   },
 ];

@@ -40,11 +40,11 @@ export const readRules = (text: string): readonly AuthorizationRule[] | string =
   if (text.trim() === '') return [];
   try {
     const rules: unknown = JSON.parse(text);
-    if (!Array.isArray(rules)) return 'This is no list: it begins with [.';
+    if (!Array.isArray(rules)) return 'This is not a list. A list begins with [.';
     const wrong = rules.findIndex((rule: unknown) => !isRule(rule));
     return wrong < 0
       ? (rules as readonly AuthorizationRule[])
-      : `Rule ${wrong + 1} lacks a name, an effect (allow or deny), or when.`;
+      : `Rule ${wrong + 1} needs a name, an effect (allow or deny) and when.`;
   } catch (error) {
     return `This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`;
   }

@@ -48,7 +48,7 @@ const CallersDialog = ({ application, onClose }: { application: Application; onC
     >
       {(fault) => (
         <>
-          <p>A caller that is not allowed is refused with its next call, also on an open connection.</p>
+          <p>A caller that is not allowed is refused at its next call, even on an open connection.</p>
           <AreaField
             label="Networks"
             optional
@@ -56,7 +56,7 @@ const CallersDialog = ({ application, onClose }: { application: Application; onC
             onValue={setNetworks}
             fault={fault('networks')}
             placeholder="192.0.2.0/24"
-            help="One address or network (CIDR) a line. Leave empty to allow any address."
+            help="One address or network (CIDR) per line. Leave empty to allow any address."
           />
           <AreaField
             label="Client certificates"
@@ -80,7 +80,7 @@ export const Callers = ({ application }: { application: Application }) => {
   return (
     <Panel
       title="Allowed callers"
-      description="Where the credentials of this application may be used from."
+      description="From where the credentials of this application can be used."
       actions={<Button onClick={() => setChanging(true)}>Change callers</Button>}
     >
       <Facts

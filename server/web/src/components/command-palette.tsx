@@ -33,15 +33,15 @@ const kinds = {
   snapshot: ['Snapshot', 'snapshots', 'snapshot'],
   approval: ['Approval', 'approvals', 'thumb'],
   request: ['Request log', 'records of the request log', 'clock'],
-  'audit-actor': ['Who did what', 'actors of the audit log', 'audit'],
-  'audit-request': ['Audit log: the request', 'records of the audit log', 'audit'],
-  'audit-subject': ['Audit log: about it', 'records of the audit log', 'audit'],
+  'audit-actor': ['Audit log: actor', 'actors of the audit log', 'audit'],
+  'audit-request': ['Audit log: request', 'records of the audit log', 'audit'],
+  'audit-subject': ['Audit log: subject', 'records of the audit log', 'audit'],
 } as const satisfies Record<FoundItem['kind'], readonly [one: string, several: string, icon: IconName]>;
 
 /** Where it was found, when that is neither the name nor the id, which are both shown. */
 const places: Partial<Record<FoundItem['foundIn'], string>> = {
   'display-name': 'display name',
-  email: 'mail address',
+  email: 'e-mail address',
   'app-id': 'app_id',
   prefix: 'prefix',
   tag: 'tag',
@@ -92,7 +92,10 @@ const useFound = (text: string, pages: readonly Found[]): Search => {
   const things = (isAsked ? (data?.items ?? []) : []).map((item): Found => {
     const [kind, , icon] = kinds[item.kind];
     const place = places[item.foundIn];
-    const about = [item.state === 'active' || item.state === 'enabled' ? null : item.state, place && `by its ${place}`];
+    const about = [
+      item.state === 'active' || item.state === 'enabled' ? null : item.state,
+      place && `found by ${place}`,
+    ];
     return {
       kind,
       icon,
@@ -103,16 +106,16 @@ const useFound = (text: string, pages: readonly Found[]): Search => {
   });
   const found = [...named, ...things, ...beside];
   const more = isAsked ? (data?.more ?? []) : [];
-  if (error !== null) return { found, told: `The search did not answer: ${error.message}` };
+  if (error !== null) return { found, told: `The search failed: ${error.message}` };
   if (isAsked && (isFetching || asked !== text.trim())) return { found, told: 'Searching…' };
   if (found.length === 0)
     return {
       found,
-      told: 'Nothing is called so. Names are found by the beginning of a word, ids by theirs, request ids as a whole.',
+      told: 'No match. Type the beginning of a word of the name, the beginning of the id, or a complete request id.',
     };
   const others =
-    more.length === 0 ? '' : ` There are more ${more.map((kind) => kinds[kind][1]).join(', ')}: give more of the name.`;
-  return { found, told: `${found.length} found; arrow keys choose, Enter opens.${others}` };
+    more.length === 0 ? '' : ` There are more ${more.map((kind) => kinds[kind][1]).join(', ')}. Type more of the name.`;
+  return { found, told: `${found.length} found. Choose with the arrow keys, open with Enter.${others}` };
 };
 
 /** The chosen one stays in view while the arrow keys go through a long list. */

@@ -39,7 +39,7 @@ const SwitchesDialog = ({ application, onClose }: { application: Application; on
     >
       {() => (
         <>
-          <p>Turn on only what a program needs and cannot do without. Each change takes effect with the next call.</p>
+          <p>Enable only what a program requires. Changes apply from the next call.</p>
           {compatibilityNames.map((name) => {
             const { label, cost } = compatibilitySwitches[name];
             return (

@@ -78,10 +78,10 @@ const Start = ({ result }: { result: CheckResult }) => {
       className={`rounded-lg border p-4 ${failed ? 'border-danger/35 bg-danger-soft' : 'border-warn/30 bg-warn-soft'}`}
     >
       <p className={`flex items-center gap-2 text-xs font-medium ${failed ? 'text-danger' : 'text-warn'}`}>
-        <Icon name="warning" /> Begin here: {nameLayer(result.layer)}
+        <Icon name="warning" /> Start here: {nameLayer(result.layer)}
       </p>
       <p className="mt-1 text-base font-semibold">
-        {failed ? 'Not so: ' : ''}
+        {failed ? 'Failed: ' : ''}
         {failed ? result.title : capital(result.title)}
       </p>
       <p className="mt-0.5 wrap-anywhere">{capital(result.evidence)}</p>
@@ -96,7 +96,7 @@ const Start = ({ result }: { result: CheckResult }) => {
         )}
         {result.fix !== undefined && (
           <>
-            <dt className="text-muted">What helps</dt>
+            <dt className="text-muted">How to fix</dt>
             <dd className="wrap-anywhere">{capital(result.fix)}</dd>
           </>
         )}
@@ -146,7 +146,7 @@ const WaitingLine = ({ title, running }: { title: string; running: boolean }) =>
   >
     <span>
       <Badge tone="quiet" icon="clock">
-        {running ? 'Running' : 'Waits'}
+        {running ? 'Running' : 'Waiting'}
       </Badge>
     </span>
     <p className={running ? 'text-ink' : ''}>{capital(title)}</p>
@@ -164,10 +164,10 @@ export const LiveDiagnosisView = ({ live }: { live: LiveDiagnosis }) => {
     <div className="space-y-5">
       <div role="status" className="space-y-2">
         <p className="font-medium">
-          {checks.length === 0 ? 'Begins…' : `${results.length} of ${checks.length} checks have ended`}
+          {checks.length === 0 ? 'Starting…' : `${results.length} of ${checks.length} checks completed`}
         </p>
         <progress
-          aria-label="Checks that have ended"
+          aria-label="Completed checks"
           className="h-1.5 w-full overflow-hidden rounded-full"
           value={results.length}
           max={Math.max(checks.length, 1)}
@@ -207,7 +207,7 @@ export const DiagnosisView = ({ name, diagnosis }: { name: string; diagnosis: Di
           <Icon name="active" className="mt-0.5 size-5 text-ok" />
           <div>
             <p className="font-semibold">All checks passed</p>
-            <p>From this node and through the public name, the endpoint does what the cloud key service will ask.</p>
+            <p>The endpoint works as the cloud key service expects, from this node and through its public name.</p>
           </div>
         </div>
       ) : (

@@ -14,9 +14,9 @@ import { ProblemView } from './problem-view.tsx';
 import { vaultsPath } from './vaults.ts';
 
 const actions = [
-  ['destroy', 'Destroying keys, and whatever ends their use for good'],
-  ['export', 'Exporting snapshots that hold its keys'],
-  ['restore', 'Restoring snapshots that hold its keys'],
+  ['destroy', 'Destroy keys, or end their use permanently'],
+  ['export', 'Export snapshots that contain its keys'],
+  ['restore', 'Restore snapshots that contain its keys'],
 ] as const;
 
 interface VaultDualControl {
@@ -61,7 +61,7 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
       title={`Dual control of “${vault.name}”`}
       wide
       call={call}
-      submitLabel={removes ? 'Remove the rule' : 'Set the rule'}
+      submitLabel={removes ? 'Remove rule' : 'Set rule'}
       submitDisabled={plan.error !== null || (removes && before === null)}
       onCancel={onClose}
       onDone={async () => {
@@ -73,8 +73,8 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
       {(fault) => (
         <>
           <p className="text-muted">
-            These actions need approval: the requester cannot carry them out alone. A stricter rule takes effect at
-            once. A weaker rule needs the approvals that the current rule requires.
+            The requester cannot do these actions alone. A stricter rule applies at once. A weaker rule needs the
+            approvals that the current rule requires.
           </p>
           <fieldset className="space-y-2">
             <legend className="mb-1 font-medium">Actions that need approval</legend>
@@ -92,7 +92,7 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
             ))}
           </fieldset>
           <SelectField
-            label="How many others must agree"
+            label="Required approvals"
             value={required}
             onValue={setRequired}
             fault={fault('required')}
@@ -100,8 +100,8 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
             choices={Array.from({ length: 5 }, (_, index) => ({ value: String(index + 1), text: String(index + 1) }))}
           />
           <CheckField
-            label="Refuse a database that destroys a master key by itself"
-            help="Otherwise C_DestroyObject of a database goes past this rule."
+            label="Do not let databases destroy master keys"
+            help="Otherwise, a database can destroy them with C_DestroyObject, without approval."
             checked={refuse}
             disabled={removes}
             onValue={setRefuse}
@@ -112,13 +112,13 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
               tone="info"
               title={
                 plan.data.plan !== undefined && plan.data.plan.rules.length > 0
-                  ? 'The present rule asks for agreement to this change'
+                  ? 'The current rule requires approval for this change'
                   : 'This applies at once'
               }
             >
               {plan.data.approvers.length === 0
-                ? 'No eligible approver at the moment.'
-                : `Could agree now: ${plan.data.approvers.map(({ name }) => name).join(', ')}.`}
+                ? 'No eligible approvers at the moment.'
+                : `Eligible approvers: ${plan.data.approvers.map(({ name }) => name).join(', ')}.`}
             </Notice>
           )}
         </>
@@ -133,10 +133,10 @@ export const DualControlButton = ({ vault }: { vault: Vault }) => {
     <>
       <Button
         tone="quiet"
-        aria-label={`${vault.dualControl === null ? 'None' : `${vault.dualControl.required} must agree`}: dual control of ${vault.name}`}
+        aria-label={`${vault.dualControl === null ? 'None' : `${vault.dualControl.required} must approve`}: dual control of ${vault.name}`}
         onClick={() => setOpen(true)}
       >
-        {vault.dualControl === null ? 'None' : `${vault.dualControl.required} must agree`}
+        {vault.dualControl === null ? 'None' : `${vault.dualControl.required} must approve`}
       </Button>
       {open && <DualControlDialog vault={vault} onClose={() => setOpen(false)} />}
     </>

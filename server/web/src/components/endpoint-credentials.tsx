@@ -39,7 +39,7 @@ const CredentialDialog = ({
     <div className="space-y-2">
       <p className="font-medium">Proxy configuration file</p>
       <p className="text-muted">
-        Upload it in the AWS console when the external key store is created, or when its proxy credential is edited.
+        Upload it in the AWS console when you create the external key store or edit its proxy credential.
       </p>
       <Button
         icon="download"
@@ -65,7 +65,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
   return (
     <Panel
       title="Credentials"
-      description="Two at most, for a change without a gap: add the new one, enter it at the cloud key service, remove the old one."
+      description="Up to two, for rotation without an interruption: add the new one, enter it in the cloud key service, remove the old one."
       actions={
         <Button
           icon="plus"
@@ -124,7 +124,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
             await client.invalidateQueries({ queryKey: [endpointsPath] });
           }}
         >
-          {() => <p>Its secret access key is shown once, with the JSON file for the cloud key service.</p>}
+          {() => <p>Its secret access key is shown only once, with the JSON file for the cloud key service.</p>}
         </FormDialog>
       )}
       {issued !== null && <CredentialDialog endpoint={endpoint} issued={issued} onClose={() => setIssued(null)} />}
@@ -143,7 +143,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
           }}
         >
           <p>
-            Requests signed with it fail from now on with <code>AuthenticationFailedException</code>. It was last used:{' '}
+            Requests signed with it will fail with <code>AuthenticationFailedException</code>. Last used:{' '}
             <Time value={removing.lastUsedAt} distance />.
           </p>
         </ConfirmDialog>
@@ -177,7 +177,7 @@ export const SignersMeter = ({ endpoint }: { endpoint: Endpoint }) => {
   const signers = useSigners(endpoint).data;
   const byAge = endpoint.credentials.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
   return (
-    <div className="space-y-3" role="status" aria-label="Which credential signs">
+    <div className="space-y-3" role="status" aria-label="Credentials in use">
       {byAge.map((credential, index) => {
         const own = signers?.of(credential.id) ?? [];
         const total = signers?.total ?? 0;
@@ -190,7 +190,7 @@ export const SignersMeter = ({ endpoint }: { endpoint: Endpoint }) => {
                 {byAge.length > 1 && <span className="text-muted">{newest ? 'the new one' : 'the old one'}</span>}
               </p>
               <p className="text-muted tabular-nums">
-                {own.length} of the newest {total}
+                {own.length} of {total}
                 {own[0] !== undefined && (
                   <>
                     , last <Time value={own[0].at} distance />
@@ -209,7 +209,7 @@ export const SignersMeter = ({ endpoint }: { endpoint: Endpoint }) => {
         );
       })}
       <p className="text-xs text-muted">
-        Of the newest {metered} requests, every {meterEvery / 1000} seconds.
+        Signed requests among the newest {metered}, updated every {meterEvery / 1000} seconds.
       </p>
     </div>
   );

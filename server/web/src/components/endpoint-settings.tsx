@@ -41,7 +41,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
       onCancel={onClose}
       onDone={async () => {
         await client.invalidateQueries({ queryKey: [endpointsPath] });
-        announce('The settings hold from the next request on.');
+        announce('The settings apply from the next request.');
         onClose();
       }}
     >
@@ -56,7 +56,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
               value={perSecond}
               onValue={setPerSecond}
               fault={fault('rate.perSecond')}
-              help="More are answered 429. AWS KMS sends at most 1800 a second for one key store unless its quota was raised."
+              help="Further requests get status 429. AWS KMS sends at most 1800 per second for one key store, unless its quota was raised."
             />
             <TextField
               label="Burst"
@@ -66,7 +66,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
               value={burst}
               onValue={setBurst}
               fault={fault('rate.burst')}
-              help="So many at once after a pause. One second of the rate when empty."
+              help="Requests at once after a pause. If empty: one second of the rate."
             />
           </div>
           <TextField
@@ -77,7 +77,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
             onValue={setCommonName}
             fault={fault('clientCertificate.commonName')}
             placeholder="cks.kms.eu-central-1.amazonaws.com"
-            help="Mutual TLS. Leave this and the bundle empty to ask for no certificate."
+            help="Mutual TLS. Leave this and the bundle empty to require no certificate."
           />
           <AreaField
             label="Authorities of client certificates"
@@ -86,7 +86,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
             onValue={setAuthorities}
             fault={fault('clientCertificate.authorities')}
             placeholder="-----BEGIN CERTIFICATE-----"
-            help="PEM: the authority that issues the client certificates, and those above it up to the root."
+            help="PEM: the authority that issues the client certificates, and its chain up to the root."
           />
           <AreaField
             label="Rules"
@@ -96,11 +96,11 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
             onValue={setRulesText}
             fault={typeof rules === 'string' ? rules : fault('rules')}
             placeholder={ruleExample}
-            help="A list in JSON. The first rule that fits a request decides; what none fits is allowed. * stands for any characters, ? for one."
+            help="A JSON list. The first rule that matches a request decides. Without a match, the request is allowed. * matches any characters, ? matches one."
           />
           <CheckField
-            label="Answer health to unsigned probes"
-            help="For load balancers and operators. They learn the number of nodes, nothing else."
+            label="Answer unsigned health probes"
+            help="For load balancers and operators. The answer reveals only the number of nodes."
             checked={operatorProbes}
             onValue={setOperatorProbes}
           />
@@ -125,13 +125,16 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
             'Rate',
             rate === null
               ? 'No limit'
-              : `${rate.perSecond.toLocaleString()} requests a second, ${rate.burst.toLocaleString()} at once`,
+              : `${rate.perSecond.toLocaleString()} requests per second, ${rate.burst.toLocaleString()} at once`,
           ],
           [
             'Client certificate',
-            clientCertificate === null ? 'Not asked for' : <code key="name">{clientCertificate.commonName}</code>,
+            clientCertificate === null ? 'Not required' : <code key="name">{clientCertificate.commonName}</code>,
           ],
-          ['Rules', rules.length === 0 ? 'None: what is signed is allowed' : <RuleList key="rules" rules={rules} />],
+          [
+            'Rules',
+            rules.length === 0 ? 'None: every signed request is allowed' : <RuleList key="rules" rules={rules} />,
+          ],
           ['Unsigned health probes', operatorProbes ? 'Allowed for operators' : 'Refused'],
         ]}
       />

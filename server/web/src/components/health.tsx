@@ -21,8 +21,7 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
   <>
     {!status.memory.locked && (
       <Notice tone="warn" title="Key memory is not locked">
-        Keys could reach swap. Raise the memory lock limit of the service (<code>LimitMEMLOCK</code>) and start it
-        again.
+        Keys could reach swap. Raise the memory lock limit of the service (<code>LimitMEMLOCK</code>) and restart it.
       </Notice>
     )}
     {!status.erasure.overwritesInPlace && (
@@ -31,9 +30,9 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
       </Notice>
     )}
     {status.erasure.hold !== null && status.erasure.hold.standbys.length > 0 && (
-      <Notice tone="warn" title="Destroyed keys wait for copies of the database">
+      <Notice tone="warn" title="Erasure waits for copies of the database">
         These standbys, replication slots or archives have not stored the records under the new root key. Bring them up
-        to date, or drop the slots of standbys that do not come back. The erasure run then continues.
+        to date, or drop the slots of standbys that will not return. The erasure run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {status.erasure.hold.standbys.map((name) => (
             <li key={name} className="break-words">
@@ -44,9 +43,9 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
       </Notice>
     )}
     {status.erasure.hold !== null && status.erasure.hold.snapshots.length > 0 && (
-      <Notice tone="warn" title="Destroyed keys wait for missing snapshots">
-        The files of these snapshots are missing, and may hold destroyed keys. Restore the files and verify the
-        snapshots, or delete the snapshots if their files are destroyed. The erasure run then continues.
+      <Notice tone="warn" title="Erasure waits for missing snapshots">
+        The files of these snapshots are missing, and may contain destroyed keys. Restore the files and verify the
+        snapshots, or delete the snapshots if their files are lost. The erasure run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {status.erasure.hold.snapshots.slice(0, 20).map((id) => (
             <li key={id}>
@@ -59,10 +58,10 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
       </Notice>
     )}
     {status.erasure.hold !== null && status.erasure.hold.records.length > 0 && (
-      <Notice tone="warn" title="Destroyed keys wait: the erasure run is held back">
+      <Notice tone="warn" title="The erasure run is on hold">
         These stored records cannot be opened, and the run would make this permanent. Restore a backup of the store that
-        was made since the last run. Or give the records up: delete or destroy the key, remove the credential, destroy
-        the object. The run then continues.
+        was created after the last run. Or give the records up: delete or destroy the key, remove the credential,
+        destroy the object. The run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {status.erasure.hold.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (
             <li key={`${id} ${version} ${copy}`} className="break-words">

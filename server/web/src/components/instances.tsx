@@ -46,7 +46,7 @@ export const Instances = ({ id }: { id: string }) => {
   return (
     <Panel
       title="Instances"
-      description="Hosts and processes that used it, latest first."
+      description="Hosts and processes that used it, newest first."
       flush={query.data !== undefined}
     >
       <Async query={query} lines={2}>

@@ -19,11 +19,11 @@ export const PersonFields = ({
   fault: (path: string) => string | undefined;
 }) => (
   <>
-    <NameField help="What they type to sign in." value={name} onValue={onName} fault={fault('name')} />
+    <NameField help="The name to sign in with." value={name} onValue={onName} fault={fault('name')} />
     <TextField
       label="Full name"
       optional
-      help="What lists and the audit log show."
+      help="Lists and the audit log show this name."
       value={displayName}
       onValue={onDisplayName}
       fault={fault('displayName')}
@@ -34,13 +34,13 @@ export const PersonFields = ({
 export const InvitationDialog = ({ invited, onClose }: { invited: InvitedUser; onClose: () => void }) => (
   <SecretOnceDialog
     title={`Invitation of “${invited.user.displayName}”`}
-    notice="The invitation is shown only once. The person who opens it chooses the password: give it to them yourself."
-    taken="I have handed it over or stored it"
+    notice="The invitation is shown only once. The person who opens it chooses the password, so give it only to this user."
+    taken="I have stored the invitation or given it to the user"
     onClose={onClose}
   >
     {invited.invitation !== null && (
       <>
-        <SecretValue label="Address to open, once" value={invited.invitation.url} />
+        <SecretValue label="Single-use address" value={invited.invitation.url} />
         <p className="text-muted">
           It expires at <Time value={invited.invitation.expiresAt} />.
         </p>

@@ -76,7 +76,7 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
         danger
         done={`Key “${key.name}” disabled`}
       >
-        <p>Every use of it is refused from now on. Nothing is lost: enabling it again gives everything back.</p>
+        <p>Requests that use this key will fail until you enable it again. No data is lost.</p>
       </ActionDialog>
     );
   }
@@ -91,8 +91,8 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
         done={`Key “${key.name}” rotated`}
       >
         <p>
-          A new version encrypts from now on. Version {key.currentVersion} and earlier ones stay, and keep decrypting
-          what they encrypted.
+          New data is encrypted with a new version. Version {key.currentVersion} and earlier versions can still decrypt
+          their data.
         </p>
       </ActionDialog>
     );
@@ -125,7 +125,7 @@ const EditKey = ({ target: key, onClose }: { target: Key; onClose: () => void })
           {key.kind === 'general' ? (
             <NameField value={name} onValue={setName} fault={fault('name')} />
           ) : (
-            <p className="text-muted">The name of a master key is its label, which its database gives it.</p>
+            <p className="text-muted">The name of a master key is its label. The database sets it.</p>
           )}
           <TagsField value={tags} onValue={setTags} fault={fault} />
           {fresh.error !== null && <ProblemView error={fresh.error} onRetry={() => void fresh.refetch()} compact />}
@@ -147,20 +147,20 @@ const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void 
       announcement={({ vaultCopyCleared }) =>
         vaultCopyCleared
           ? `Deleted key “${key.name}”`
-          : `Deleted key “${key.name}”; clearing its vault copy failed and is in the audit log`
+          : `Deleted key “${key.name}”, but its vault copy was not cleared: see the audit log`
       }
       onClose={onClose}
     >
       {key.kind === 'master' ? (
         <p>
-          The row stays and its shared vault copy is cleared. The application's sealed copy is untouched, so its
-          database goes on encrypting and decrypting: the next call imports the key again. To end its use for good,
-          destroy it on the application's page.
+          The record stays, and its shared vault copy is cleared. The application's sealed copy does not change, so the
+          database can still use the key: its next call imports the key again. To end its use permanently, destroy it on
+          the application's page.
         </p>
       ) : (
         <p>
-          The row stays as evidence and the copy in the vault is cleared. From now on every look-up answers “key not
-          found”, and data encrypted under this key can no longer be read.
+          The record is kept for audit, and the vault copy is cleared. Requests for this key will get “key not found”,
+          and data encrypted under it can no longer be read.
         </p>
       )}
       <LastUse query={use} goesOn={key.kind === 'master'} />

@@ -10,8 +10,8 @@ export const KeyCopiesNotice = ({ copies: { count, items } }: { copies: KeyCopie
       tone="warn"
       title={count === 1 ? 'Another tenant has a copy of this key' : `${count} copies in other tenants`}
     >
-      A snapshot was restored next to its own tenant. Destroying this key does not destroy the copies: they stay usable,
-      and until they are destroyed this key does not count as unrecoverable.
+      A snapshot was restored into another tenant. If you destroy this key, the copies stay usable. This key counts as
+      unrecoverable only when the copies are destroyed too.
       {items.length > 0 && (
         <ul className="mt-1 list-disc pl-5">
           {items.map(({ keyId, tenantName }) => (

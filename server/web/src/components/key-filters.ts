@@ -7,8 +7,8 @@ export const keyFilters = ['kind', 'state', 'vaultId', 'tag', 'age', 'use'] as c
 export type KeyFilters = { readonly [name in (typeof keyFilters)[number]]?: string | undefined };
 
 export const ages: readonly Choice[] = [
-  { value: 'within-7', text: 'Made in the last 7 days' },
-  { value: 'within-30', text: 'Made in the last 30 days' },
+  { value: 'within-7', text: 'Created in the last 7 days' },
+  { value: 'within-30', text: 'Created in the last 30 days' },
   { value: 'over-90', text: 'Older than 90 days' },
   { value: 'over-365', text: 'Older than a year' },
 ];

@@ -73,7 +73,7 @@ export const LastUse = ({
               )}
             </p>
           )}
-          {named.length > 0 && <p>Key store endpoints that have it: {named.map(({ name }) => name).join(', ')}.</p>}
+          {named.length > 0 && <p>Key store endpoints for this key: {named.map(({ name }) => name).join(', ')}.</p>}
         </div>
       );
     }}
@@ -84,7 +84,7 @@ export const LastUse = ({
 export const WhoUses = ({ target: key }: { target: Pick<Key, 'id' | 'kind'> }) => {
   const query = useKeyUse(key.id);
   return (
-    <Panel title="Who uses it" description="Times of use are written every ten seconds.">
+    <Panel title="Who uses it" description="Times of use are updated every ten seconds.">
       <Async query={query} lines={3}>
         {(use) => (
           <div className="space-y-4">
@@ -133,7 +133,7 @@ export const WhoUses = ({ target: key }: { target: Pick<Key, 'id' | 'kind'> }) =
                   { key: 'state', header: 'State', cell: (endpoint) => <StateBadge state={endpoint.state} /> },
                   {
                     key: 'used',
-                    header: 'Used the key',
+                    header: 'Last use of the key',
                     cell: (endpoint) => <Time value={endpoint.lastUsedAt} distance />,
                   },
                   {
@@ -144,7 +144,7 @@ export const WhoUses = ({ target: key }: { target: Pick<Key, 'id' | 'kind'> }) =
                 ]}
               />
             ) : (
-              key.kind === 'general' && <p className="text-muted">No key store endpoint has this key.</p>
+              key.kind === 'general' && <p className="text-muted">There is no key store endpoint for this key.</p>
             )}
           </div>
         )}

@@ -103,10 +103,10 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
   return (
     <Panel
       title="Key store requests"
-      description="As this service answers them; the cloud reports more than 100 ms as slow and gives up after 250."
+      description="Measured in this service. The cloud reports more than 100 ms as slow, and gives up after 250 ms."
       actions={
         <fieldset className="flex rounded-md border border-line p-0.5">
-          <legend className="sr-only">Over</legend>
+          <legend className="sr-only">Period</legend>
           {spans.map(([value, text]) => (
             <button
               key={value}
@@ -131,8 +131,8 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
           <ProblemView error={query.error} onRetry={() => void query.refetch()} />
         )
       ) : requests === 0 ? (
-        <EmptyState title={span === 'hour' ? 'No request in the last hour' : 'No request in the last day'}>
-          The cloud key service calls when a key behind an endpoint is used, and every few minutes for its health.
+        <EmptyState title={span === 'hour' ? 'No requests in the last hour' : 'No requests in the last day'}>
+          The cloud key service calls when the key of an endpoint is used, and checks its health every few minutes.
         </EmptyState>
       ) : (
         <div className="space-y-5">

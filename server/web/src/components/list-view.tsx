@@ -77,10 +77,10 @@ export const ListView = <Row,>({
     if (!filtered) return empty;
     return (
       <EmptyState
-        title="Nothing matches these filters"
+        title="No entries match these filters"
         action={onClearFilters !== undefined && <Button onClick={onClearFilters}>Clear filters</Button>}
       >
-        The list is not empty, but no entry fits all of them.
+        The list has entries, but none match all filters.
       </EmptyState>
     );
   }

@@ -50,7 +50,7 @@ const BlastRadiusView = ({ radius }: { radius: BlastRadius }) => {
               {radius.hosts.length} {radius.hosts.length === 1 ? 'host' : 'hosts'}, {radius.appIds.length}{' '}
               {radius.appIds.length === 1 ? 'app_id' : 'app_ids'}
             </strong>{' '}
-            depend on it; last seen: <Time value={radius.lastUsedAt} distance />.
+            depend on it. Last seen: <Time value={radius.lastUsedAt} distance />.
           </>
         )}
       </p>
@@ -68,7 +68,7 @@ const BlastRadiusView = ({ radius }: { radius: BlastRadius }) => {
                 {application.name}
                 <span className="text-muted">
                   {application.instances.length === 0
-                    ? ', never used so far'
+                    ? ', not used yet'
                     : `, used from ${new Set(application.instances.map((instance) => instance.host)).size} host(s)`}
                 </span>
               </li>
@@ -84,7 +84,7 @@ const BlastRadiusDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClo
   const query = useBlastRadius(masterKey.applicationId, masterKey.id);
   return (
     <Dialog title={`Blast radius of “${masterKey.name}”`} onClose={onClose} wide>
-      <p className="mb-4 text-muted">Everybody who would lose access if this master key were destroyed.</p>
+      <p className="mb-4 text-muted">Hosts and applications that lose access if you destroy this master key.</p>
       <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
     </Dialog>
   );
@@ -107,7 +107,7 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
         path: `${masterKeyPath(masterKey.applicationId, masterKey.id)}/destroy`,
         body: { confirm: masterKey.name },
       }}
-      submitLabel="Destroy for good"
+      submitLabel="Destroy master key"
       onCancel={onClose}
       onDone={async () => {
         await Promise.all([
@@ -119,8 +119,9 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
       }}
     >
       <Notice tone="danger" title="This cannot be undone">
-        The sealed copy and the vault copy are wiped. Data encrypted under this key becomes unreadable for good as soon
-        as the database needs the key again: at a restart, a new open of the keystore, or an uncached block.
+        The sealed copy and the vault copy are wiped. Data encrypted under this key becomes permanently unreadable when
+        the database next needs the key: after a restart, when it opens the keystore, or when it reads an uncached
+        block.
       </Notice>
       <LastUse query={use} />
       <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
@@ -135,7 +136,7 @@ export const MasterKeys = ({ id }: { id: string }) => {
   return (
     <Panel
       title="Master keys"
-      description="Master keys and other keys of its databases: the whole history, newest first; destroyed ones stay as evidence."
+      description="All master keys and other keys of its databases, newest first. Records of destroyed keys are kept for audit."
       flush
     >
       <ListView
@@ -234,7 +235,7 @@ export const MasterKeys = ({ id }: { id: string }) => {
         ]}
         empty={
           <EmptyState title="No master key yet">
-            The database makes it: <code>ADMINISTER KEY MANAGEMENT SET KEY</code>, once the keystore is open.
+            The database creates it. Open the keystore, then run <code>ADMINISTER KEY MANAGEMENT SET KEY</code>.
           </EmptyState>
         }
       />

@@ -21,17 +21,17 @@ const hostsOf = (move: ApplicationMove['leaves'][number]): number =>
 const MoveView = ({ move }: { move: ApplicationMove }) => (
   <div className="space-y-3">
     {move.takenLabels.length > 0 && (
-      <Notice tone="danger" title="It cannot be moved there">
-        Keys of {move.to.name} have the labels <span className="break-all">{move.takenLabels.join(', ')}</span>, and a
-        label names one key of a group.
+      <Notice tone="danger" title="The application cannot be moved to this group">
+        Keys of {move.to.name} have the labels <span className="break-all">{move.takenLabels.join(', ')}</span>. Labels
+        must be unique in a group.
       </Notice>
     )}
     <p>
-      {count(move.keys, 'key')} and {count(move.objects, 'other object')} of its own go with it and stay usable.
+      {count(move.keys, 'key')} and {count(move.objects, 'other object')} of its own move with it and stay usable.
     </p>
     <div>
       <p className="font-medium">
-        It can no longer use {count(move.keysLost, 'key')} of the applications that it leaves, nor they its keys
+        It can no longer use {count(move.keysLost, 'key')} of these applications, and they can no longer use its keys
       </p>
       <ul className="mt-1 list-disc pl-5">
         {move.leaves.map((other) => (
@@ -39,19 +39,17 @@ const MoveView = ({ move }: { move: ApplicationMove }) => (
             {other.name}
             <span className="text-muted">
               , {count(other.keys, 'key')}
-              {other.instances.length === 0 ? ', never used so far' : `, used from ${count(hostsOf(other), 'host')}`}
+              {other.instances.length === 0 ? ', not used yet' : `, used from ${count(hostsOf(other), 'host')}`}
             </span>
           </li>
         ))}
         {move.leaves.length === 0 && <li className="text-muted">It is the only application in {move.from.name}.</li>}
       </ul>
     </div>
-    {move.joins.length > 0 && (
-      <p>From then on it shares keys with {move.joins.map((other) => other.name).join(', ')}.</p>
-    )}
-    <Notice tone="warn" title="In every open session, from the next call on">
-      A cloned database can no longer read tablespace keys that are still under a key of the old group. First set a
-      master key of its own there.
+    {move.joins.length > 0 && <p>It will share keys with {move.joins.map((other) => other.name).join(', ')}.</p>}
+    <Notice tone="warn" title="Applies to every open session from its next call">
+      A cloned database can no longer read tablespace keys that are still under a key of the old group. First set its
+      own master key there.
     </Notice>
   </div>
 );
@@ -91,7 +89,7 @@ export const MoveApplicationDialog = ({ application, onClose }: { application: A
       }}
     >
       <SelectField
-        label="To"
+        label="New group"
         placeholder="Choose a group"
         choices={groups
           .filter((group) => group.id !== application.groupId)

@@ -35,7 +35,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
   const made = make.data;
   if (made === undefined)
     return (
-      <Dialog title="Make a recovery key" onClose={onClose}>
+      <Dialog title="Create a recovery key" onClose={onClose}>
         <form
           className="space-y-4"
           onSubmit={(event) => {
@@ -47,40 +47,40 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
             This browser creates the key. You save the private half as a file that a passphrase protects. The service
             gets only the public half: it can seal snapshots to the key, but cannot open them.
           </p>
-          <NameField help="Whose it is, or where it will lie." value={name} onValue={setName} />
+          <NameField help="Its owner, or where you will store it." value={name} onValue={setName} />
           <TextField
-            label="Passphrase of the file"
+            label="File passphrase"
             type="password"
             autoComplete="new-password"
             minLength={shortestPassphrase}
-            help={`At least ${shortestPassphrase} characters; five or six words that you use only here.`}
+            help={`At least ${shortestPassphrase} characters. Use five or six words that you use only here.`}
             value={passphrase}
             onValue={setPassphrase}
           />
           <TextField
-            label="Once more"
+            label="Confirm passphrase"
             type="password"
             autoComplete="new-password"
             value={again}
             onValue={setAgain}
-            fault={again !== '' && again !== passphrase ? 'is not the same' : undefined}
+            fault={again !== '' && again !== passphrase ? 'does not match' : undefined}
           />
           {make.error !== null && <ProblemView error={make.error} compact />}
           <DialogActions>
             <Button onClick={onClose}>Cancel</Button>
             <Button type="submit" tone="primary" busy={make.isPending}>
-              Make the key
+              Create key
             </Button>
           </DialogActions>
         </form>
       </Dialog>
     );
   return (
-    <Dialog title="Take the key with you" onClose={onClose} locked wide>
+    <Dialog title="Save the recovery key" onClose={onClose} locked wide>
       <CallForm<RecoveryKey>
         call={{ method: 'POST', path, body: { name, publicKey: made.publicKey } }}
         creates
-        submitLabel="Register its public half"
+        submitLabel="Register public half"
         submitDisabled={!stored}
         onCancel={onClose}
         onDone={async () => {
@@ -92,7 +92,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
         {() => (
           <>
             <p>
-              The file is here now and nowhere else; it is gone when this closes. Without it and its passphrase, no
+              The file exists only here, and is lost when this dialog closes. Without the file and its passphrase, no
               snapshot can be opened. Keep two copies, in two places, and the passphrase in a third.
             </p>
             <Button
@@ -106,7 +106,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
               Save {fileName}
             </Button>
             <CheckField
-              label="I have the file and the passphrase where the service cannot reach them"
+              label="I have stored the file and the passphrase where the service cannot reach them"
               checked={stored}
               disabled={!saved}
               onValue={setStored}

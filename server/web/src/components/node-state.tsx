@@ -8,9 +8,9 @@ import { Time } from './time.tsx';
 export const nodesPath = '/api/nodes';
 
 const looks: Readonly<Record<Node['state'], readonly [StateTone, IconName, string]>> = {
-  active: ['ok', 'active', 'Runs'],
+  active: ['ok', 'active', 'Running'],
   draining: ['warn', 'pause', 'Draining'],
-  silent: ['danger', 'warning', 'Silent'],
+  silent: ['danger', 'warning', 'Offline'],
   stopped: ['quiet', 'pause', 'Stopped'],
   removed: ['quiet', 'trash', 'Removed'],
 };

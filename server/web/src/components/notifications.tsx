@@ -75,7 +75,7 @@ export const TodayPanel = () => {
   const items = query.data?.items.filter((item) => needsToday(item, Date.now()));
   return (
     <Panel
-      title="What needs you today"
+      title="Needs attention today"
       description="Most urgent first. Acknowledged items are hidden."
       actions={
         <Link to="/notifications" className="link">
@@ -99,7 +99,7 @@ export const TodayPanel = () => {
         <p className="flex items-center gap-3 px-4 py-5">
           <Icon name="active" className="size-5 text-ok" />
           <span>
-            <span className="font-medium">Nothing.</span>{' '}
+            <span className="font-medium">No alerts.</span>{' '}
             <span className="text-muted">
               Certificates, rotations, endpoints, key stores, sinks and tokens are checked every minute.
             </span>

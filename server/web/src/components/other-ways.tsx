@@ -39,17 +39,17 @@ const ask = async (credential: Promise<Credential | null>): Promise<object> => {
     throw new ApiProblem({
       status: 0,
       code: known ? 'passkey-known' : 'passkey-refused',
-      title: known ? 'This device has a passkey already' : 'No passkey was given',
+      title: known ? 'This device already has a passkey' : 'No passkey was received',
       detail: known
-        ? 'It was made for you before, and can be used to sign in.'
-        : 'It was cancelled, took too long, or there is none here for this service.',
-      hint: known ? undefined : 'Try again, or go another way.',
+        ? 'You can use it to sign in.'
+        : 'The request was cancelled or took too long, or this device has no passkey for this service.',
+      hint: known ? undefined : 'Try again, or use another method.',
     });
   }
 };
 
 const answerOf = (credential: Credential | null): object => {
-  if (!(credential instanceof PublicKeyCredential)) throw new Error('the authenticator has given no answer');
+  if (!(credential instanceof PublicKeyCredential)) throw new Error('the authenticator did not answer');
   return credential.toJSON() as object;
 };
 
@@ -72,8 +72,8 @@ const usePasskey = (begin: string, give: (answer: object) => Promise<Session>) =
 /** Why the provider's way ended here: words of ours, chosen by the code in the address. */
 const refusals: Readonly<Record<string, string>> = {
   forbidden: 'Your account at the provider has no access to this service. Ask an administrator to register you.',
-  unavailable: 'The provider does not answer.',
-  'rate-limited': 'Too many attempts: wait a little.',
+  unavailable: 'The provider did not answer.',
+  'rate-limited': 'Too many attempts. Try again later.',
 };
 
 export const OtherWays = () => {
@@ -91,7 +91,7 @@ export const OtherWays = () => {
     <div className="mt-4 space-y-3">
       {refused !== null && (
         <p role="alert" className="text-danger">
-          {refusals[refused] ?? 'The sign-in at the provider is not valid: try again.'}
+          {refusals[refused] ?? 'The sign-in at the provider is not valid. Try again.'}
         </p>
       )}
       {openId !== null && (
@@ -157,13 +157,13 @@ export const AddPasskey = ({ onDone }: { onDone: () => void }) => {
     >
       <TextField
         label="Name of the passkey"
-        help="As you will know it: this laptop, the blue key."
+        help="For example: my laptop, blue security key."
         value={name}
         onValue={setName}
       />
       {add.error !== null && <ProblemView error={add.error} compact />}
       <Button type="submit" busy={add.isPending} className="w-full">
-        Make a passkey
+        Create passkey
       </Button>
     </form>
   );

@@ -29,7 +29,7 @@ export const PendingNodes = () => {
     <div role="alert">
       {nodes.length > 0 && (
         <div className="relative m-4 lg:mx-8">
-          <Notice tone="warn" title={`The change is made, but not confirmed by ${nodes.join(', ')}`}>
+          <Notice tone="warn" title={`The change is saved, but not confirmed by ${nodes.join(', ')}`}>
             {nodes.length === 1 ? 'This node' : 'These nodes'} may act on the old state until the change is confirmed
             {until === null ? (
               ', without a time limit'
@@ -38,7 +38,7 @@ export const PendingNodes = () => {
                 , until <Time value={until} seconds /> at the latest
               </>
             )}
-            . <code>dke node list</code> shows the state of each node; stop a node that does not respond.
+            . <code>dke node list</code> shows the state of each node. Stop a node that does not respond.
           </Notice>
           <div className="absolute top-2 right-2">
             <IconButton icon="close" label="Dismiss the warning about nodes" onClick={() => setPending(none)} />

@@ -14,9 +14,9 @@ const asProblem = (error: unknown): ApiProblem =>
     : new ApiProblem({
         status: 0,
         code: 'page-fault',
-        title: 'This page made a mistake',
-        detail: error instanceof Error ? error.message : 'Something unexpected happened.',
-        hint: 'Load the page again. The service itself is not affected.',
+        title: 'This page has an error',
+        detail: error instanceof Error ? error.message : 'An unexpected error occurred.',
+        hint: 'Reload the page. The service itself is not affected.',
       });
 
 const sentence = (text: string): string => {
@@ -39,7 +39,7 @@ export const ProblemView = ({
   const problem = asProblem(error);
   const waits = problem.status === 202;
   const denied = problem.status === 403 || waits;
-  const title = denied && !waits ? 'You may not do this' : sentence(problem.title).replace(/\.$/, '');
+  const title = denied && !waits ? 'Permission denied' : sentence(problem.title).replace(/\.$/, '');
   const detail = sentence(problem.message);
   return (
     <div

@@ -34,16 +34,16 @@ export const ProofDialog = ({ record, onClose }: { record: AuditRecord; onClose:
           <div className="space-y-4">
             {typeof verdict === 'string' ? (
               <Notice tone="danger" title="The proof is not valid">
-                {verdict} Compare with an export that was kept elsewhere, and with what the sinks have.
+                {verdict} Compare the log with an export that you stored elsewhere, and with the sinks.
               </Notice>
             ) : (
               <Notice tone="info" title="The record is in the log, unchanged">
                 Checked in this browser: {proof.hashes.length} hashes lead from the record to the root of the checkpoint
-                over {verdict.size.toLocaleString()} records, which is signed with the key of the log.
+                over {verdict.size.toLocaleString()} records. The checkpoint is signed with the key of the log.
               </Notice>
             )}
             <div>
-              <p className="mb-1 font-medium">The record as it was signed</p>
+              <p className="mb-1 font-medium">Signed record</p>
               <pre className="rounded-md bg-sunken p-3 text-xs wrap-anywhere whitespace-pre-wrap">{proof.entry}</pre>
             </div>
             <DialogActions>
@@ -53,7 +53,7 @@ export const ProofDialog = ({ record, onClose }: { record: AuditRecord; onClose:
                   saveFile(`audit-record-${sequence}.json`, `${JSON.stringify(proof, null, 2)}\n`, 'application/json')
                 }
               >
-                Download the proof
+                Download proof
               </Button>
               <Button tone="primary" onClick={onClose}>
                 Done

@@ -162,7 +162,7 @@ const FindDialog = ({ onClose }: { onClose: () => void }) => {
             onValue={setText}
             fault={fault('text')}
             autoFocus
-            help="The event as it was copied, whole or in part, or the value of its requestID. It is not kept."
+            help="Paste the event, a part of it, or its requestID. It is not stored."
           />
         )}
       </FormDialog>
@@ -171,14 +171,14 @@ const FindDialog = ({ onClose }: { onClose: () => void }) => {
   return (
     <Dialog title="Requests of this event" wide onClose={onClose}>
       {found.items.length === 0 ? (
-        <Notice tone="info" title="No request here has this id">
-          <p className="wrap-anywhere">Looked for: {found.kmsRequestIds.join(', ')}.</p>
+        <Notice tone="info" title="No request with this id">
+          <p className="wrap-anywhere">Searched for: {found.kmsRequestIds.join(', ')}.</p>
           {found.oldest === null ? (
             <p>The request log is empty.</p>
           ) : (
             <p>
-              The request log begins at <Time value={found.oldest} seconds />. A request that never came here is not in
-              it.
+              The request log begins at <Time value={found.oldest} seconds />. A request that did not reach this service
+              is not in it.
             </p>
           )}
         </Notice>
@@ -186,7 +186,7 @@ const FindDialog = ({ onClose }: { onClose: () => void }) => {
         <DataTable {...table} columns={columns.filter(({ key }) => key !== 'principal')} rows={found.items} />
       )}
       <DialogActions>
-        <Button onClick={() => setFound(null)}>Look for another</Button>
+        <Button onClick={() => setFound(null)}>Find another</Button>
         <Button tone="primary" onClick={onClose}>
           Done
         </Button>
@@ -211,7 +211,7 @@ const Live = ({ path, filters, table: shown }: { path: string; filters: Query; t
     <>
       <p role="status" className="flex items-center gap-2 border-b border-line bg-sunken px-4 py-2 text-xs text-muted">
         <Icon name="clock" className="size-3.5" />
-        Following: the newest {liveRows}, every {liveEvery / 1000} seconds.
+        The newest {liveRows} requests, updated every {liveEvery / 1000} seconds.
       </p>
       {newest.error !== null && (
         <div className="p-4">
@@ -221,7 +221,7 @@ const Live = ({ path, filters, table: shown }: { path: string; filters: Query; t
       {newest.data === undefined ? (
         newest.error === null && <TableSkeleton />
       ) : newest.data.items.length === 0 ? (
-        <EmptyState title="Nothing yet">What comes in shows here by itself.</EmptyState>
+        <EmptyState title="No requests yet">This page updates automatically.</EmptyState>
       ) : (
         <DataTable {...shown} rows={newest.data.items} />
       )}
@@ -239,8 +239,8 @@ const Dropped = () => {
   if (dropped === 0) return null;
   return (
     <div className="p-4">
-      <Notice tone="warn" title={`${dropped} records are missing here`}>
-        They were dropped because the store did not keep up, since the service was started. The requests were answered.
+      <Notice tone="warn" title={`${dropped} records are missing`}>
+        The store did not keep up, and records were dropped since the service started. The requests were answered.
       </Notice>
     </div>
   );
@@ -271,7 +271,7 @@ export const RequestLog = ({
   return (
     <Panel
       title="Request log"
-      description="What the cloud key service asked, newest first."
+      description="Requests of the cloud key service, newest first."
       actions={
         <>
           <Button icon="filter" onClick={() => setFinding(true)}>
@@ -311,7 +311,7 @@ export const RequestLog = ({
             label="Endpoint"
             value={filters.endpointId}
             onValue={(id) => set({ endpointId: id })}
-            choices={[{ value: 'none', text: 'None: met no endpoint' }, ...endpointChoices(names)]}
+            choices={[{ value: 'none', text: 'None (no endpoint has this path)' }, ...endpointChoices(names)]}
           />
         )}
         <SelectFilter label="Result" value={filters.result} onValue={(result) => set({ result })} choices={results} />
@@ -362,8 +362,8 @@ export const RequestLog = ({
           filtered={filtered}
           onClearFilters={clear}
           empty={
-            <EmptyState title="No request yet">
-              The first is the health check that the cloud key service makes when the external key store is connected.
+            <EmptyState title="No requests yet">
+              The first is the health check of the cloud key service when the external key store is connected.
             </EmptyState>
           }
         />

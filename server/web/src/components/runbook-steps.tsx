@@ -8,7 +8,7 @@ import { Icon } from './icon.tsx';
 export const placeNames: Readonly<Record<RunbookStep['place'], string>> = {
   host: 'On the database host',
   database: 'In the database',
-  console: 'Here',
+  console: 'In DKE',
   'target-host': 'On the target host',
   target: 'In the target database',
 };
@@ -82,7 +82,7 @@ export const RunbookSteps = ({
             <p className="flex gap-2 text-muted">
               <Icon name="check" className="mt-0.5 size-4 text-ok" />
               <span className="min-w-0 wrap-anywhere">
-                <span className="sr-only">Expect: </span>
+                <span className="sr-only">Expected: </span>
                 {step.expect}
               </span>
             </p>

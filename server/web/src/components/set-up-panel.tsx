@@ -14,10 +14,10 @@ export const SetUpPanel = () => {
   const next = open[0] === undefined ? '' : stepTitles[open[0].step];
   if (setup.finishedAt !== null)
     return (
-      <Notice tone="info" title="Left of the set-up">
+      <Notice tone="info" title="Finish setting up">
         {open.map(({ step }) => stepTitles[step]).join(', ')}.{' '}
         <Link to="/setup" className="link">
-          Go on
+          Continue
         </Link>
       </Notice>
     );
@@ -28,7 +28,7 @@ export const SetUpPanel = () => {
         <div className="min-w-0 flex-1 basis-64 space-y-2">
           <p className="max-w-prose">
             Five steps, from the root key to the first verified snapshot: {done === 0 ? 'none' : done} of them{' '}
-            {done === 1 ? 'is' : 'are'} done. Leave at any time: it goes on from what is there.
+            {done === 1 ? 'is' : 'are'} done. You can leave at any time: progress is saved.
           </p>
           <ul aria-hidden="true" className="flex max-w-sm gap-1.5">
             {setup.steps.map(({ step, state }) => (
@@ -40,7 +40,7 @@ export const SetUpPanel = () => {
           </ul>
         </div>
         <Link to="/setup" className={buttonClass('primary')}>
-          {done === 0 ? 'Begin' : `Next: ${next.charAt(0).toLowerCase()}${next.slice(1)}`}
+          {done === 0 ? 'Start' : `Next: ${next.charAt(0).toLowerCase()}${next.slice(1)}`}
         </Link>
       </div>
     </Panel>

@@ -11,9 +11,9 @@ export const setupQuery = queryOptions({
 });
 
 export const stepTitles = {
-  'root-key': 'Keep the root key safe',
-  administrator: 'Make yourself an administrator',
-  'audit-sinks': 'Send the audit log elsewhere too',
-  'recovery-key': 'Make a recovery key',
-  snapshot: 'Make the first snapshot and open it',
+  'root-key': 'Protect the root key',
+  administrator: 'Create an administrator',
+  'audit-sinks': 'Forward the audit log',
+  'recovery-key': 'Create a recovery key',
+  snapshot: 'Create and open the first snapshot',
 } as const satisfies Record<Setup['steps'][number]['step'], string>;

@@ -40,7 +40,7 @@ export const TagsField = ({
     <TextField
       label="Tags"
       optional
-      help="With blanks between, such as env=prod pci. Small letters, digits and - . _ : = / ; at most 20."
+      help="Separate with spaces, such as env=prod pci. Lower-case letters, digits and - . _ : = / only; at most 20."
       value={value}
       onValue={onValue}
       fault={fault('tags') ?? wrong[0]}

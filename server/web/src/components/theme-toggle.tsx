@@ -5,7 +5,7 @@ import { chooseTheme, type Theme, themes, useTheme } from '../app/theme.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 const themeNames: Readonly<Record<Theme, { text: string; icon: IconName }>> = {
-  system: { text: 'As the system', icon: 'system' },
+  system: { text: 'Same as system', icon: 'system' },
   light: { text: 'Light', icon: 'sun' },
   dark: { text: 'Dark', icon: 'moon' },
 };

@@ -26,7 +26,7 @@ const QrCode = ({ text }: { text: string }) => {
     <svg
       viewBox={`0 0 ${size} ${size}`}
       role="img"
-      aria-label="QR code of the secret; the same stands below as text"
+      aria-label="QR code of the secret, shown below as text"
       className="mx-auto block w-48 rounded-lg"
       shapeRendering="crispEdges"
     >
@@ -69,14 +69,14 @@ export const EnrolTotp = ({ onDone }: { onDone: () => void }) => {
       >
         <TextField
           label="Name"
-          help="Of the app or the phone that shows the codes."
+          help="The app or phone that shows the codes."
           maxLength={128}
           value={name}
           onValue={setName}
         />
         {begin.error !== null && <ProblemView error={begin.error} compact />}
         <Button type="submit" tone="primary" busy={begin.isPending} className="w-full">
-          Show the code to scan
+          Show QR code
         </Button>
       </form>
     );
@@ -88,11 +88,11 @@ export const EnrolTotp = ({ onDone }: { onDone: () => void }) => {
         if (!confirm.isPending) confirm.mutate(begun.id);
       }}
     >
-      <p>Scan it with the app, or type the secret there. It is shown this once.</p>
+      <p>Scan it with the app, or enter the secret there. It is shown only once.</p>
       <QrCode text={begun.uri} />
       <SecretValue label="Secret" value={begun.secret} />
       <TextField
-        label="The code that the app shows"
+        label="Code from the app"
         inputMode="numeric"
         autoComplete="one-time-code"
         mono

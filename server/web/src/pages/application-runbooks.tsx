@@ -62,8 +62,8 @@ const Runs = ({ id }: { id: string }) => {
           { key: 'by', header: 'By', cell: (run) => run.startedBy.name },
         ]}
         empty={
-          <EmptyState title="No run yet">
-            Choose a runbook above and start it: each step that you tick is kept, and audited with your name.
+          <EmptyState title="No runs yet">
+            Choose a runbook above and start it. Each step that you tick is saved, and audited with your name.
           </EmptyState>
         }
       />
@@ -105,7 +105,7 @@ export const ApplicationRunbooksPage = () => {
       crumbs={[{ text: 'TDE applications', to: '/tde/applications' }]}
       actions={
         <Button tone="primary" disabled={filled.data === undefined} onClick={() => setStarting(true)}>
-          Start this runbook
+          Start runbook
         </Button>
       }
     >
@@ -169,14 +169,14 @@ export const ApplicationRunbooksPage = () => {
             body: { runbook: chosen.name, release, containers },
           }}
           creates
-          submitLabel="Start"
+          submitLabel="Start run"
           onCancel={() => setStarting(false)}
           onDone={(run) => open({ to: '/tde/applications/$id/runbook-runs/$runId', params: { id, runId: run.id } })}
         >
           {() => (
             <p>
-              The steps are kept as they are shown now. Each tick goes into the audit log of “{application.data?.name}”
-              with your name. Nothing is done to the database: you do it.
+              The run keeps the steps as they are shown now. Each tick goes into the audit log of “
+              {application.data?.name}” with your name. DKE does nothing in the database: you carry out the steps.
             </p>
           )}
         </FormDialog>

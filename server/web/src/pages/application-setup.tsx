@@ -41,8 +41,8 @@ const Steps = ({ application }: { application: Application }) => {
       state: 'done',
       children: (
         <p className="text-muted">
-          Its access_guid and pkcs11.toml were shown once; {live} {live === 1 ? 'is' : 'are'} live. Lost? Rotate it on
-          the{' '}
+          Its access_guid and pkcs11.toml were shown only once. {live} {live === 1 ? 'is' : 'are'} live. If it is lost,
+          rotate it on the{' '}
           <Link to="/tde/applications/$id" params={{ id: application.id }} className="link">
             page of the application
           </Link>
@@ -55,19 +55,22 @@ const Steps = ({ application }: { application: Application }) => {
       state: first !== undefined ? 'done' : 'next',
       children: (
         <div className="space-y-2">
-          <p className="text-muted">As root. It goes where the database looks, with the database's own user.</p>
+          <p className="text-muted">
+            Run this as root. The library is installed where the database searches for it, and belongs to the database's
+            user.
+          </p>
           <Lines label="install command" value="dke provider install --owner oracle:oinstall" />
         </div>
       ),
     },
     {
-      title: 'Put pkcs11.toml there, and test the connection',
+      title: 'Copy pkcs11.toml to this host, and test the connection',
       state: first !== undefined ? 'done' : 'next',
       children: (
         <div className="space-y-2">
           <p className="text-muted">
-            The last command goes the way that the database goes, as its user: file, agent, network, certificate,
-            access_guid. What fails is named, with what to do.
+            The last command connects as the database would, as its user. It checks file, agent, network, certificate
+            and access_guid, and shows how to fix what fails.
           </p>
           <Lines
             label="commands"
@@ -81,12 +84,12 @@ const Steps = ({ application }: { application: Application }) => {
       ),
     },
     {
-      title: first === undefined ? 'Waiting for the first session' : 'The first session is there',
+      title: first === undefined ? 'Waiting for the first session' : 'First session received',
       state: first === undefined ? 'waiting' : 'done',
       children:
         first === undefined ? (
           <div role="status" className="space-y-2">
-            <p className="text-muted">Open the keystore in the database. It shows here by itself.</p>
+            <p className="text-muted">Open the keystore in the database. This page updates automatically.</p>
             <Lines
               label="statement"
               value={'ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN IDENTIFIED BY "<keystore_pin>";'}
@@ -106,7 +109,7 @@ const Steps = ({ application }: { application: Application }) => {
         key === undefined ? (
           <div className="space-y-2">
             <p className="text-muted">
-              A new database sets one; one with a local wallet{' '}
+              A new database sets a master key. A database with a local wallet{' '}
               <Link
                 to="/tde/applications/$id/runbooks"
                 params={{ id: application.id }}
@@ -149,7 +152,7 @@ export const ApplicationSetUpPage = () => {
   return (
     <Page
       title={`Connect ${query.data?.name ?? 'a database'}`}
-      description="From the registration to the first master key. Leave at any time: it goes on from what is there."
+      description="From the registration to the first master key. You can leave at any time: progress is saved."
       crumbs={[{ text: 'TDE applications', to: '/tde/applications' }]}
     >
       <ApplicationTabs id={id} />

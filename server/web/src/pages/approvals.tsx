@@ -48,8 +48,8 @@ const Detail = ({ approval }: { approval: Approval }) => (
   <div className="space-y-4">
     <Facts
       items={[
-        ['Asked for by', approval.requestedBy.name],
-        ['Asked for', <Time key="at" value={approval.requestedAt} seconds />],
+        ['Requested by', approval.requestedBy.name],
+        ['Requested', <Time key="at" value={approval.requestedAt} seconds />],
         ['Expires', <Time key="until" value={approval.expiresAt} />],
         ...Object.entries({ ...approval.parameters, ...approval.impact }).map(
           ([name, value]) =>
@@ -64,7 +64,7 @@ const Detail = ({ approval }: { approval: Approval }) => (
     />
     {approval.rules.map((rule) => (
       <p key={rule.vaultId} className="text-muted">
-        {rule.vaultName}: {rule.required} besides the requester must approve
+        {rule.vaultName}: {rule.required} must approve, in addition to the requester
         {rule.approvers !== null && `, of ${rule.approvers.length} eligible`}.
       </p>
     ))}
@@ -72,7 +72,7 @@ const Detail = ({ approval }: { approval: Approval }) => (
       <ul className="space-y-1">
         {approval.decisions.map((decision) => (
           <li key={decision.by.id}>
-            {decision.by.name} {decision.decision === 'approve' ? 'agreed' : 'refused'}, <Time value={decision.at} />
+            {decision.by.name} {decision.decision === 'approve' ? 'approved' : 'refused'}, <Time value={decision.at} />
             {decision.comment !== null && `: ${decision.comment}`}
           </li>
         ))}
@@ -96,11 +96,11 @@ export const ApprovalsPage = () => {
     setComment('');
     setDeciding({ approval, verb });
   };
-  const names = { approve: 'Agree', refuse: 'Refuse', withdraw: 'Withdraw' } as const;
+  const names = { approve: 'Approve', refuse: 'Refuse', withdraw: 'Withdraw' } as const;
   return (
     <Page
       title="Approvals"
-      description="Actions under dual control wait here for approval. The requester cannot approve; one refusal ends the request."
+      description="Actions under dual control wait here for approval. The requester cannot approve. One refusal ends the request."
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
@@ -121,7 +121,7 @@ export const ApprovalsPage = () => {
           columns={[
             {
               key: 'what',
-              header: 'What',
+              header: 'Action',
               names: true,
               cell: ({ operation, subject }) => `${operations[operation]} ${subject.name}`,
             },
@@ -132,12 +132,12 @@ export const ApprovalsPage = () => {
                 const [tone, icon, word] = looks[state];
                 return (
                   <Badge tone={tone} icon={icon}>
-                    {state === 'pending' ? `${missing} more to agree` : word}
+                    {state === 'pending' ? `${missing} more to approve` : word}
                   </Badge>
                 );
               },
             },
-            { key: 'by', header: 'Asked by', cell: ({ requestedBy }) => requestedBy.name },
+            { key: 'by', header: 'Requested by', cell: ({ requestedBy }) => requestedBy.name },
             {
               key: 'until',
               header: 'Expires',
@@ -162,7 +162,7 @@ export const ApprovalsPage = () => {
                 ) : (
                   approval.state === 'pending' && (
                     <span className="inline-flex gap-2">
-                      <Button onClick={() => decide(approval, 'approve')}>Agree…</Button>
+                      <Button onClick={() => decide(approval, 'approve')}>Approve…</Button>
                       <Button tone="dangerPlain" onClick={() => decide(approval, 'refuse')}>
                         Refuse…
                       </Button>
@@ -174,8 +174,8 @@ export const ApprovalsPage = () => {
           detail={(approval) => <Detail approval={approval} />}
           empty={
             <EmptyState title="No pending approvals">
-              Dual control is set up for a vault, on the page of the vaults: destroy, export and restore then wait here
-              until enough others have agreed.
+              Set up dual control for a vault on the page Vaults. Destroy, export and restore then wait here until
+              enough others approve.
             </EmptyState>
           }
         />
@@ -196,11 +196,17 @@ export const ApprovalsPage = () => {
         >
           <div className="space-y-4">
             {deciding.verb === 'approve' && (
-              <p>The last missing approval carries it out at once. First check what it affects.</p>
+              <p>The last approval carries out the action at once. First check what it affects.</p>
             )}
             <Detail approval={deciding.approval} />
             {deciding.verb !== 'withdraw' && (
-              <TextField label="Comment" optional help="The audit log keeps it." value={comment} onValue={setComment} />
+              <TextField
+                label="Comment"
+                optional
+                help="It is recorded in the audit log."
+                value={comment}
+                onValue={setComment}
+              />
             )}
           </div>
         </ActionDialog>

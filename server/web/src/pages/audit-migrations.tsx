@@ -19,21 +19,21 @@ export const AuditMigrationsPage = () => {
   return (
     <Page
       title="Key migration"
-      description="A master key that a database made, and what it did with its keys from then on. The first key of an application is how a database comes from a local wallet; each further one is a rotation."
+      description="Master keys that databases created, and the use of keys after that. The first key of an application shows that a database moves from a local wallet. Each further key is a rotation."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />
-      <Panel title="Master keys made" flush>
+      <Panel title="Created master keys" flush>
         <ListView
           list={list}
           endless
           caption="Key migration"
           rowKey={({ sequence }) => String(sequence)}
           columns={[
-            { key: 'at', header: 'When', names: true, cell: ({ at }) => <Time value={at} seconds /> },
+            { key: 'at', header: 'Time', names: true, cell: ({ at }) => <Time value={at} seconds /> },
             {
               key: 'what',
-              header: 'What',
+              header: 'Event',
               cell: ({ what }) => (
                 <Badge tone={what === 'first-key' ? 'ok' : 'quiet'} icon="key">
                   {what === 'first-key' ? 'First key' : 'Further key'}
@@ -46,14 +46,14 @@ export const AuditMigrationsPage = () => {
               header: 'From',
               cell: ({ process, host }) => (process === null ? (host ?? '–') : `${process} on ${host}`),
             },
-            { key: 'uses', header: 'Uses that followed', cell: usesOf },
+            { key: 'uses', header: 'Later uses', cell: usesOf },
           ]}
           detail={({ label, keyId, records }) => (
             <p className="text-xs wrap-anywhere">
               Key {label ?? keyId}; audit records {records.join(', ')}.
             </p>
           )}
-          empty={<EmptyState title="No master key yet">Databases make theirs themselves.</EmptyState>}
+          empty={<EmptyState title="No master keys yet">Each database creates its own master keys.</EmptyState>}
         />
       </Panel>
     </Page>

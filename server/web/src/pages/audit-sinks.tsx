@@ -57,7 +57,7 @@ export const AuditSinksPage = () => {
   return (
     <Page
       title="Sinks"
-      description="Where the audit log and the request log are forwarded to. Unreachable sinks catch up later."
+      description="Targets of the audit log and the request log. Unreachable sinks catch up later."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />
@@ -66,7 +66,7 @@ export const AuditSinksPage = () => {
           {({ items }) =>
             items.length === 0 ? (
               <EmptyState title="Audit log is local only">
-                <p>Name where it is forwarded to in dke.toml, then start the service again:</p>
+                <p>Add a sink to dke.toml, then restart the service:</p>
                 <pre className="mx-auto mt-3 max-w-md overflow-x-auto rounded-md bg-sunken p-3 text-left text-xs text-ink">
                   {example}
                 </pre>
@@ -112,7 +112,7 @@ export const AuditSinksPage = () => {
                   },
                   {
                     key: 'target',
-                    header: 'To',
+                    header: 'Target',
                     cell: ({ type, target }) => (
                       <span>
                         {typeNames[type]} <code className="text-xs break-all">{target}</code>

@@ -36,7 +36,7 @@ const readExport = async (verifierKey: string, onProgress: (records: number) => 
       status: answer.status,
       code: problem.code ?? 'unexpected-answer',
       title: problem.title ?? 'The log cannot be read',
-      detail: problem.detail ?? 'The answer has no explanation.',
+      detail: problem.detail ?? 'The server gave no details.',
       hint: problem.hint,
     });
   }
@@ -45,13 +45,13 @@ const readExport = async (verifierKey: string, onProgress: (records: number) => 
 
 const Verdict = ({ verdict }: { verdict: LogVerdict }) =>
   verdict.finding === null ? (
-    <Notice tone="info" title="The log is whole">
-      {verdict.records.toLocaleString()} records are those that {verdict.checkpoints.toLocaleString()} checkpoints have
-      signed, from the first to the last.
+    <Notice tone="info" title="The log is valid">
+      {verdict.records.toLocaleString()} records match {verdict.checkpoints.toLocaleString()} signed checkpoints, from
+      the first to the last.
     </Notice>
   ) : (
-    <Notice tone="danger" title="The log is not what was signed">
-      {verdict.finding} Keep an export of what is there now, and compare with what the sinks have.
+    <Notice tone="danger" title="The log differs from what was signed">
+      {verdict.finding} Keep an export of the log as it is now, and compare it with the sinks.
     </Notice>
   );
 
@@ -82,14 +82,14 @@ const VerifyNow = ({ log }: { log: AuditLog }) => {
         ]}
       />
       <div>
-        <p className="text-xs text-muted">Verifier key: keep it away from the service, and check exports with it</p>
+        <p className="text-xs text-muted">Verifier key: store it away from the service, and check exports with it</p>
         <Copyable value={log.verifierKey} label="verifier key" />
       </div>
       {verify.data !== undefined && <Verdict verdict={verify.data} />}
       {verify.error !== null && <ProblemView error={verify.error} compact />}
       <div className="flex flex-wrap items-center gap-2">
         <Button tone="primary" icon="check" busy={verify.isPending} onClick={() => verify.mutate()}>
-          Verify the whole log now
+          Verify log now
         </Button>
         <a className={buttonClass()} href="/api/audit/export" download>
           <Icon name="download" />
@@ -104,7 +104,7 @@ const VerifyNow = ({ log }: { log: AuditLog }) => {
         </span>
       </div>
       <p className="text-xs text-muted">
-        This browser reads an export, which is audited, and computes every hash itself. Away from the service:{' '}
+        This browser reads an export and computes every hash. The export is audited. On another machine:{' '}
         <code>dke audit verify audit.ndjson --key verifier-key</code>.
       </p>
     </div>
@@ -116,7 +116,7 @@ const Checkpoints = () => {
   return (
     <Panel
       title="Checkpoints"
-      description="Signed states of the log. One that was kept elsewhere shows what was cut off since."
+      description="Signed states of the log. A copy that you store elsewhere shows if records were cut off later."
       flush
     >
       <ListView
@@ -136,7 +136,9 @@ const Checkpoints = () => {
           },
         ]}
         detail={({ note }) => <pre className="text-xs wrap-anywhere whitespace-pre-wrap">{note}</pre>}
-        empty={<EmptyState title="No checkpoint yet">One is made within a minute of the first record.</EmptyState>}
+        empty={
+          <EmptyState title="No checkpoints yet">The first is created within a minute of the first record.</EmptyState>
+        }
       />
     </Panel>
   );
@@ -150,7 +152,7 @@ export const AuditVerificationPage = () => {
   return (
     <Page
       title="Verification"
-      description="The records are the leaves of a tree whose root is signed: tampering is detectable, even by the operator of the service."
+      description="The records are the leaves of a tree whose root is signed. Tampering is detectable, even if the operator of the service did it."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />

@@ -36,14 +36,14 @@ export const AuditPage = () => {
   return (
     <Page
       title="Audit log"
-      description="Every change, with who did it and through which request. A change and its record are one transaction."
+      description="Every change, with its actor and its request. A change and its record are one transaction."
     >
       <AuditTabs />
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
           <SelectFilter label="Event" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />
-          <TextFilter label="On (id)" value={filters.subjectId} onValue={(subjectId) => setFilter({ subjectId })} />
-          <TextFilter label="By (actor id)" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
+          <TextFilter label="Subject id" value={filters.subjectId} onValue={(subjectId) => setFilter({ subjectId })} />
+          <TextFilter label="Actor id" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
           <TextFilter label="Request id" value={filters.requestId} onValue={(requestId) => setFilter({ requestId })} />
           <TextFilter
             label="From (local time)"
@@ -72,7 +72,7 @@ export const AuditPage = () => {
           endless
           filtered={filtered}
           onClearFilters={clear}
-          empty={<EmptyState title="No record yet">The first change is the first record.</EmptyState>}
+          empty={<EmptyState title="No records yet">The first change is the first record.</EmptyState>}
         />
       </Panel>
       {proving !== null && <ProofDialog record={proving} onClose={() => setProving(null)} />}

@@ -42,12 +42,12 @@ export const DiagnosticsPage = () => {
   return (
     <Page
       title="Diagnostics"
-      description="Every layer between a cloud and its key, in the order in which one rests on another: the first that fails is where to begin."
+      description="Every layer between a cloud and its key, in order. Start with the first that fails."
     >
       <Panel flush>
         <ListView
           list={list}
-          caption="Endpoints and their latest verdicts"
+          caption="Endpoints and their latest results"
           rowKey={({ id }) => id}
           columns={[
             {
@@ -65,13 +65,13 @@ export const DiagnosticsPage = () => {
               header: 'State',
               cell: ({ state, integrity }) => <StateBadge state={state} integrity={integrity} />,
             },
-            { key: 'verdict', header: 'Verdict', cell: ({ id }) => <Verdict id={id} /> },
-            { key: 'first', header: 'Begin with', cell: ({ id }) => <First id={id} /> },
+            { key: 'verdict', header: 'Result', cell: ({ id }) => <Verdict id={id} /> },
+            { key: 'first', header: 'Start with', cell: ({ id }) => <First id={id} /> },
             { key: 'at', header: 'Last run', cell: ({ id }) => <When id={id} /> },
           ]}
           empty={
-            <EmptyState title="No endpoint to check">
-              Create a key store endpoint; its diagnostics say why a cloud cannot reach it, before the cloud does.
+            <EmptyState title="No endpoints to check">
+              Create a key store endpoint. Its diagnostics show why a cloud cannot reach it, before the cloud does.
             </EmptyState>
           }
         />

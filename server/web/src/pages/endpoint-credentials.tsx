@@ -23,13 +23,13 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
       children: (
         <p className="text-muted">
           {two
-            ? 'Two are live: requests signed with either are served.'
-            : 'Below. It is shown once, with the file that the console of the cloud takes. The old one goes on.'}
+            ? 'Two are live. Requests signed with either are accepted.'
+            : 'Add it below. It is shown only once, with the file for the console of the cloud. The old one stays valid.'}
         </p>
       ),
     },
     {
-      title: 'Enter it at the cloud key service',
+      title: 'Enter it in the cloud key service',
       state: !two ? 'later' : freshSigns ? 'done' : 'waiting',
       children: two ? (
         <div className="space-y-2">
@@ -44,7 +44,7 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
       ) : null,
     },
     {
-      title: 'Watch which one signs',
+      title: 'Check which one signs',
       state: !two ? 'later' : freshSigns && oldShare === 0 ? 'done' : freshSigns ? 'waiting' : 'later',
       children: endpoint.credentials.length === 0 ? null : <SignersMeter endpoint={endpoint} />,
     },
@@ -53,8 +53,8 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
       state: !two ? 'later' : freshSigns && oldShare === 0 ? 'next' : 'later',
       children: two && (
         <p className="text-muted">
-          When it has been silent for as long as anything of the cloud may still use it; seven days are on the safe
-          side. It was last used: <Time value={old?.lastUsedAt} distance />.
+          Remove it when nothing in the cloud can still use it. Seven days without use are on the safe side. Last used:{' '}
+          <Time value={old?.lastUsedAt} distance />.
         </p>
       ),
     },
@@ -68,7 +68,7 @@ export const EndpointCredentialsPage = () => {
     <EndpointStepsPage
       id={id}
       title={(name) => `Credentials of ${name ?? 'the endpoint'}`}
-      description="Rotated every quarter, without a gap: for a while both hold."
+      description="Rotate them every quarter. Both are valid until you remove the old one."
     >
       {(endpoint) => <Rotation endpoint={endpoint} />}
     </EndpointStepsPage>

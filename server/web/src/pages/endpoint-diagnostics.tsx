@@ -51,9 +51,9 @@ const follow = async (call: ApiCall, tell: (live: LiveDiagnosis) => void): Promi
   throw new ApiProblem({
     status: 0,
     code: 'run-stopped',
-    title: 'The run did not come to its end',
-    detail: last?.kind === 'stopped' ? last.detail : 'The answer of the service was cut off.',
-    hint: 'Run it again. What has ended so far stands below.',
+    title: 'The run was interrupted',
+    detail: last?.kind === 'stopped' ? last.detail : 'The response of the service was incomplete.',
+    hint: 'Run it again. The completed checks are below.',
   });
 };
 
@@ -115,13 +115,7 @@ export const EndpointDiagnosticsPage = () => {
       {run.error !== null && <ProblemView error={run.error} onRetry={() => run.mutate()} />}
       <Panel
         title={
-          run.isPending
-            ? 'Running'
-            : live !== null
-              ? 'As far as it came'
-              : shown === null
-                ? 'Not run yet'
-                : 'What was found'
+          run.isPending ? 'Running' : live !== null ? 'Completed checks' : shown === null ? 'Not run yet' : 'Results'
         }
         description={
           live === null && shown !== null ? (
@@ -139,9 +133,9 @@ export const EndpointDiagnosticsPage = () => {
           list.error !== null ? (
             <ProblemView error={list.error} onRetry={() => void list.refetch()} />
           ) : (
-            <EmptyState title="Where does it break?">
-              A run tries every layer between the cloud and its key, in the order in which one rests on another, and
-              names the first that fails with what helps.
+            <EmptyState title="Find the fault">
+              A run checks every layer between the cloud and its key, in order. It shows the first that fails and how to
+              fix it.
             </EmptyState>
           )
         ) : (
@@ -150,7 +144,7 @@ export const EndpointDiagnosticsPage = () => {
       </Panel>
       <Panel
         title="Compare with the cloud"
-        description="What the external key store is configured with there. A difference in one letter is named. Nothing of it is kept."
+        description="The configuration of the external key store in the cloud. Even a difference of one letter is reported. These values are not stored."
       >
         <div className="space-y-4">
           <div className="grid gap-4 sm:grid-cols-2">
@@ -177,10 +171,10 @@ export const EndpointDiagnosticsPage = () => {
           rowKey={(diagnosis) => diagnosis.id}
           columns={[
             { key: 'at', header: 'Time', names: true, cell: (diagnosis) => <Time value={diagnosis.at} seconds /> },
-            { key: 'verdict', header: 'Verdict', cell: (diagnosis) => <VerdictBadge diagnosis={diagnosis} /> },
+            { key: 'verdict', header: 'Result', cell: (diagnosis) => <VerdictBadge diagnosis={diagnosis} /> },
             {
               key: 'first',
-              header: 'First',
+              header: 'Start with',
               cell: (diagnosis) => {
                 const first = firstOf(diagnosis);
                 return first === undefined ? '–' : `${nameLayer(first.layer)}: ${first.title}`;
@@ -205,7 +199,7 @@ export const EndpointDiagnosticsPage = () => {
               ),
             },
           ]}
-          empty={<EmptyState title="No run yet">Each run is kept here, to compare with the next one.</EmptyState>}
+          empty={<EmptyState title="No runs yet">Each run is kept here for comparison.</EmptyState>}
         />
       </Panel>
     </Page>

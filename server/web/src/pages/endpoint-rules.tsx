@@ -75,11 +75,10 @@ const Why = ({ decision }: { decision: RuleDecision }) => (
   <div className="space-y-2">
     <p>
       {decision.rule === null ? (
-        'No rule fits: what none fits is allowed.'
+        'No rule matches, so the request is allowed.'
       ) : (
         <>
-          The rule <span className="font-semibold wrap-anywhere">{decision.rule}</span> decides: it is the first that
-          fits.
+          The rule <span className="font-semibold wrap-anywhere">{decision.rule}</span> decides: it is the first match.
         </>
       )}
     </p>
@@ -87,8 +86,8 @@ const Why = ({ decision }: { decision: RuleDecision }) => (
       <ol className="list-decimal space-y-1 pl-5 text-muted">
         {decision.passed.map(({ rule, subject, told }) => (
           <li key={rule}>
-            <span className="text-ink wrap-anywhere">{rule}</span> does not fit: the {subjectNames[subject]} is{' '}
-            {told === null ? 'not told' : <code className="wrap-anywhere">{told}</code>}
+            <span className="text-ink wrap-anywhere">{rule}</span> does not match: the {subjectNames[subject]} is{' '}
+            {told === null ? 'unknown' : <code className="wrap-anywhere">{told}</code>}
           </li>
         ))}
       </ol>
@@ -105,14 +104,14 @@ const Answer = ({ decision, edited }: { decision: RuleDecision; edited: boolean 
   >
     <p className="flex flex-wrap items-center gap-2 text-base font-semibold">
       <DecisionBadge effect={decision.effect} />
-      {decision.effect === 'deny' ? 'It would be refused: AccessDeniedException' : 'It would be let through'}
+      {decision.effect === 'deny' ? 'It would be refused: AccessDeniedException' : 'It would be allowed'}
     </p>
     <Why decision={decision} />
     {edited && (
       <p className="text-muted">
         {differs(decision)
-          ? `The rules that hold now ${decision.current.effect === 'deny' ? 'refuse' : 'allow'} it${decision.current.rule === null ? '' : `, by ${decision.current.rule}`}.`
-          : 'The rules that hold now say the same.'}
+          ? `The active rules ${decision.current.effect === 'deny' ? 'refuse' : 'allow'} it${decision.current.rule === null ? '' : `, by ${decision.current.rule}`}.`
+          : 'The active rules decide the same.'}
       </p>
     )}
   </div>
@@ -160,14 +159,14 @@ const Recorded = ({
   return (
     <Panel
       title="Recorded requests"
-      description="What the last thousand of the request log were, and what the rules say to each. The log keeps no VPC, VPC endpoint and service: a rule that names one fits none of these."
+      description="The last thousand requests in the log, and how the rules decide each. The log has no VPC, VPC endpoint or service, so a rule that names one matches none of them."
       flush
     >
       <Async query={log} lines={3}>
         {(found) =>
           found.length === 0 ? (
-            <EmptyState title="No recorded request to try">
-              Once the cloud key service has called this endpoint, its requests are tried here before a rule applies.
+            <EmptyState title="No recorded requests yet">
+              After the cloud key service has called this endpoint, you can try rules on its requests here.
             </EmptyState>
           ) : (
             <>
@@ -182,16 +181,16 @@ const Recorded = ({
                     tone={turned.length === 0 ? 'info' : 'warn'}
                     title={
                       turned.length === 0
-                        ? 'Nothing that was recorded would end otherwise'
-                        : `${turned.reduce((sum, { count }) => sum + count, 0).toLocaleString()} recorded requests would end otherwise`
+                        ? 'No recorded request would be decided differently'
+                        : `${turned.reduce((sum, { count }) => sum + count, 0).toLocaleString()} recorded requests would be decided differently`
                     }
                   >
-                    {turned.length > 0 && 'Those are marked in the list.'}
+                    {turned.length > 0 && 'They are marked in the list.'}
                   </Notice>
                 </div>
               )}
               <DataTable
-                caption="Recorded requests, and what the rules say to them"
+                caption="Recorded requests and the decisions of the rules"
                 rows={rows}
                 rowKey={({ request }) => JSON.stringify(request)}
                 columns={[
@@ -206,7 +205,7 @@ const Recorded = ({
                     key: 'principal',
                     header: 'Principal',
                     cell: ({ request }) => (
-                      <span className="wrap-anywhere">{request.awsPrincipalArn ?? 'not told'}</span>
+                      <span className="wrap-anywhere">{request.awsPrincipalArn ?? 'unknown'}</span>
                     ),
                   },
                   {
@@ -223,7 +222,7 @@ const Recorded = ({
                       ) : (
                         <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
                           <DecisionBadge effect={decision.effect} />
-                          <span className="wrap-anywhere text-muted">{decision.rule ?? 'no rule fits'}</span>
+                          <span className="wrap-anywhere text-muted">{decision.rule ?? 'no rule matches'}</span>
                           {differs(decision) && (
                             <span className="text-xs font-medium">
                               now {decision.current.effect === 'deny' ? 'refused' : 'allowed'}
@@ -268,16 +267,16 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
   return (
     <>
       <Panel
-        title={edited === null ? 'Rules that hold' : 'Rules as edited'}
-        description="Tried in order: the first that fits decides, what none fits is allowed."
+        title={edited === null ? 'Active rules' : 'Edited rules'}
+        description="Rules are checked in order. The first match decides. Without a match, the request is allowed."
         actions={
           edited === null ? (
             <Button onClick={() => setEdited(JSON.stringify(settings.rules, null, 2))}>Edit a draft…</Button>
           ) : (
             <>
-              <Button onClick={() => setEdited(null)}>Drop the draft</Button>
+              <Button onClick={() => setEdited(null)}>Discard draft</Button>
               <Button tone="primary" disabled={!whole || endpoint.state === 'deleted'} onClick={() => setSaving(true)}>
-                Let them hold…
+                Apply rules…
               </Button>
             </>
           )
@@ -285,7 +284,7 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
       >
         {edited === null ? (
           settings.rules.length === 0 ? (
-            <p>None: what is signed is allowed.</p>
+            <p>None: every signed request is allowed.</p>
           ) : (
             <RuleList rules={settings.rules} />
           )
@@ -299,20 +298,20 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
               onValue={setEdited}
               placeholder={ruleExample}
               fault={typeof rules === 'string' ? rules : undefined}
-              help="A list in JSON; not applied yet. * stands for any characters, ? for one."
+              help="A JSON list, not applied yet. * matches any characters, ? matches one."
             />
             <div>
               <p className="mb-2 font-medium">In words</p>
               {whole && rules !== undefined && rules.length > 0 ? (
                 <RuleList rules={rules} />
               ) : (
-                <p className="text-muted">{whole ? 'None: what is signed is allowed.' : '–'}</p>
+                <p className="text-muted">{whole ? 'None: every signed request is allowed.' : '–'}</p>
               )}
             </div>
           </div>
         )}
       </Panel>
-      <Panel title="Try a request" description="What the cloud would say of it. Leave empty what it does not tell.">
+      <Panel title="Try a request" description="Enter what the cloud would send. Leave the other fields empty.">
         <form
           className="space-y-4"
           onSubmit={(event) => {
@@ -337,7 +336,7 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
           {decision !== undefined && current && <Answer decision={decision} edited={edited !== null} />}
           <ApiCallView call={call} />
           <Button type="submit" tone="primary" busy={attempt.isPending} disabled={!whole}>
-            Try it
+            Try request
           </Button>
         </form>
       </Panel>
@@ -346,20 +345,20 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
         <FormDialog<Endpoint>
           title={`Apply these rules to “${endpoint.name}”?`}
           call={{ method: 'PUT', path: `${endpointPath(id)}/settings`, body: { ...settings, rules } }}
-          submitLabel="Let them hold"
+          submitLabel="Apply rules"
           submitTone="danger"
           onCancel={() => setSaving(false)}
           onDone={async () => {
             await client.invalidateQueries({ queryKey: [endpointsPath] });
-            announce('The rules hold from the next request on');
+            announce('The rules apply from the next request');
             setSaving(false);
             setEdited(null);
           }}
         >
           {() => (
             <div className="space-y-3">
-              <p>They take the place of those that hold, from the next request on.</p>
-              {rules.length === 0 ? <p>No rule at all: what is signed is allowed.</p> : <RuleList rules={rules} />}
+              <p>They replace the active rules from the next request.</p>
+              {rules.length === 0 ? <p>Without rules, every signed request is allowed.</p> : <RuleList rules={rules} />}
             </div>
           )}
         </FormDialog>

@@ -32,7 +32,7 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
   const store = stores?.find(({ endpointId }) => endpointId === endpoint.id);
   const steps: readonly SetUpStep[] = [
     {
-      title: 'The endpoint is made',
+      title: 'The endpoint is created',
       state: 'done',
       children: (
         <Facts
@@ -45,13 +45,13 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
       ),
     },
     {
-      title: 'Give it a credential',
+      title: 'Add a credential',
       state: hasCredential ? 'done' : 'next',
       children: (
         <p className="text-muted">
           {hasCredential
-            ? `${endpoint.credentials[0]?.accessKeyId ?? ''} is live. Its file was offered once; a lost one is replaced by a second credential.`
-            : 'Add one below: it is shown once, with the file that the console of the cloud imports.'}
+            ? `${endpoint.credentials[0]?.accessKeyId ?? ''} is live. Its file was offered only once. If it is lost, add a second credential.`
+            : 'Add one below. It is shown only once, with the file that the console of the cloud imports.'}
         </p>
       ),
     },
@@ -61,24 +61,24 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
       children: (
         <p className="max-w-prose text-muted">
           In AWS KMS: Custom key stores, External key stores, Create; public endpoint connectivity; upload the proxy
-          configuration file; then Connect. The first thing that it does is a health call.
+          configuration file; then Connect. The first call is a health check.
         </p>
       ),
     },
     {
-      title: first === undefined ? 'Waiting for the first call' : 'The first call is there',
+      title: first === undefined ? 'Waiting for the first call' : 'First call received',
       state: first !== undefined ? 'done' : hasCredential ? 'waiting' : 'later',
       children:
         first === undefined ? (
           <div role="status" className="space-y-2 text-muted">
-            <p>It shows here by itself.</p>
+            <p>This page updates automatically.</p>
             {hasCredential && (
               <p>
-                Nothing comes?{' '}
+                No call?{' '}
                 <Link to="/endpoints/$id/diagnostics" params={{ id: endpoint.id }} className="link">
                   The diagnostics
                 </Link>{' '}
-                try every layer from here to the cloud's side.
+                check every layer from here to the cloud.
               </p>
             )}
           </div>
@@ -95,7 +95,7 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
         ),
     },
     {
-      title: 'Have its connection watched',
+      title: 'Monitor its connection',
       state: store !== undefined ? 'done' : first !== undefined ? 'next' : 'later',
       children:
         store === undefined ? (
@@ -118,7 +118,7 @@ export const EndpointSetUpPage = () => {
     <EndpointStepsPage
       id={id}
       title={(name) => `Connect ${name ?? 'an endpoint'}`}
-      description="From the endpoint to the first call of the cloud key service. Leave at any time: it goes on from what is there."
+      description="From the endpoint to the first call of the cloud key service. You can leave at any time: progress is saved."
     >
       {(endpoint) => <Steps endpoint={endpoint} />}
     </EndpointStepsPage>

@@ -33,7 +33,7 @@ const EndpointDialog = ({ endpoint, action, onClose }: { endpoint: Endpoint; act
       <DeleteDialog kind="endpoint" name={endpoint.name} path={path} renews={[endpointsPath]} onClose={onClose}>
         <p>
           The cloud key service can no longer use the key behind it, and everything encrypted under it becomes
-          unreadable there. The prefix is never given again; the key itself stays in its vault.
+          unreadable there. The prefix is never used again. The key itself stays in its vault.
         </p>
       </DeleteDialog>
     );
@@ -50,9 +50,9 @@ const EndpointDialog = ({ endpoint, action, onClose }: { endpoint: Endpoint; act
       onClose={onClose}
     >
       {disable ? (
-        <p>Every request of the cloud key service is refused from now on, until the endpoint is enabled again.</p>
+        <p>Every request of the cloud key service will be refused until you enable the endpoint again.</p>
       ) : (
-        <p>Signed requests are served again at once.</p>
+        <p>Signed requests are accepted again at once.</p>
       )}
     </ActionDialog>
   );

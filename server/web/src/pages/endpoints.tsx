@@ -61,7 +61,7 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
       {(fault) => (
         <>
           <NameField
-            help="For people: the cloud account or the external key store it serves."
+            help="For example, the cloud account or the external key store that it serves."
             value={name}
             onValue={setName}
             fault={fault('name')}
@@ -93,12 +93,12 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
                   : 'Choose a key'
             }
             choices={(keys ?? []).map((key) => ({ value: key.id, text: key.name }))}
-            help="Its id is the external key id that the cloud key service is given."
+            help="Its id is the external key id in the cloud key service."
           />
           <TextField
             label="Prefix"
             optional
-            help="A segment of the endpoint's path. Made at random when left empty, which is harder to guess."
+            help="A segment of the endpoint's path. If empty, it is random, which is harder to guess."
             value={prefix}
             onValue={setPrefix}
             fault={fault('prefix')}
@@ -107,8 +107,8 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
             mono
           />
           <CheckField
-            label="Operators may ask for its health without a signature"
-            help="For probes from outside. Only the health call; encryption always needs a signature."
+            label="Answer unsigned health probes"
+            help="For external probes. Encryption always requires a signature."
             checked={operatorProbes}
             onValue={setOperatorProbes}
           />
@@ -130,7 +130,7 @@ export const EndpointsPage = () => {
   return (
     <Page
       title="Key store endpoints"
-      description="Where a cloud key service reaches its external key store. Each is backed by one vault and one key, and its requests are signed with its own credential."
+      description="The addresses where a cloud key service reaches its external key store. Each uses one vault and one key, and its requests are signed with its own credential."
       actions={create}
     >
       <Panel flush>
@@ -165,9 +165,9 @@ export const EndpointsPage = () => {
             { key: 'created', header: 'Created', cell: (endpoint) => <Time value={endpoint.createdAt} /> },
           ]}
           empty={
-            <EmptyState title="No endpoint yet" action={create}>
-              Make a vault and a key in it, then an endpoint backed by them. Its credential is downloaded as the JSON
-              file that the AWS console imports.
+            <EmptyState title="No endpoints yet" action={create}>
+              Create a vault and a key in it, then an endpoint for the key. You download its credential as the JSON file
+              that the AWS console imports.
             </EmptyState>
           }
         />

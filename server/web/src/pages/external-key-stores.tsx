@@ -119,7 +119,7 @@ export const ExternalKeyStoresPage = () => {
   return (
     <Page
       title="External key stores"
-      description="The cloud's side of the endpoints. DKE checks their connection every few minutes, as the cloud would use it."
+      description="The cloud's side of the endpoints. DKE checks their connections every few minutes, as the cloud would use them."
       actions={register}
     >
       <Panel flush>
@@ -169,17 +169,17 @@ export const ExternalKeyStoresPage = () => {
                 <ActionMenu
                   label={`Actions on external key store ${store.name}`}
                   actions={[
-                    { text: 'Look now…', icon: 'refresh', onSelect: () => setProbing(store) },
-                    { text: 'Forget…', icon: 'trash', danger: true, onSelect: () => setRemoving(store) },
+                    { text: 'Check now…', icon: 'refresh', onSelect: () => setProbing(store) },
+                    { text: 'Remove…', icon: 'trash', danger: true, onSelect: () => setRemoving(store) },
                   ]}
                 />
               ),
             },
           ]}
           empty={
-            <EmptyState title="No external key store yet" action={register}>
-              Make an endpoint, create the external key store in the cloud with its proxy file, then register the id
-              that the cloud gave it: its connection is watched here from then on.
+            <EmptyState title="No external key stores yet" action={register}>
+              Create an endpoint. Create the external key store in the cloud, with the proxy file. Then register its id
+              here: DKE checks its connection from then on.
             </EmptyState>
           }
         />
@@ -189,24 +189,25 @@ export const ExternalKeyStoresPage = () => {
         <ActionDialog<ExternalKeyStore>
           title={`Check “${probing.name}” now?`}
           call={{ method: 'POST', path: `${storePath(probing.id)}/probe` }}
-          submitLabel="Look now"
+          submitLabel="Check now"
           renews={[path]}
           done={`“${probing.name}” was checked`}
           onClose={() => setProbing(null)}
         >
           <p>
-            Health, metadata, an encrypt and a decrypt through the public name of its endpoint, in the cloud's 250 ms.
+            Checks health, metadata, an encrypt and a decrypt through the public name of its endpoint, within the
+            cloud's limit of 250 ms.
           </p>
         </ActionDialog>
       )}
       {removing !== null && (
         <ActionDialog<ExternalKeyStore>
-          title={`Forget “${removing.name}”?`}
+          title={`Remove “${removing.name}”?`}
           call={{ method: 'DELETE', path: storePath(removing.id) }}
-          submitLabel="Forget"
+          submitLabel="Remove key store"
           danger
           renews={[path]}
-          done={`“${removing.name}” is forgotten`}
+          done={`“${removing.name}” removed`}
           onClose={() => setRemoving(null)}
         >
           <p>Nothing changes in the cloud or at the endpoint. DKE no longer checks its connection.</p>

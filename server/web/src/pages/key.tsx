@@ -27,18 +27,19 @@ const KeyNotices = ({ value: key }: { value: Key }) => (
   <>
     {key.integrity === 'tampered' && (
       <Notice tone="danger" title="The stored record was changed from outside">
-        Every use is refused and the audit log holds the finding. Compare with a verified snapshot before anything else.
+        Every use is refused, and the audit log has the finding. First compare it with a verified snapshot.
       </Notice>
     )}
     {key.state === 'soft-deleted' && key.kind === 'general' && (
       <Notice tone="warn" title="Soft-deleted">
-        Its copy in the vault is cleared and every look-up answers “key not found”. The row stays as evidence.
+        Its vault copy is cleared, and every request gets “key not found”. The record is kept for audit.
       </Notice>
     )}
     {key.state === 'soft-deleted' && key.kind === 'master' && (
       <Notice tone="warn" title="Soft-deleted, and still in use by its database">
-        Only the shared vault copy is cleared. The application's sealed copy is untouched: the next database call
-        imports it again and encryption goes on. To end its use for good, destroy it on the application's page.
+        Only the shared vault copy is cleared. The application's sealed copy did not change: the next database call
+        imports the key again, and encryption continues. To end its use permanently, destroy it on the application's
+        page.
       </Notice>
     )}
     {key.state === 'destroyed' && (
@@ -111,24 +112,24 @@ const OnToken = ({ applicationId, id }: { applicationId: string; id: string }) =
       ),
   });
   return (
-    <Panel title="On the token" description="What the database's library sees of it.">
+    <Panel title="Token object" description="The key as the database's library sees it.">
       <Async query={query} lines={3}>
         {(key) => (
           <div className="space-y-4">
             <Facts
               items={[
                 ['Class', key.class === 'private-key' ? 'Private key' : 'Secret key'],
-                ['Came to be', key.origin === 'generated' ? 'Made by the service' : 'Imported, unwrapped or derived'],
+                ['Origin', key.origin === 'generated' ? 'Created by the service' : 'Imported, unwrapped or derived'],
                 [
                   'Leaves the service',
                   key.extractable
                     ? key.sensitive
                       ? 'Only wrapped under another key'
-                      : 'Yes: its owner may read it'
+                      : 'Yes: its owner can read it'
                     : 'Never',
                 ],
                 ...(key.neverDecrypts
-                  ? [['Decryption', 'Ended for ever: it has wrapped a sensitive key'] as const]
+                  ? [['Decryption', 'Permanently disabled: it has wrapped a sensitive key'] as const]
                   : []),
                 ...(key.checkValue === null
                   ? []

@@ -64,7 +64,7 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
       {(fault) => (
         <>
           <NameField
-            help="For people. Its id, which a cloud key store needs, is made by the service."
+            help="The service creates the id, which a cloud key store needs."
             value={name}
             onValue={setName}
             fault={fault('name')}
@@ -84,7 +84,9 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
               }))}
           />
           <TagsField value={tags} onValue={setTags} fault={fault} />
-          <p className="text-muted">The key is AES-256, made inside the service. Its value never leaves it.</p>
+          <p className="text-muted">
+            The key is AES-256. The service creates it, and its value never leaves the service.
+          </p>
         </>
       )}
     </FormDialog>
@@ -109,7 +111,7 @@ export const KeysPage = () => {
   return (
     <Page
       title="Keys"
-      description="General-purpose keys for cloud key stores, and the master keys that databases made through the provider."
+      description="General-purpose keys for cloud key stores, and the master keys that databases created through the provider."
       actions={create}
     >
       <Panel flush>
@@ -185,8 +187,8 @@ export const KeysPage = () => {
             { key: 'actions', header: 'Actions', end: true, actions: true, cell: (key) => <KeyRowMenu target={key} /> },
           ]}
           empty={
-            <EmptyState title="No key yet" action={create}>
-              Create one for a cloud key store, or register a database application: its database makes its own master
+            <EmptyState title="No keys yet" action={create}>
+              Create one for a cloud key store, or register a database application: its database creates its own master
               key.
             </EmptyState>
           }

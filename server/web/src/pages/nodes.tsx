@@ -25,7 +25,7 @@ const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
   audit: 'Audit checkpoints',
   forwarding: 'Sinks and notifications',
   'key-stores': 'Checks of key stores',
-  pruning: 'Forgets old changes',
+  pruning: 'Removal of old changes',
   schedules: 'Schedules',
 };
 
@@ -35,7 +35,7 @@ const Dash = () => <span className="text-muted">–</span>;
 /** What it has not confirmed yet. */
 const Changes = ({ node }: { node: Node }) => {
   if (!runs(node) && node.state !== 'silent') return <Dash />;
-  if (node.behind === 0) return <span className="text-muted">all shown</span>;
+  if (node.behind === 0) return <span className="text-muted">all confirmed</span>;
   return (
     <Badge tone="warn" icon="clock">
       {`${node.behind} to confirm`}
@@ -53,7 +53,7 @@ const Root = ({ node, newest }: { node: Node; newest: number }) => (
     )}
     {node.holdsOldRoot && (
       <Badge tone="warn" icon="clock">
-        has the old one too
+        also has the old one
       </Badge>
     )}
   </span>
@@ -73,11 +73,11 @@ const Duties = ({ duties }: Pick<Node, 'duties'>) =>
 type Verb = 'drain' | 'resume' | 'remove';
 
 const Alone = ({ node }: { node: Node }) => (
-  <Panel title="One server, with a database of its own">
+  <Panel title="One server with its own database">
     <div className="space-y-4">
       <p className="max-w-prose text-muted">
-        Nothing is shared here, so nothing has to be agreed on: each change shows at once, and this server does all the
-        work. Several equal servers share one PostgreSQL; <code>docs/postgresql.md</code> tells how.
+        Each change takes effect at once, and this server does all the work. Several equal servers can share one
+        PostgreSQL (<code>docs/postgresql.md</code>).
       </p>
       <Facts
         items={[
@@ -85,7 +85,7 @@ const Alone = ({ node }: { node: Node }) => (
           ['State', <NodeState key="state" state={node.state} />],
           ['Version', node.version],
           ['Root key, epoch', String(node.rootEpoch)],
-          ['Runs since', <Time key="since" value={node.startedAt} />],
+          ['Running since', <Time key="since" value={node.startedAt} />],
           ['Duties', 'all'],
         ]}
       />
@@ -121,27 +121,28 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
       {silent.map((node) => (
         <Notice key={node.id} tone="danger" title={`${node.name} is offline`}>
           {node.usesKeysUntil === null ? (
-            'It uses keys while it runs and can be reached. Check its host, then start or remove it.'
+            'It can use keys while it runs and can be reached. Check its host, then start or remove it.'
           ) : (
             <>
               If it still runs, it stops using keys <Time value={node.usesKeysUntil} distance />. Start it, or remove it
-              when it does not come back.
+              if it will not return.
             </>
           )}
         </Notice>
       ))}
       {idle.length > 0 && (
         <Notice tone="warn" title="No node assigned">
-          {idle.map((duty) => dutyNames[duty]).join(', ')}: a node takes it within seconds, unless all of them drain.
+          {idle.map((duty) => dutyNames[duty]).join(', ')}: a node takes over within seconds, unless all nodes are
+          draining.
         </Notice>
       )}
-      <Panel title="Together">
+      <Panel title="All nodes">
         <Facts
           items={[
-            ['Run', `${running.length} of ${live.length}`],
-            ['Show every change', waitsFor.length === 0 ? 'all of them' : `not yet: ${names(waitsFor)}`],
+            ['Running', `${running.length} of ${live.length}`],
+            ['Confirmed every change', waitsFor.length === 0 ? 'all' : `not yet: ${names(waitsFor)}`],
             ['Newest root key, epoch', String(newest)],
-            ['Have only the new key', old.length === 0 ? 'all of them' : `not yet: ${names(old)}`],
+            ['Have only the new key', old.length === 0 ? 'all' : `not yet: ${names(old)}`],
           ]}
         />
       </Panel>
@@ -158,7 +159,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
               cell: ({ name, self }) => (
                 <>
                   {name}
-                  {self && <span className="font-normal text-muted"> (answers you)</span>}
+                  {self && <span className="font-normal text-muted"> (serves this page)</span>}
                 </>
               ),
             },
@@ -185,7 +186,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
                   </code>,
                 ],
                 ['Version', node.version],
-                ['Runs since', <Time key="since" value={node.startedAt} seconds />],
+                ['Running since', <Time key="since" value={node.startedAt} seconds />],
                 ['Last heartbeat', <Time key="heard" value={node.heartbeatAt} seconds />],
               ]}
             />
@@ -199,11 +200,8 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
 const names = (nodes: readonly Node[]): string => nodes.map(({ name }) => name).join(', ');
 
 const texts = {
-  drain: [
-    'Drain',
-    'Its health check fails, so that requests go to other nodes, and other nodes take its duties. It still answers.',
-  ],
-  resume: ['End draining', 'Its health check passes again: it gets requests and takes duties.'],
+  drain: ['Drain', 'Its health check then fails, so requests and duties go to other nodes. It still answers requests.'],
+  resume: ['End draining', 'Its health check passes again, and it gets requests and duties.'],
 } as const;
 
 export const NodesPage = () => {
@@ -223,7 +221,7 @@ export const NodesPage = () => {
   return (
     <Page
       title="Nodes"
-      description="The servers of this service: which runs, what it shows, what it does for the others."
+      description="The servers of this service: their state, the changes that they confirmed, and their duties."
     >
       <Async query={nodes} lines={6}>
         {({ items }) => {
@@ -251,20 +249,20 @@ export const NodesPage = () => {
         <ConfirmDialog<Node>
           title={`Remove the node ${acting.node.name}?`}
           call={{ method: 'DELETE', path: own(acting.node) }}
-          submitLabel="Remove"
+          submitLabel="Remove node"
           expected={acting.node.name}
           expectedKind="name of the node"
           onCancel={close}
           onDone={async () => {
             await client.invalidateQueries({ queryKey: [nodesPath] });
-            announce('The node is removed');
+            announce('Node removed');
             close();
           }}
         >
           <p>Changes and erasure runs no longer wait for it. If it runs, it stops and does not start again.</p>
           <p>
-            Its root key file is not erased by this. Destroy it with the host, or keys that are destroyed from now on
-            can be read from old backups with it.
+            This does not erase its root key file. Destroy the file with the host. Otherwise, it can open keys in old
+            backups, even keys that you destroy later.
           </p>
         </ConfirmDialog>
       )}

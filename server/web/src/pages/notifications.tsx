@@ -71,11 +71,11 @@ const Detail = ({ notification }: { notification: Notification }) => (
     <Facts
       items={[
         ['About', `${notification.subject.kind} ${notification.subject.name}`],
-        ['Does harm', <Time key="harm" value={notification.harmAt} seconds />],
+        ['Harm at', <Time key="harm" value={notification.harmAt} seconds />],
         ['Raised', <Time key="raised" value={notification.raisedAt} seconds />],
         ...(notification.acknowledgedAt === null
           ? []
-          : [['Taken', <Time key="taken" value={notification.acknowledgedAt} seconds />] as const]),
+          : [['Acknowledged', <Time key="taken" value={notification.acknowledgedAt} seconds />] as const]),
         ...Object.entries(notification.details).map(([name, value]) => [name, String(value ?? '–')] as const),
         [
           'Id',
@@ -101,7 +101,7 @@ export const NotificationsPage = () => {
   return (
     <Page
       title="Notifications"
-      description="Alerts that need action, most urgent first. Each ends when its cause is gone. Acknowledge one to show that you are working on it."
+      description="Alerts that need action, most urgent first. Each is resolved when its cause is gone. Acknowledge one to show that you are working on it."
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
@@ -110,10 +110,10 @@ export const NotificationsPage = () => {
             every="Open"
             value={filters.state}
             onValue={(state) => setFilter({ state })}
-            choices={[{ value: 'resolved', text: 'Over, last 90 days' }]}
+            choices={[{ value: 'resolved', text: 'Resolved, last 90 days' }]}
           />
           <SelectFilter
-            label="Who takes care"
+            label="Acknowledgement"
             value={filters.taken}
             onValue={(taken) => setFilter({ taken })}
             choices={care}
@@ -143,16 +143,16 @@ export const NotificationsPage = () => {
             { key: 'severity', header: 'Severity', cell: ({ severity }) => <SeverityBadge severity={severity} /> },
             {
               key: 'what',
-              header: 'What',
+              header: 'Alert',
               names: true,
               cell: (notification) => <NotificationText notification={notification} />,
             },
             over
-              ? { key: 'over', header: 'Over', cell: ({ resolvedAt }) => <Time value={resolvedAt} distance /> }
-              : { key: 'harm', header: 'Harm', nowrap: true, cell: ({ harmAt }) => <Harm harmAt={harmAt} /> },
+              ? { key: 'over', header: 'Resolved', cell: ({ resolvedAt }) => <Time value={resolvedAt} distance /> }
+              : { key: 'harm', header: 'Harm at', nowrap: true, cell: ({ harmAt }) => <Harm harmAt={harmAt} /> },
             {
               key: 'care',
-              header: 'Taken by',
+              header: 'Acknowledged by',
               cell: ({ acknowledgedBy }) =>
                 acknowledgedBy ?? <span className="text-muted">{over ? 'none' : 'not yet'}</span>,
             },

@@ -123,11 +123,11 @@ const Applications = () => {
       <Rows query={query} lines={3}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="No database yet">
+            <EmptyState title="No databases yet">
               <Link to="/tde/applications" className="link">
                 Register a TDE application
               </Link>{' '}
-              for each database: it makes its own master key then.
+              for each database. The database then creates its own master key.
             </EmptyState>
           ) : (
             <DataTable
@@ -212,7 +212,7 @@ const Changes = () => {
           const rows = items.filter(({ kind }) => sensitive.has(kind)).slice(0, mostChanges);
           return rows.length === 0 ? (
             <EmptyState title="No recent changes">
-              Destroyed, exported and disabled keys, credentials, tokens and refused sign-ins show here.
+              Destroyed, exported and disabled keys, credentials, tokens and refused sign-ins appear here.
             </EmptyState>
           ) : (
             <DataTable {...auditTable} rows={rows} />
@@ -235,7 +235,7 @@ const Nodes = () => {
       flush
       actions={
         <Link to="/nodes" className="link">
-          All about nodes
+          View all nodes
         </Link>
       }
     >

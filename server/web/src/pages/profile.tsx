@@ -33,19 +33,19 @@ const ChangePassword = ({ onClose }: { onClose: () => void }) => {
       title="Change your password"
       call={{ method: 'POST', path: '/api/profile/password', body: { current, password } }}
       secretBody
-      submitLabel="Change"
+      submitLabel="Change password"
       submitDisabled={password === '' || password !== again}
       onCancel={onClose}
       onDone={async () => {
         await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
-        announce('Your password is changed; your other sessions have ended');
+        announce('Password changed. Your other sessions have ended.');
         onClose();
       }}
     >
       {(fault) => (
         <>
           <TextField
-            label="Present password"
+            label="Current password"
             type="password"
             autoComplete="current-password"
             autoFocus
@@ -63,12 +63,12 @@ const ChangePassword = ({ onClose }: { onClose: () => void }) => {
             fault={fault('password')}
           />
           <TextField
-            label="Once more"
+            label="Confirm password"
             type="password"
             autoComplete="new-password"
             value={again}
             onValue={setAgain}
-            fault={again !== '' && again !== password ? 'is not the same' : undefined}
+            fault={again !== '' && again !== password ? 'does not match' : undefined}
           />
         </>
       )}
@@ -93,7 +93,7 @@ const Factors = ({ user }: { user: User }) => {
     },
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: ['/api/profile'] });
-      announce('The passkey counts from now on');
+      announce('Passkey added');
     },
   });
   const [making, setMaking] = useState(false);
@@ -107,7 +107,7 @@ const Factors = ({ user }: { user: User }) => {
       description={`${left} recovery codes are left.`}
       actions={
         <>
-          {factors.length > 0 && <Button onClick={() => setMaking(true)}>Make recovery codes</Button>}
+          {factors.length > 0 && <Button onClick={() => setMaking(true)}>Create recovery codes</Button>}
           {hasPasskeys() && (
             <Button icon="key" busy={passkey.isPending} onClick={() => passkey.mutate()}>
               Add passkey
@@ -127,7 +127,7 @@ const Factors = ({ user }: { user: User }) => {
       )}
       {factors.length === 0 ? (
         <EmptyState title="Only your password protects your account">
-          Add a one-time code: an app on your phone shows one every half minute.
+          Add a one-time code. An app on your phone shows a new one every half minute.
         </EmptyState>
       ) : (
         <DataTable
@@ -157,7 +157,7 @@ const Factors = ({ user }: { user: User }) => {
         <Dialog title="Add a one-time code" onClose={() => setEnrolling(false)}>
           <EnrolTotp
             onDone={() => {
-              announce('The one-time code counts from now on');
+              announce('One-time code added');
               setEnrolling(false);
             }}
           />
@@ -165,17 +165,17 @@ const Factors = ({ user }: { user: User }) => {
       )}
       {making && (
         <FormDialog<{ readonly codes: readonly string[] }>
-          title="Make recovery codes?"
+          title="Create recovery codes?"
           call={{ method: 'POST', path: '/api/profile/recovery-codes', body: {} }}
           creates
-          submitLabel="Make them"
+          submitLabel="Create codes"
           onCancel={() => setMaking(false)}
           onDone={(made) => {
             setMaking(false);
             setCodes(made.codes);
           }}
         >
-          {() => <p>For when you lose your phone. Each code works once. Earlier codes stop working.</p>}
+          {() => <p>Use them if you lose your phone. Each code works once. Earlier codes stop working.</p>}
         </FormDialog>
       )}
       {codes !== null && (
@@ -240,11 +240,11 @@ const Person = () => {
 export const ProfilePage = () => {
   const session = useQuery(sessionQuery).data;
   return (
-    <Page title="Profile" description="Who you are here, and what you may do.">
+    <Page title="Profile" description="Your account and your permissions.">
       {session?.kind === 'user' && <Person />}
       {session !== undefined && session !== null && (
         <Panel
-          title="What you may do"
+          title="Permissions"
           description={session.kind === 'token' ? `You are signed in with the token “${session.name}”.` : undefined}
         >
           <ul className="grid gap-x-6 gap-y-1 sm:grid-cols-2 lg:grid-cols-3">

@@ -12,7 +12,7 @@ export const RequestsPage = () => {
   return (
     <Page
       title="Request log"
-      description="What cloud key services asked of all key store endpoints, also where the path was of none."
+      description="Requests of cloud key services to all key store endpoints, including requests whose path belongs to none."
     >
       <RequestLog
         filters={filters}

@@ -78,9 +78,9 @@ export const RolesPage = () => {
   return (
     <Page
       title="Roles"
-      description="Duties are apart: who makes keys does not destroy them, who gives roles uses no key, and an auditor changes nothing."
+      description="Separation of duties: users who create keys cannot destroy them, users who give roles cannot use keys, and auditors cannot change anything."
     >
-      <Panel title="What each is for">
+      <Panel title="Purpose of each role">
         <Async query={query}>
           {({ items }) => (
             <dl className="grid gap-x-8 gap-y-4 md:grid-cols-2">
@@ -107,7 +107,7 @@ export const RolesPage = () => {
         </Async>
       </Panel>
       {query.data !== undefined && (
-        <Panel title="What each may do" flush>
+        <Panel title="Permissions of each role" flush>
           <Matrix roles={query.data.items} own={own} />
         </Panel>
       )}

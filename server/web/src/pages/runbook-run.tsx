@@ -56,10 +56,11 @@ const Tick = ({ run, step, path }: { run: RunbookRun; step: RunbookStep; path: s
             tone="quiet"
             busy={change.isPending}
             className="ml-auto"
-            aria-label={`Open again: ${step.title}`}
+            aria-label={`Reopen: ${step.title}`}
             onClick={() => change.mutate({ method: 'DELETE', path: stepPath })}
           >
-            Open again
+            {' '}
+            Reopen
           </Button>
         )}
       </div>
@@ -186,11 +187,9 @@ export const RunbookRunPage = () => {
         >
           {() =>
             ending === 'done' ? (
-              <p>Every step is ticked. After this nothing in the run can be changed.</p>
+              <p>Every step is ticked. You cannot change the run after this.</p>
             ) : (
-              <p>
-                {open} steps stay open, and nothing in the run can be changed after this. The database is not touched.
-              </p>
+              <p>{open} steps stay open. You cannot change the run after this. The database does not change.</p>
             )
           }
         </FormDialog>

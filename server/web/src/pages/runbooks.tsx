@@ -66,22 +66,22 @@ export const RunbooksPage = () => {
   return (
     <Page
       title="Runbooks"
-      description="What is done at the database for each operation that moves key material, step by step, filled with an application's own values. Each step is ticked and audited."
+      description="Steps at the database for each operation that moves key material, with the values of your application. Each tick is audited."
     >
       <Panel>
         <div className="space-y-5">
           {applications.data !== undefined && items.length === 0 ? (
-            <EmptyState title="No application to follow one for">
+            <EmptyState title="No applications yet">
               <Link to="/tde/applications" className="link">
                 Register a TDE application
               </Link>{' '}
-              first: a runbook is filled with its values.
+              first. Runbooks contain its values.
             </EmptyState>
           ) : (
             <div className="flex flex-wrap items-end gap-4">
               <div className="w-full max-w-sm">
                 <SelectField
-                  label="For the application"
+                  label="Application"
                   value={applicationId}
                   onValue={setChosen}
                   choices={items.map(({ id, name }) => ({ value: id, text: name }))}

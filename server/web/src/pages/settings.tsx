@@ -34,14 +34,14 @@ export const SettingsPage = () => {
         title="Settings"
         description={
           query.data === undefined ? undefined : query.data.source === null ? (
-            'There is no file: the defaults hold.'
+            'There is no file: the defaults apply.'
           ) : (
             <>
               From <code className="wrap-anywhere">{query.data.source}</code>
             </>
           )
         }
-        actions={<CheckField label="Only what the file sets" checked={givenOnly} onValue={setGivenOnly} />}
+        actions={<CheckField label="Only settings from the file" checked={givenOnly} onValue={setGivenOnly} />}
         flush={query.data !== undefined}
       >
         <Async query={query} lines={8}>

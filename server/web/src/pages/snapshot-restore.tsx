@@ -50,11 +50,11 @@ const tables: Readonly<Record<string, string>> = {
   access_guids: 'access_guids',
   instances: 'Instances seen',
   keys: 'Keys',
-  key_versions: 'Versions of keys',
-  key_bindings: 'Bindings of keys',
+  key_versions: 'Key versions',
+  key_bindings: 'Key bindings',
   tde_objects: 'Token objects',
   endpoints: 'Key store endpoints',
-  endpoint_credentials: 'Credentials of endpoints',
+  endpoint_credentials: 'Endpoint credentials',
   external_key_stores: 'External key stores',
 };
 
@@ -70,19 +70,23 @@ const Impact = ({ found }: { found: SnapshotRestore }) => {
         <p className="px-4 pt-4">The snapshot is empty: the tenant has no data.</p>
       ) : (
         <DataTable
-          caption={found.dryRun ? 'What a restore would do' : 'What the restore did'}
+          caption={found.dryRun ? 'Preview of the restore' : 'Result of the restore'}
           rows={rows}
           rowKey={([table]) => table}
           columns={[
-            { key: 'what', header: 'What', names: true, cell: ([table]) => tables[table] ?? table },
-            { key: 'made', header: found.dryRun ? 'Would be made' : 'Made', cell: ([, each]) => count(each.made) },
+            { key: 'what', header: 'Kind', names: true, cell: ([table]) => tables[table] ?? table },
+            {
+              key: 'made',
+              header: found.dryRun ? 'Would be created' : 'Created',
+              cell: ([, each]) => count(each.made),
+            },
             {
               key: 'changed',
               header: found.dryRun ? 'Would be changed' : 'Changed',
               cell: ([, each]) => count(each.changed),
             },
-            { key: 'unchanged', header: 'As it is', cell: ([, each]) => count(each.unchanged) },
-            { key: 'kept', header: 'Made since, kept', cell: ([, each]) => count(each.kept) },
+            { key: 'unchanged', header: 'Unchanged', cell: ([, each]) => count(each.unchanged) },
+            { key: 'kept', header: 'Newer, kept', cell: ([, each]) => count(each.kept) },
             { key: 'left', header: 'Left out', cell: ([, each]) => count(each.leftOut) },
           ]}
         />
@@ -90,7 +94,7 @@ const Impact = ({ found }: { found: SnapshotRestore }) => {
       <div className="space-y-5 px-4 pb-4">
         {found.newIds && (
           <Notice tone="info" title="A copy next to the original">
-            Its ids are another tenant's here: everything gets fresh ones. Credentials of the original are left out.
+            Another tenant here has these ids, so everything gets new ids. Credentials of the original are left out.
           </Notice>
         )}
         <section className="space-y-2">
@@ -157,8 +161,8 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
   });
   if (found.rules.length === 0)
     return (
-      <Notice tone="info" title="No dual control has a say">
-        It is done as soon as you confirm it.
+      <Notice tone="info" title="No approval required">
+        The restore starts when you confirm it.
       </Notice>
     );
   const open = asked.data;
@@ -167,24 +171,24 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
       tone={open?.state === 'approved' ? 'info' : 'warn'}
       title={
         open?.state === 'approved'
-          ? 'The others have agreed'
+          ? 'Approved'
           : open?.state === 'pending'
-            ? `Asked for: ${open.missing} more must agree`
-            : 'Others must agree first'
+            ? `Requested: ${open.missing} more must approve`
+            : 'Approval required'
       }
     >
       <ul className="list-disc pl-5">
         {found.rules.map((rule) => (
           <li key={rule.vaultId}>
-            {rule.vaultName}: {rule.required} besides you
+            {rule.vaultName}: {rule.required} in addition to you
             {rule.approvers !== null && `, of ${rule.approvers.length} eligible`}
           </li>
         ))}
       </ul>
       <p className="mt-1">
         {open?.state === 'approved'
-          ? 'Confirm it once more: it is carried out with your recovery key.'
-          : 'Confirming asks them. After they approve, return to this page and confirm again with the recovery key, which only you have.'}{' '}
+          ? 'Confirm it again to restore with your recovery key.'
+          : 'Confirm to request approval. After they approve, return to this page and confirm again with the recovery key, which only you have.'}{' '}
         <Link to="/approvals" className="link">
           Approvals
         </Link>
@@ -196,7 +200,7 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
 const SnapshotFactsPanel = ({ snapshot, keys }: { snapshot: Snapshot; keys: readonly RecoveryKey[] | undefined }) => (
   <Facts
     items={[
-      ['State of', <Time key="at" value={snapshot.at} seconds />],
+      ['Time', <Time key="at" value={snapshot.at} seconds />],
       ['Id', <code key="id">{snapshot.id}</code>],
       ['Verified', <Verified key="verified" snapshot={snapshot} />],
       ['Keys', snapshot.keys.toLocaleString()],
@@ -243,7 +247,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
         body: { ...bodyOf(target), ...opened },
       });
     },
-    onSuccess: () => announce('The dry run is done: nothing was changed'),
+    onSuccess: () => announce('Dry run complete: nothing was changed'),
   });
   const change = (next: Target): void => {
     setTarget(next);
@@ -280,10 +284,10 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
             if (ready && !rehearsal.isPending) rehearsal.mutate();
           }}
         >
-          <Panel title="Where it goes">
+          <Panel title="Target">
             <div className="grid gap-4 sm:grid-cols-2">
               <SelectField
-                label="Into"
+                label="Restore into"
                 value={target.to}
                 onValue={(to) =>
                   change(
@@ -294,18 +298,15 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
                         : { to: 'same' },
                   )
                 }
-                help="What was made since the snapshot stays where it is. All or nothing is done."
+                help="Everything newer than the snapshot stays. Everything is restored, or nothing."
                 choices={[
                   {
                     value: 'same',
-                    text:
-                      own === undefined
-                        ? 'The tenant that it is of (not here)'
-                        : `The tenant that it is of: ${own.name}`,
+                    text: own === undefined ? 'Its own tenant (not here)' : `Its own tenant: ${own.name}`,
                     disabled: own === undefined,
                   },
                   { value: 'new', text: 'A new tenant' },
-                  { value: 'empty', text: 'Another tenant, which is empty', disabled: others.length === 0 },
+                  { value: 'empty', text: 'Another, empty tenant', disabled: others.length === 0 },
                 ]}
               />
               {target.to === 'new' && (
@@ -313,7 +314,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
                   autoFocus={false}
                   value={target.name}
                   onValue={(name) => change({ to: 'new', name })}
-                  help="Of the new tenant."
+                  help="The name of the new tenant."
                 />
               )}
               {target.to === 'empty' && (
@@ -328,27 +329,27 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
           </Panel>
           <Panel
             title="Recovery key"
-            description="The service cannot open a snapshot. Who has the file of a recovery key can."
+            description="The service cannot open a snapshot. You can, with the file of a recovery key."
           >
             <div className="space-y-4">
               <Notice tone="info" title="The file does not leave this browser">
-                It is opened here, in a thread that ends at once; to the service goes the snapshot's own key, sealed for
-                this one use. While that lasts, file and passphrase are in this browser's memory, which no page can be
-                sure to wipe: on a machine that is not yours to trust, use{' '}
+                This browser opens it in a separate thread, and sends only the snapshot's own key, sealed for this one
+                use. Until then, file and passphrase are in the browser's memory, and no page can be sure to wipe them.
+                On a machine that you do not trust, use{' '}
                 <code className="wrap-anywhere">dke snapshot restore {snapshot.id} --recovery-key FILE</code>.
               </Notice>
               <div className="grid gap-4 sm:grid-cols-2">
                 <FileField
-                  label="File of the recovery key"
+                  label="Recovery key file"
                   help={
                     chosen === null ? (
                       <>
-                        As <code>dke recovery-key create</code> wrote it.
+                        The file that <code>dke recovery-key create</code> wrote.
                       </>
                     ) : (
                       <>
                         Recovery key <code>{chosen.told.id}</code>
-                        {chosen.told.wantsPassphrase ? '; it has a passphrase.' : '; it has no passphrase.'}
+                        {chosen.told.wantsPassphrase ? ', with a passphrase.' : ', without a passphrase.'}
                       </>
                     )
                   }
@@ -358,7 +359,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
                 {wantsPassphrase && (
                   <SecretField
                     label="Passphrase"
-                    help="It takes about a second, and 128 MiB, to try it."
+                    help="A check takes about a second, and 128 MiB."
                     onBytes={(bytes) => {
                       passphrase.current.fill(0);
                       passphrase.current = bytes;
@@ -374,7 +375,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
                   Dry run
                 </Button>
                 <p role="status" className="text-muted">
-                  {rehearsal.isPending ? 'Everything is done, and taken back…' : ''}
+                  {rehearsal.isPending ? 'Restoring and undoing everything…' : ''}
                 </p>
               </div>
             </div>
@@ -383,7 +384,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
         {rehearsal.data !== undefined && (
           <section aria-labelledby={resultId} className="space-y-6">
             <h2 id={resultId} ref={result} tabIndex={-1} className="text-lg font-semibold outline-none">
-              What it would do
+              Preview
             </h2>
             <Panel flush>
               <Impact found={rehearsal.data} />
@@ -411,12 +412,12 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
               setConfirming(false);
               setDone(restored);
               passphrase.current.fill(0);
-              announce('The snapshot is restored');
+              announce('Snapshot restored');
               await client.invalidateQueries();
             }}
           >
             <p>
-              The state of <Time value={snapshot.at} seconds /> comes back{' '}
+              Restores the state of <Time value={snapshot.at} seconds />{' '}
               {target.to === 'new'
                 ? `as the new tenant “${target.name.trim()}”`
                 : target.to === 'same'
@@ -434,10 +435,10 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
       <h2 id={resultId} ref={result} tabIndex={-1} className="text-lg font-semibold outline-none">
         Restored
       </h2>
-      <Notice tone="info" title="It is done, and recorded">
+      <Notice tone="info" title="Restore complete and audited">
         <p>
-          The tenant is as it was{done.newTenant ? ', under a new name' : ''}. Check what is active again, then create a
-          new snapshot.
+          The earlier state is restored{done.newTenant ? ', under a new name' : ''}. Check what is active again, then
+          create a new snapshot.
         </p>
         <p className="mt-1 flex flex-wrap gap-x-4">
           <Link to="/audit" search={{ subjectId: snapshot.id }} className="link">
@@ -478,7 +479,7 @@ export const SnapshotRestorePage = () => {
     <Page
       title="Restore a snapshot"
       crumbs={[{ text: 'Snapshots', to: '/snapshots' }]}
-      description="A dry run first: it does all of it and takes it back. Keys that were destroyed stay destroyed."
+      description="Start with a dry run: it restores everything, then undoes it. Destroyed keys stay destroyed."
     >
       <Panel title="Snapshot">
         <Async query={query}>{(snapshot) => <SnapshotFactsPanel snapshot={snapshot} keys={keys.data?.items} />}</Async>
@@ -489,8 +490,8 @@ export const SnapshotRestorePage = () => {
             {({ items }) => <RestoreForm key={id} snapshot={query.data} tenants={items} />}
           </Async>
         ) : (
-          <Notice tone="warn" title="This snapshot is not held">
-            Only one that is held can be restored: bring it back first, or choose another.
+          <Notice tone="warn" title="This snapshot is not available">
+            Undelete it first, or choose another.
           </Notice>
         ))}
     </Page>

@@ -29,19 +29,19 @@ const keysPath = '/api/recovery-keys';
 const own = snapshotPath;
 
 const looks: Readonly<Record<Snapshot['state'], readonly [StateTone, IconName, string]>> = {
-  making: ['quiet', 'clock', 'Being made'],
-  held: ['ok', 'snapshot', 'Held'],
+  making: ['quiet', 'clock', 'In progress'],
+  held: ['ok', 'snapshot', 'Available'],
   deleted: ['quiet', 'trash', 'Deleted'],
   purged: ['quiet', 'destroyed', 'Purged'],
   failed: ['danger', 'warning', 'Failed'],
-  missing: ['danger', 'warning', 'File is gone'],
+  missing: ['danger', 'warning', 'File missing'],
 };
 
 /** What is wrong with a file that is to be sent as a snapshot. A recovery key, above all, must not be. */
 const faultOf = async (file: File): Promise<string | undefined> => {
   const start = await file.slice(0, 8).text();
   if (start === 'DKE-RECV') return 'This is a recovery key. It was not sent: it never leaves this browser.';
-  return start === 'DKE-SNAP' ? undefined : 'This file is no snapshot.';
+  return start === 'DKE-SNAP' ? undefined : 'This file is not a snapshot.';
 };
 
 /** A copy that left a service comes in; then it is restored like one that was here. */
@@ -67,7 +67,7 @@ const ImportDialog = ({ onClose }: { onClose: () => void }) => {
     mutationFn: () => sendFile<Snapshot>(call, file ?? new Blob(), { idempotencyKey: crypto.randomUUID() }),
     onSuccess: async ({ id }) => {
       await client.invalidateQueries({ queryKey: [path] });
-      announce('The snapshot is here');
+      announce('Snapshot imported');
       onClose();
       await navigate({ to: '/snapshots/$id/restore', params: { id } });
     },
@@ -82,22 +82,21 @@ const ImportDialog = ({ onClose }: { onClose: () => void }) => {
         }}
       >
         <p>
-          The file is brought into the service first. Keys that are destroyed here are taken out of it at once; nothing
-          is restored yet.
+          DKE first imports the file, and removes from it the keys that are destroyed here. Nothing is restored yet.
         </p>
         <FileField
-          label="File of the snapshot"
-          help="A copy that was taken out of a service: its name ends in .dkesnap."
+          label="Snapshot file"
+          help="An exported copy. Its name ends in .dkesnap."
           fault={fault}
           onFile={(chosen) => void choose(chosen)}
         />
         <TextField
-          label="Verifier key of the service that made it"
+          label="Verifier key of the service that created it"
           optional
           mono
           help={
             <>
-              Only when another service made it: what <code>dke audit log</code> shows there.
+              Only if another service created it: the key that <code>dke audit log</code> shows there.
             </>
           }
           value={signer}
@@ -110,7 +109,7 @@ const ImportDialog = ({ onClose }: { onClose: () => void }) => {
             Cancel
           </Button>
           <Button type="submit" tone="primary" busy={bring.isPending} disabled={file === undefined}>
-            Bring it in
+            Import snapshot
           </Button>
         </DialogActions>
       </form>
@@ -133,7 +132,7 @@ const RecoveryKeys = () => {
   return (
     <Panel
       title="Recovery keys"
-      description="Snapshots are sealed to each of them. Only public halves are here; the files are kept elsewhere, by people."
+      description="Snapshots are sealed to each of them. The service has only the public halves. People keep the files elsewhere."
       actions={
         <Button icon="plus" onClick={() => setAdding(true)}>
           Register recovery key
@@ -144,9 +143,9 @@ const RecoveryKeys = () => {
       <Async query={query} lines={2}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="No recovery key yet: no snapshot can be made">
+            <EmptyState title="No recovery keys yet: no snapshot can be created">
               <p>
-                Make one away from the service, with <code>dke recovery-key create --out recovery.key</code>, keep the
+                Create one on another machine, with <code>dke recovery-key create --out recovery.key</code>. Keep the
                 file in a safe place, and register its public half here.
               </p>
             </EmptyState>
@@ -213,7 +212,12 @@ const RecoveryKeys = () => {
         >
           {(fault) => (
             <>
-              <NameField help="Whose it is, or where it lies." value={name} onValue={setName} fault={fault('name')} />
+              <NameField
+                help="Its owner, or where it is stored."
+                value={name}
+                onValue={setName}
+                fault={fault('name')}
+              />
               <TextField
                 label="Public half"
                 mono
@@ -240,10 +244,7 @@ const RecoveryKeys = () => {
           done="Recovery key removed"
           onClose={() => setRemoving(null)}
         >
-          <p>
-            New snapshots are not sealed to it. Those that were still open with it: keep its file as long as they are
-            kept.
-          </p>
+          <p>New snapshots are not sealed to it. It still opens older ones: keep its file as long as you keep them.</p>
         </ActionDialog>
       )}
     </Panel>
@@ -274,7 +275,7 @@ export const SnapshotsPage = () => {
   });
   const create = (
     <Button tone="primary" icon="snapshot" onClick={() => setActing({ action: 'create', snapshot: null })}>
-      Make a snapshot
+      Create snapshot{' '}
     </Button>
   );
   const actionsOf = (snapshot: Snapshot): readonly MenuAction[] => {
@@ -284,7 +285,7 @@ export const SnapshotsPage = () => {
       danger,
       onSelect: () => setActing({ action, snapshot }),
     });
-    if (snapshot.state === 'deleted') return [item('Bring back…', 'refresh', 'undelete')];
+    if (snapshot.state === 'deleted') return [item('Undelete…', 'refresh', 'undelete')];
     if (snapshot.state !== 'held') return [];
     return [
       item('Verify now…', 'check', 'verify'),
@@ -302,21 +303,21 @@ export const SnapshotsPage = () => {
   };
   const texts = {
     create: [
-      'Make a snapshot?',
-      'Make',
-      'One state of the tenant, while others write; sealed to every recovery key, and read again.',
+      'Create a snapshot?',
+      'Create snapshot',
+      'A consistent online snapshot of the tenant. DKE seals it to every recovery key and verifies it.',
     ],
     verify: [
       'Verify this snapshot?',
-      'Verify',
-      'Signature, structure, digest and counts. With a recovery key the command opens every row.',
+      'Verify snapshot',
+      'Checks signature, structure, digest and counts. With a recovery key, the command also opens every row.',
     ],
     delete: [
       'Delete this snapshot?',
-      'Delete',
-      'It can be brought back until its time is over; then its file is removed.',
+      'Delete snapshot',
+      'You can undelete it for a limited time. Then its file is removed.',
     ],
-    undelete: ['Bring this snapshot back?', 'Bring back', 'It is held again, as it was.'],
+    undelete: ['Undelete this snapshot?', 'Undelete snapshot', 'It becomes available again, unchanged.'],
   } as const satisfies Record<Action, readonly [string, string, string]>;
   const callOf = (action: Action, id: string | undefined) => {
     if (id === undefined) return { method: 'POST', path, body: {} } as const;
@@ -328,7 +329,7 @@ export const SnapshotsPage = () => {
   return (
     <Page
       title="Snapshots"
-      description="Whole states of a tenant, sealed to recovery keys that the service does not have. A destroyed key stays destroyed, whatever is restored."
+      description="Complete states of a tenant, sealed to recovery keys that the service does not have. No restore brings a destroyed key back."
       actions={
         <>
           {ofPlatform === true && (
@@ -345,13 +346,13 @@ export const SnapshotsPage = () => {
           {(value) => (
             <Facts
               items={[
-                ['Made', value.schedule ?? 'on demand only'],
+                ['Created', value.schedule ?? 'on demand only'],
                 ['Next', <Time key="next" value={value.next} absent="–" />],
                 ...(value.directory === null
                   ? []
                   : [
                       [
-                        'Where',
+                        'Folder',
                         <code key="where" className="wrap-anywhere">
                           {value.directory}
                         </code>,
@@ -364,9 +365,9 @@ export const SnapshotsPage = () => {
                     value.keepDays === null ? '' : `${value.keepDays} days`,
                   ]
                     .filter((part) => part !== '')
-                    .join(', ') || 'until they are deleted',
+                    .join(', ') || 'until you delete them',
                 ],
-                ['A deletion is undone within', `${value.undeleteDays} days`],
+                ['Undelete within', `${value.undeleteDays} days`],
               ]}
             />
           )}
@@ -378,7 +379,7 @@ export const SnapshotsPage = () => {
           caption="Snapshots"
           rowKey={({ id }) => id}
           columns={[
-            { key: 'at', header: 'State of', names: true, cell: ({ at }) => <Time value={at} seconds /> },
+            { key: 'at', header: 'Time', names: true, cell: ({ at }) => <Time value={at} seconds /> },
             {
               key: 'state',
               header: 'State',
@@ -408,17 +409,17 @@ export const SnapshotsPage = () => {
             <Facts
               items={[
                 ['Id', <code key="id">{snapshot.id}</code>],
-                ['Came to be', snapshot.origin],
+                ['Origin', snapshot.origin],
                 ['Opened by', snapshot.recoveryKeyIds.join(', ')],
-                ['Left out, damaged', String(snapshot.leftOut)],
-                ['Destroyed since, taken out', String(snapshot.erased)],
+                ['Damaged, left out', String(snapshot.leftOut)],
+                ['Destroyed since, removed', String(snapshot.erased)],
                 ...(snapshot.failure === null ? [] : [['Failure', snapshot.failure] as const]),
                 ...Object.entries(snapshot.rows).map(([table, count]) => [table, count.toLocaleString()] as const),
               ]}
             />
           )}
           empty={
-            <EmptyState title="No snapshot yet" action={create}>
+            <EmptyState title="No snapshots yet" action={create}>
               {ofPlatform === false
                 ? 'Each is a consistent state of this tenant, sealed to the recovery keys that the operators registered.'
                 : 'Register a recovery key, create a snapshot, and test a restore soon.'}

@@ -43,7 +43,7 @@ const Credentials = ({ application }: { application: Application }) => {
   return (
     <Panel
       title="Credentials"
-      description="At most two access_guids are live at once, so that instances can change over without a gap."
+      description="At most two access_guids are live at once, so that instances can change over without an interruption."
       actions={
         <Button icon="refresh" onClick={() => setRotating(true)} disabled={live.length !== 1}>
           Rotate access_guid
@@ -108,8 +108,8 @@ const Credentials = ({ application }: { application: Application }) => {
         >
           {() => (
             <p>
-              A second one is issued and shown once. Both hold until you remove the old one, after every instance has
-              its new <code>pkcs11.toml</code>. The master keys stay the same.
+              A second one is issued and shown only once. Both are valid until you remove the old one. First give every
+              instance its new <code>pkcs11.toml</code>. The master keys stay the same.
             </p>
           )}
         </FormDialog>
@@ -128,8 +128,7 @@ const Credentials = ({ application }: { application: Application }) => {
           onClose={() => setRemoving(null)}
         >
           <p>
-            Instances that still present it are refused from now on. It was last used:{' '}
-            <Time value={removing.lastUsedAt} distance />.
+            Instances that still use it will be refused. Last used: <Time value={removing.lastUsedAt} distance />.
           </p>
         </ActionDialog>
       )}
@@ -216,11 +215,11 @@ export const TdeApplicationPage = () => {
         >
           {disable ? (
             <p>
-              Every instance is refused from now on, and its databases cannot open their keystores or read uncached
-              encrypted blocks until it is enabled again. No key is lost.
+              Until you enable it again, every instance is refused, and its databases cannot open their keystores or
+              read uncached encrypted blocks. No key is lost.
             </p>
           ) : (
-            <p>Its instances are served again at once.</p>
+            <p>Its instances can use their keys again at once.</p>
           )}
         </ActionDialog>
       )}

@@ -52,7 +52,7 @@ const RegisterApplication = ({
       {(fault) => (
         <>
           <NameField
-            help="The database it is for. One application for each database keeps their master keys apart."
+            help="The database that it is for. With one application for each database, their master keys stay separate."
             value={name}
             onValue={setName}
             fault={fault('name')}
@@ -68,7 +68,7 @@ const RegisterApplication = ({
           <TextField
             label="app_id"
             optional
-            help="Tells instances of one database apart in server_url; every instance may use its own. Taken from the name when left empty."
+            help="Distinguishes instances of one database in server_url. Each instance can use its own. If empty, it is taken from the name."
             value={appId}
             onValue={setAppId}
             fault={fault('appId')}
@@ -99,7 +99,7 @@ export const TdeApplicationsPage = () => {
   return (
     <Page
       title="TDE applications"
-      description="One registration for each database. Its access_guid is the credential that the provider library presents; the same access_guid means the same master keys."
+      description="One registration for each database. Its access_guid is the credential of the provider library. The same access_guid means the same master keys."
       actions={register}
     >
       <Panel flush>
@@ -139,9 +139,9 @@ export const TdeApplicationsPage = () => {
             { key: 'created', header: 'Registered', cell: (application) => <Time value={application.createdAt} /> },
           ]}
           empty={
-            <EmptyState title="No application yet" action={register}>
+            <EmptyState title="No applications yet" action={register}>
               Register one for each database. You get its <code>access_guid</code> and a <code>pkcs11.toml</code> for
-              the database host; the database then makes its own master key.
+              the database host. The database then creates its own master key.
             </EmptyState>
           }
         />

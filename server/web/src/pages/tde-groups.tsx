@@ -37,7 +37,7 @@ const CreateGroup = ({ onClose }: { onClose: () => void }) => {
     >
       {(fault) => (
         <NameField
-          help="A vault for the group's master keys is made with it."
+          help="This also creates a vault for the group's master keys."
           value={name}
           onValue={setName}
           fault={fault('name')}
@@ -90,7 +90,7 @@ export const TdeGroupsPage = () => {
             { key: 'created', header: 'Created', cell: (group) => <Time value={group.createdAt} /> },
           ]}
           empty={
-            <EmptyState title="No group yet" action={create}>
+            <EmptyState title="No groups yet" action={create}>
               Create a group first, then register one application for each database in it.
             </EmptyState>
           }

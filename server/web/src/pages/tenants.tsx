@@ -48,17 +48,17 @@ const texts: Readonly<Record<Stop, { readonly title: string; readonly text: stri
   suspend: {
     title: 'Suspend',
     label: 'Suspend tenant',
-    text: 'Its key store endpoints, databases and API tokens stop at once, until it is resumed. No key is lost.',
+    text: 'Its key store endpoints, databases and API tokens stop at once, until you resume it. No key is lost.',
   },
   delete: {
     title: 'Delete',
     label: 'Delete tenant',
-    text: 'Everything in it stops at once. Until its time is over it can be restored as it was; then it is purged.',
+    text: 'Everything in it stops at once. For a limited time, you can restore it as it was. Then it is purged.',
   },
   purge: {
     title: 'Purge',
-    label: 'Purge for good',
-    text: 'Its key encryption key is erased: nothing that any of its keys has encrypted can be read again.',
+    label: 'Purge tenant',
+    text: 'Its key encryption key is erased. Data encrypted by any of its keys can never be read again.',
   },
 };
 
@@ -146,7 +146,7 @@ export const TenantsPage = () => {
   return (
     <Page
       title="Tenants"
-      description="Everything belongs to one, under a key encryption key of its own. What is in one is not seen from another."
+      description="Everything belongs to one tenant, under the tenant's own key encryption key. Tenants cannot see each other."
       actions={
         <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
           Create tenant
@@ -211,7 +211,7 @@ export const TenantsPage = () => {
         >
           {(fault) => (
             <NameField
-              help="Choose it on top of the pages to act in it."
+              help="To work in it, choose it at the top of the page."
               value={name}
               onValue={setName}
               fault={fault('name')}
@@ -226,10 +226,10 @@ export const TenantsPage = () => {
           call={{ method: 'POST', path: `${tenantPath(back.tenant.id)}/${back.verb}`, body: {} }}
           submitLabel={back.verb === 'resume' ? 'Resume' : 'Restore'}
           renews={[path]}
-          done={`“${back.tenant.name}” is back`}
+          done={`“${back.tenant.name}” is active again`}
           onClose={() => setBack(null)}
         >
-          <p>As it was: what was disabled still is, and what was destroyed stays so.</p>
+          <p>It is as it was before: what was disabled stays disabled, and what was destroyed stays destroyed.</p>
         </ActionDialog>
       )}
     </Page>

@@ -51,7 +51,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   const isScoped = role?.scoped === true;
   const choices: readonly Choice[] = [
     ...roles.map((each) => ({ value: each.role, text: titled(each.role) })),
-    { value: metrics, text: 'Metrics: reads /metrics, nothing else' },
+    { value: metrics, text: 'Metrics: only reads /metrics' },
   ];
   // From the moment the form was opened, in whole seconds: the call that is shown is the call that is sent.
   const [openedAt] = useState(() => Math.floor(Date.now() / 1000) * 1000);
@@ -89,7 +89,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
           />
           <SelectField
             label="Role"
-            help={chosen === metrics ? 'For Prometheus and its like.' : role?.description}
+            help={chosen === metrics ? 'For Prometheus and similar tools.' : role?.description}
             value={chosen}
             onValue={setChosen}
             fault={fault('grants')}
@@ -98,7 +98,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
           {isScoped && (
             <>
               <SelectField
-                label="Of one"
+                label="Resource type"
                 value={resource}
                 onValue={setResource}
                 fault={fault('grants.0.scope.kind')}
@@ -108,8 +108,8 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
                 ]}
               />
               <TextField
-                label="Its id"
-                help="As its page shows it."
+                label="Resource id"
+                help="Copy it from the page of the resource."
                 value={resourceId}
                 onValue={setResourceId}
                 fault={fault('grants.0.scope.id')}
@@ -156,7 +156,7 @@ export const TokensPage = () => {
   return (
     <Page
       title="API tokens"
-      description="For this console, the dke command and scripts; for what reads metrics, one that can do nothing else. The service keeps keyed hashes only."
+      description="For this console, the dke command and scripts. A token for metrics can do nothing else. The service stores only keyed hashes."
       actions={create}
     >
       <Panel flush>
@@ -167,7 +167,7 @@ export const TokensPage = () => {
           rowKey={(token) => token.id}
           columns={[
             { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
-            { key: 'roles', header: 'May', cell: mayOf },
+            { key: 'roles', header: 'Roles', cell: mayOf },
             { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOf(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
             { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
@@ -190,7 +190,7 @@ export const TokensPage = () => {
             },
           ]}
           empty={
-            <EmptyState title="No token" action={create}>
+            <EmptyState title="No tokens" action={create}>
               Create one for each person and each script, so that the audit log can tell them apart.
             </EmptyState>
           }
@@ -230,8 +230,7 @@ export const TokensPage = () => {
           }}
         >
           <p>
-            Scripts and sessions that use it are refused from now on. Last used:{' '}
-            <Time value={revoking.lastUsedAt} distance />.
+            Scripts and sessions that use it will be refused. Last used: <Time value={revoking.lastUsedAt} distance />.
           </p>
         </ConfirmDialog>
       )}

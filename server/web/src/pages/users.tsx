@@ -75,7 +75,7 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
               .filter(({ scoped }) => !scoped)
               .map((each) => ({ value: each.role, text: titled(each.role) }))}
           />
-          <p className="text-muted">They get an invitation that is good once, and choose their password with it.</p>
+          <p className="text-muted">They get a single-use invitation, and choose their password with it.</p>
         </>
       )}
     </FormDialog>
@@ -112,7 +112,7 @@ const UserDialog = ({
           title={`Reset the password of “${user.displayName}”?`}
           call={{ method: 'POST', path: `${own}/invitation`, body: { revokeTokens } }}
           creates
-          submitLabel="Reset"
+          submitLabel="Reset password"
           submitTone="danger"
           onCancel={onClose}
           onDone={async (invited) => {
@@ -122,8 +122,8 @@ const UserDialog = ({
         >
           {() => (
             <>
-              <p>Removes the present password and ends their sessions. You get an invitation to hand over.</p>
-              <CheckField label="Revoke their API tokens, too" checked={revokeTokens} onValue={setRevokeTokens} />
+              <p>Removes the current password and ends their sessions. You get a new invitation to give to them.</p>
+              <CheckField label="Also revoke their API tokens" checked={revokeTokens} onValue={setRevokeTokens} />
             </>
           )}
         </FormDialog>
@@ -134,11 +134,11 @@ const UserDialog = ({
           {...shared}
           title={`Remove the second factors of “${user.displayName}”?`}
           call={{ method: 'DELETE', path: `${own}/factors` }}
-          submitLabel="Remove"
+          submitLabel="Remove factors"
           danger
           done="Second factors removed"
         >
-          <p>For a person who has lost them. The next sign-in asks for a new one.</p>
+          <p>For a user who has lost them. The next sign-in requires a new one.</p>
         </ActionDialog>
       );
     case 'sessions':
@@ -151,7 +151,7 @@ const UserDialog = ({
           danger
           done="Sessions ended"
         >
-          <p>They sign in again wherever they are.</p>
+          <p>They must sign in again everywhere.</p>
         </ActionDialog>
       );
     case 'unlock':
@@ -163,7 +163,7 @@ const UserDialog = ({
           submitLabel="Unlock"
           done="Unlocked"
         >
-          <p>Too many attempts had failed. Ask who it was, before.</p>
+          <p>Too many attempts failed. First confirm who made them.</p>
         </ActionDialog>
       );
     default:
@@ -231,7 +231,7 @@ export const UsersPage = () => {
     ];
   };
   return (
-    <Page title="Users" description="People who sign in, each with the roles of their duties." actions={create}>
+    <Page title="Users" description="People who can sign in, and their roles." actions={create}>
       <PeopleTabs />
       <Panel flush>
         <ListView
@@ -262,7 +262,7 @@ export const UsersPage = () => {
                   </Badge>
                 ),
             },
-            { key: 'roles', header: 'May', cell: (user) => user.grants.map(({ role }) => titled(role)).join(', ') },
+            { key: 'roles', header: 'Roles', cell: (user) => user.grants.map(({ role }) => titled(role)).join(', ') },
             { key: 'factors', header: 'Signs in with', cell: (user) => <Factors user={user} /> },
             { key: 'seen', header: 'Last sign-in', cell: (user) => <Time value={user.lastSignInAt} distance /> },
             {
@@ -275,7 +275,7 @@ export const UsersPage = () => {
           ]}
           empty={
             <EmptyState title="No users yet" action={create}>
-              Invite the people who work here, each with the roles of their duties; then revoke the first token.
+              Invite your colleagues, each with the roles that they need. Then revoke the first token.
             </EmptyState>
           }
         />
@@ -323,7 +323,7 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
         caption="Sessions"
         rowKey={({ id }) => id}
         columns={[
-          { key: 'who', header: 'Who', names: true, cell: ({ holder }) => holder.name },
+          { key: 'who', header: 'User', names: true, cell: ({ holder }) => holder.name },
           {
             key: 'method',
             header: 'Signed in with',
@@ -331,7 +331,7 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
           },
           { key: 'peer', header: 'From', cell: ({ peer }) => <code>{peer ?? '–'}</code> },
           { key: 'used', header: 'Last used', cell: ({ usedAt }) => <Time value={usedAt} distance /> },
-          { key: 'ends', header: 'Ends', cell: ({ expiresAt }) => <Time value={expiresAt} /> },
+          { key: 'ends', header: 'Expires', cell: ({ expiresAt }) => <Time value={expiresAt} /> },
           {
             key: 'actions',
             header: 'Actions',
@@ -358,7 +358,7 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
             ]}
           />
         )}
-        empty={<EmptyState title="No session">Sessions of the console appear here.</EmptyState>}
+        empty={<EmptyState title="No sessions">Sessions of the console appear here.</EmptyState>}
       />
       {ending !== null && (
         <ActionDialog
@@ -370,7 +370,7 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
           done="Session ended"
           onClose={() => setEnding(null)}
         >
-          <p>The browser that has it is asked to sign in again.</p>
+          <p>The user must sign in again in that browser.</p>
         </ActionDialog>
       )}
     </Panel>

@@ -38,7 +38,7 @@ const CreateVault = ({ onClose }: { onClose: () => void }) => {
     >
       {(fault) => (
         <NameField
-          help="For people: what its keys are for, or who owns them."
+          help="For example, the purpose or the owner of its keys."
           value={name}
           onValue={setName}
           fault={fault('name')}
@@ -61,10 +61,7 @@ const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
       onClose={onClose}
     >
       {disable ? (
-        <p>
-          Every use of its keys is refused from now on, by cloud key stores and by databases, until the vault is enabled
-          again. No key is lost.
-        </p>
+        <p>Cloud key stores and databases cannot use its keys until you enable the vault again. No key is lost.</p>
       ) : (
         <p>Its enabled keys can be used again at once.</p>
       )}
@@ -85,7 +82,7 @@ export const VaultsPage = () => {
   return (
     <Page
       title="Vaults"
-      description="Where keys are kept. A key store endpoint is backed by one vault, a key lives in exactly one."
+      description="Vaults contain keys. Each key is in exactly one vault, and each key store endpoint uses one vault."
       actions={create}
     >
       <Panel flush>
@@ -145,8 +142,8 @@ export const VaultsPage = () => {
             },
           ]}
           empty={
-            <EmptyState title="No vault yet" action={create}>
-              Create a vault first; then keys, and an endpoint for a cloud key store, can be made in it.
+            <EmptyState title="No vaults yet" action={create}>
+              Create a vault first. Then create keys in it, and an endpoint for a cloud key store.
             </EmptyState>
           }
         />
@@ -161,8 +158,8 @@ export const VaultsPage = () => {
           onClose={() => setDeleting(null)}
         >
           <p>
-            Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still holds live
-            master keys of databases cannot be deleted.
+            Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still contains
+            live master keys of databases cannot be deleted.
           </p>
         </DeleteDialog>
       )}

@@ -39,9 +39,9 @@ const numberAt = (bytes: Bytes, at: number): number => new DataView(bytes.buffer
 /** The unencrypted part of the file. Throws RecoveryFault. */
 export const describeFile = (bytes: Bytes): RecoveryFile => {
   if (bytes.length <= headLength + recordHead || !startsWith(bytes, text.encode('DKE-RECV')))
-    throw new RecoveryFault('This file is no recovery key: dke recovery-key create makes one.');
+    throw new RecoveryFault('This file is not a recovery key. Create one with dke recovery-key create.');
   if (numberAt(bytes, 8) !== 1)
-    throw new RecoveryFault('This recovery key is of a format that this version does not know.');
+    throw new RecoveryFault('This version does not support the format of this recovery key.');
   const publicKey = bytes.slice(48, headLength);
   return {
     id: toHex(sha256(concat(text.encode('dke recovery key 1\n'), publicKey))).slice(0, 16),
@@ -51,7 +51,7 @@ export const describeFile = (bytes: Bytes): RecoveryFile => {
 };
 
 const wrong = (): RecoveryFault =>
-  new RecoveryFault('The recovery key does not open: the passphrase is wrong, or the file was changed.');
+  new RecoveryFault('The recovery key cannot be opened: the passphrase is wrong, or the file was changed.');
 
 const kekOf = async (file: Bytes, passphrase: Bytes): Promise<Uint8Array> => {
   const [cost = 0, r = 0, p = 0] = file.subarray(12, 15);
@@ -127,7 +127,7 @@ const openFile = async (file: Bytes, passphrase: Bytes): Promise<Key> => {
       if (kind !== privateKind) throw wrong();
       return await crypto.subtle.importKey('pkcs8', value, 'X25519', false, ['deriveBits']).catch((error: unknown) => {
         if (error instanceof DOMException && error.name === 'NotSupportedError')
-          throw new RecoveryFault('This browser does not know X25519: use a newer one, or the command.');
+          throw new RecoveryFault('This browser does not support X25519. Use a newer one, or the command.');
         throw wrong();
       });
     } finally {
@@ -159,7 +159,7 @@ export const answerOpening = async (file: Bytes, passphrase: Bytes, opening: Ope
     info: text.encode('dke snapshot key 1'),
     aad: text.encode(JSON.stringify({ recoveryKeyId, snapshotId, tenantId })),
   }).catch(() => {
-    throw new RecoveryFault('The snapshot does not open with this recovery key.');
+    throw new RecoveryFault('This recovery key does not open the snapshot.');
   });
   try {
     const sealed = await seal(fromBase64(opening.publicKey), snapshotKey, {

@@ -69,25 +69,25 @@ export const Administrator = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        The token of the first start is for set-up only; then revoke it. Later, people sign in with their own names:
-        with a password and a passkey, or with a password and a one-time code.
+        The token of the first start is for set-up only; then revoke it. After that, people sign in with their own
+        names: with a password and a passkey, or with a password and a one-time code.
       </p>
       <Finding>{step.finding}</Finding>
       {step.state !== 'done' && users.length > 0 && (
         <p>
           Invited: {users.map(({ name }) => name).join(', ')}. Open the invitation, choose a password and add the second
-          factor; in this browser you are then signed in as that person.
+          factor. In this browser, you are then signed in as that person.
         </p>
       )}
       <div className="flex flex-wrap gap-2">
         {step.state !== 'done' && (
           <Button tone={users.length === 0 ? 'primary' : 'plain'} icon="plus" onClick={() => setInviting(true)}>
-            Invite the administrator
+            Invite administrator
           </Button>
         )}
         {step.state === 'done' && first !== undefined && (
           <Button icon="blocked" onClick={() => setRevoking(first)}>
-            Revoke the token of the first start…
+            Revoke first token…
           </Button>
         )}
         <Link to="/users" className={buttonClass()}>
@@ -96,7 +96,7 @@ export const Administrator = ({ step }: { step: Step }) => {
       </div>
       <SettledBy step={step} />
       {step.state === 'open' && <Settle step="administrator" settled text="Skip: use tokens only" />}
-      {step.state === 'settled' && <Settle step="administrator" settled={false} text="A person after all" />}
+      {step.state === 'settled' && <Settle step="administrator" settled={false} text="Mark as not done" />}
       {inviting && (
         <InviteAdministrator
           onClose={() => setInviting(false)}
@@ -109,15 +109,15 @@ export const Administrator = ({ step }: { step: Step }) => {
       {invited !== null && <InvitationDialog invited={invited} onClose={() => setInvited(null)} />}
       {revoking !== null && (
         <ActionDialog
-          title="Revoke the token of the first start?"
+          title="Revoke the first token?"
           call={{ method: 'DELETE', path: `/api/tokens/${encodeURIComponent(revoking.id)}` }}
-          submitLabel="Revoke"
+          submitLabel="Revoke token"
           danger
           renews={['/api/tokens']}
           done="Token revoked"
           onClose={() => setRevoking(null)}
         >
-          <p>Sessions that were opened with it end. Do this when you are signed in as a person.</p>
+          <p>Sessions that were opened with it end. First sign in as a person.</p>
         </ActionDialog>
       )}
     </>

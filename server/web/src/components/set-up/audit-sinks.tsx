@@ -31,8 +31,8 @@ export const Sinks = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        The audit log is signed and checked here. A copy on another host remains when this host is lost. Targets come
-        only from the configuration file, so that users of the console cannot choose where records go.
+        The audit log is signed and checked here. A copy on another host survives the loss of this host. You can set
+        targets only in the configuration file, so users of the console cannot choose where records go.
       </p>
       <Finding>{step.finding}</Finding>
       <Async query={sinks} lines={2}>
@@ -41,7 +41,7 @@ export const Sinks = ({ step }: { step: Step }) => {
             <div className="space-y-3">
               <div className="grid gap-3 sm:grid-cols-2">
                 <SelectField
-                  label="Where to"
+                  label="Target type"
                   value={type}
                   onValue={(value) => choose(value as SinkType)}
                   choices={[...sinkTypes]}
@@ -56,7 +56,7 @@ export const Sinks = ({ step }: { step: Step }) => {
               <ConfigLines value={lines[type]} />
               <Lines label="command" value={'systemctl restart dke\ndke audit sinks'} />
               <p className="text-muted">
-                It is looked for every few seconds, and shows here when records arrive there.
+                DKE checks every few seconds, and shows here when records arrive at the target.
               </p>
             </div>
           ) : (
@@ -66,8 +66,8 @@ export const Sinks = ({ step }: { step: Step }) => {
                   <strong>{name}</strong>, <code>{to}</code>:{' '}
                   {failure === null
                     ? lag === 0
-                      ? 'has every record'
-                      : `${lag} records are on their way`
+                      ? 'has all records'
+                      : `${lag} records not delivered yet`
                     : `does not answer: ${failure.message}`}
                 </li>
               ))}
@@ -77,7 +77,7 @@ export const Sinks = ({ step }: { step: Step }) => {
       </Async>
       <SettledBy step={step} />
       {step.state === 'open' && <Settle step="audit-sinks" settled text="Keep locally only" />}
-      {step.state === 'settled' && <Settle step="audit-sinks" settled={false} text="It goes elsewhere after all" />}
+      {step.state === 'settled' && <Settle step="audit-sinks" settled={false} text="Mark as not done" />}
     </>
   );
 };

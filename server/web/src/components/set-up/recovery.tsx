@@ -21,8 +21,8 @@ export const Recovery = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        Snapshots are sealed to recovery keys that the service does not have: who takes the host cannot open them, and
-        who has the key can bring everything back on another one.
+        Snapshots are sealed to recovery keys that the service does not have. An attacker who takes the host cannot open
+        them. With the key, you can restore everything on another host.
       </p>
       <Async query={schedule} lines={2}>
         {({ directory, schedule: cron, next }) => (
@@ -33,13 +33,13 @@ export const Recovery = ({ step }: { step: Step }) => {
                   ? []
                   : [
                       [
-                        'Where they lie',
+                        'Folder',
                         <code key="directory" className="wrap-anywhere">
                           {directory}
                         </code>,
                       ] as const,
                     ]),
-                ['Made', cron ?? 'on demand only'],
+                ['Schedule', cron ?? 'on demand only'],
                 ['Next', <Time key="next" value={next} absent="–" />],
               ]}
             />
@@ -79,13 +79,13 @@ export const Recovery = ({ step }: { step: Step }) => {
               </ul>
             )}
             <Button icon="key" tone={step.state === 'open' ? 'primary' : 'plain'} onClick={() => setMaking(true)}>
-              {step.state === 'open' ? 'Make a recovery key' : 'Make another one'}
+              {step.state === 'open' ? 'Create a recovery key' : 'Create another key'}
             </Button>
           </>
         )}
       </Async>
       <div className="space-y-1">
-        <p className="text-muted">Or away from here, on a machine of its own, with the command:</p>
+        <p className="text-muted">Or with the command, on a separate machine:</p>
         <Lines
           label="commands"
           value={
@@ -105,8 +105,8 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
   return (
     <>
       <p className="max-w-prose text-muted">
-        One state of everything, while others write. It is read again when it is made: signature, structure, digest and
-        counts. With the recovery key each row is opened and each key compared.
+        A consistent online snapshot. DKE verifies its signature, structure, digest and counts when it creates it. The
+        check with the recovery key opens each row and compares each key.
       </p>
       <Finding>{step.finding}</Finding>
       {newest !== undefined && (
@@ -127,25 +127,25 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
           disabled={!ready}
           onClick={() => setMaking(true)}
         >
-          Make a snapshot
+          Create snapshot
         </Button>
         <Link to="/snapshots" className={buttonClass()}>
           Snapshots
         </Link>
       </div>
-      {!ready && <p className="text-muted">A recovery key comes first.</p>}
+      {!ready && <p className="text-muted">Register a recovery key first.</p>}
       {newest !== undefined && (
         <div className="space-y-1">
-          <p>Open it with the recovery key, on the machine with its file. The step is done when that has succeeded:</p>
+          <p>Open it with the recovery key, on the machine with its file. This completes the step:</p>
           <Lines label="command" value={`dke snapshot verify ${newest.id} --recovery-key recovery.key`} />
         </div>
       )}
       {making && (
         <ActionDialog<Snapshot>
-          title="Make the first snapshot?"
+          title="Create the first snapshot?"
           call={{ method: 'POST', path: '/api/snapshots', body: {} }}
           creates
-          submitLabel="Make"
+          submitLabel="Create snapshot"
           renews={['/api/snapshots', setupPath]}
           done="The snapshot is created and verified"
           onClose={() => {
@@ -153,7 +153,7 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
             void client.invalidateQueries({ queryKey: [setupPath] });
           }}
         >
-          <p>Sealed to every recovery key, written, and read again.</p>
+          <p>DKE seals it to every recovery key, writes it and verifies it.</p>
         </ActionDialog>
       )}
     </>

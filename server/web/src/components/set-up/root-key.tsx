@@ -52,13 +52,13 @@ export const RootKey = ({ step }: { step: Step }) => {
                 ],
                 ['Epoch', String(epoch)],
                 [
-                  'Opened at this start by',
+                  'Opened by',
                   providers
                     .filter(({ opened }) => opened)
                     .map(({ name }) => name)
                     .join(', ') || 'the file itself',
                 ],
-                ['File system', `${fileSystem}${overwritesInPlace ? '' : ': old root keys are erased as best it can'}`],
+                ['File system', `${fileSystem}${overwritesInPlace ? '' : ': erasure of old root keys is best effort'}`],
               ]}
             />
             <details className="rounded-lg border border-line">
@@ -69,20 +69,20 @@ export const RootKey = ({ step }: { step: Step }) => {
               </summary>
               <div className="space-y-3 border-t border-line p-3">
                 <SelectField
-                  label="What is to open it"
+                  label="Provider"
                   value={type}
                   onValue={(value) => setType(value as ProviderType)}
                   choices={[...providerTypes]}
                 />
                 <ConfigLines value={providerLines[type]} />
-                <p>Then on the host of the service, while it is stopped:</p>
+                <p>Then, on the host of the service, while it is stopped:</p>
                 <Lines
                   label="commands"
                   value={`systemctl stop dke\ndke root add-provider ${providerNames[type]}\nsystemctl start dke\ndke root rotate --wait`}
                 />
                 <p className="text-muted">
                   The rotation at the end makes copies of the unencrypted file useless. We recommend two providers: one
-                  that starts the service without a person, and one for the day when the first is lost.
+                  that starts the service without a person, and one in case the first is lost.
                 </p>
               </div>
             </details>
@@ -90,8 +90,8 @@ export const RootKey = ({ step }: { step: Step }) => {
         )}
       </Async>
       <p className="max-w-prose">
-        Make a backup on the host of the service and store it separately, never with a backup of the database. Each
-        rotation and each erasure run replaces the root key: the backup is then useless, and this step is open again.
+        Create a backup on the host of the service and store it separately, never with a backup of the database. Each
+        rotation and each erasure run replaces the root key. The backup is then useless, and this step opens again.
       </p>
       <Lines label="commands" value="dke root backup --out root-backup.key" />
       <SettledBy step={step} />

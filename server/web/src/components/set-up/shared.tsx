@@ -31,7 +31,7 @@ export const Settle = ({ step, text, settled }: { step: Settled; text: string; s
     mutationFn: () => send<Setup>(call),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: [setupPath] });
-      announce(settled ? 'Settled' : 'Open again');
+      announce(settled ? 'Marked as done' : 'Marked as not done');
     },
   });
   return (
@@ -54,7 +54,7 @@ export const Settle = ({ step, text, settled }: { step: Settled; text: string; s
 export const SettledBy = ({ step }: { step: Step }) =>
   step.settled === null ? null : (
     <p className="text-muted">
-      Settled by {step.settled.by}, <Time value={step.settled.at} distance />.
+      Marked as done by {step.settled.by}, <Time value={step.settled.at} distance />.
     </p>
   );
 
