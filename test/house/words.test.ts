@@ -47,3 +47,28 @@ test('texts, comments and pages use none of these words', () => {
   );
   expect(found).toEqual([]);
 });
+
+const avoidedInConsole: readonly (readonly [RegExp, string])[] = [
+  [/\bfrom now on\b/i, 'will …, or: from the next request'],
+  [/\b(for good|for ever)\b/i, 'permanently'],
+  [/\bgo(es)? on\b/i, 'continue'],
+  [/\bby itself\b/i, 'automatically'],
+  [/\bonce more\b/i, 'again, or confirm'],
+  [/\b(must|have|has) agreed?\b/i, 'approve'],
+  [/\b(Make|Made|Making) /, 'create'],
+];
+
+test('texts of the console use the terms of the field', () => {
+  const found = files(['server/web/src'], '.ts', '.tsx').flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, at) =>
+        isProse(line)
+          ? []
+          : avoidedInConsole.flatMap(([word, better]) =>
+              word.test(line) ? [`${path}:${at + 1}: ${line.trim()} (better: ${better})`] : [],
+            ),
+      ),
+  );
+  expect(found).toEqual([]);
+});

@@ -60,7 +60,7 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
     {status.erasure.hold !== null && status.erasure.hold.records.length > 0 && (
       <Notice tone="warn" title="The erasure run is on hold">
         These stored records cannot be opened, and the run would make this permanent. Restore a backup of the store that
-        was created after the last run. Or give the records up: delete or destroy the key, remove the credential,
+        was created after the last run. Or give up the records: delete or destroy the key, remove the credential,
         destroy the object. The run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {status.erasure.hold.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (

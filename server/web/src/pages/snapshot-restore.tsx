@@ -188,7 +188,7 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
       <p className="mt-1">
         {open?.state === 'approved'
           ? 'Confirm it again to restore with your recovery key.'
-          : 'Confirm to request approval. After they approve, return to this page and confirm again with the recovery key, which only you have.'}{' '}
+          : 'Confirm to request approval. After it is approved, return to this page and confirm again with the recovery key, which only you have.'}{' '}
         <Link to="/approvals" className="link">
           Approvals
         </Link>
@@ -302,7 +302,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
                 choices={[
                   {
                     value: 'same',
-                    text: own === undefined ? 'Its own tenant (not here)' : `Its own tenant: ${own.name}`,
+                    text: own === undefined ? 'Original tenant (not here)' : `Original tenant: ${own.name}`,
                     disabled: own === undefined,
                   },
                   { value: 'new', text: 'A new tenant' },

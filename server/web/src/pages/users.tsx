@@ -163,7 +163,7 @@ const UserDialog = ({
           submitLabel="Unlock"
           done="Unlocked"
         >
-          <p>Too many attempts failed. First confirm who made them.</p>
+          <p>Too many attempts failed. First confirm the identity of the user.</p>
         </ActionDialog>
       );
     default:
