@@ -169,7 +169,7 @@ Result<RootSlot> AddRootEpoch(const std::string& path, const RootSlot& given) {
   if (!opened.ok()) return opened.status();
   OpenSlots& slots = opened.value();
   ReleaseSlots(slots);
-  if (slots.keys[0] != 0 && slots.keys[1] != 0) return BadArgument("the root file already holds two epochs: erase the older one first");
+  if (slots.keys[0] != 0 && slots.keys[1] != 0) return BadArgument("the root file already has two epochs: erase the older one first");
   const int free = slots.keys[0] == 0 ? 0 : 1;
   const uint32_t newest = std::max(slots.epochs[0], slots.epochs[1]);
   if (newest == UINT32_MAX) return BadArgument("the root file has had its last epoch");

@@ -78,8 +78,8 @@ export const checkUrl = (text: string): string => {
 
 const readToken = (path: string | undefined): string => {
   if (path === undefined)
-    throw new CommandError('denied', 'no token: the service wants one', {
-      hint: 'write it into a file with mode 600 and give --token-file (or DKE_TOKEN_FILE), - reads standard input; or sign in with dke login',
+    throw new CommandError('denied', 'not signed in', {
+      hint: 'run dke login, or pass --token-file (or DKE_TOKEN_FILE) with a file of mode 600 that contains a token; - reads standard input',
     });
   const bytes = readSecretFile(path);
   const token = bytes.toString('latin1').trim();
@@ -88,17 +88,28 @@ const readToken = (path: string | undefined): string => {
   return token;
 };
 
-const findByName = async (client: ApiClient, kind: Nameable, name: string): Promise<string> => {
-  const found: Named[] = [];
+/** All items of a list, over its pages. */
+export const everyItem = async <T>(
+  page: (query: { limit: number; after: string | undefined }) => Promise<{
+    readonly items: readonly T[];
+    readonly next: string | null;
+  }>,
+): Promise<readonly T[]> => {
+  const found: T[] = [];
   let after: string | undefined;
   do {
-    const page = (await client.call(nameable[kind].row, { query: { limit: 1000, after } })) as {
-      readonly items: readonly Named[];
-      readonly next: string | null;
-    };
-    found.push(...page.items.filter((item) => item.name === name.normalize('NFC') && item.state !== 'deleted'));
-    after = page.next ?? undefined;
+    const { items, next } = await page({ limit: 1000, after });
+    found.push(...items);
+    after = next ?? undefined;
   } while (after !== undefined);
+  return found;
+};
+
+const findByName = async (client: ApiClient, kind: Nameable, name: string): Promise<string> => {
+  const all = await everyItem(
+    (query) => client.call(nameable[kind].row, { query }) as Promise<{ items: readonly Named[]; next: string | null }>,
+  );
+  const found = all.filter((item) => item.name === name.normalize('NFC') && item.state !== 'deleted');
   const [only, ...others] = found;
   if (only === undefined)
     throw new CommandError('not-found', `there is no ${kind} named ${name}`, {

@@ -94,7 +94,7 @@ export const printError = (error: CommandError, format: OutputFormat, complain: 
   complain(`dke: ${message}\n${more.map((line) => (line === undefined ? '' : `  ${line}\n`)).join('')}`);
 };
 
-/** Lets go on only who names the thing: `--confirm NAME` in scripts, typed in at a terminal. */
+/** Goes on only when the thing is named, or the word given where there is no name: `--confirm NAME` in scripts, typed at a terminal. */
 export const confirm = async (what: string, name: string, given: string | undefined): Promise<void> => {
   let answer = given;
   if (answer === undefined && process.stdin.isTTY) {
@@ -103,7 +103,7 @@ export const confirm = async (what: string, name: string, given: string | undefi
     terminal.close();
   }
   if (answer === name) return;
-  throw new CommandError('config', answer === undefined ? `${what}` : 'that is not its name: nothing was changed', {
+  throw new CommandError('config', answer === undefined ? what : `that is not ${name}: nothing was changed`, {
     hint: `to go on, give --confirm '${name}'`,
   });
 };

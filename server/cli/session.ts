@@ -2,7 +2,8 @@
 
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { action, type Paging, paged } from './caller.ts';
+import { action, everyItem, type Paging, paged } from './caller.ts';
+import { confirm } from './output.ts';
 
 const routes = apiRoutes.sessions;
 
@@ -38,8 +39,11 @@ export const addSession = (program: Command): void => {
   noun
     .command('rotate-key')
     .description('Gives sessions a new key. All sessions end; API tokens, access_guids and credentials stay valid.')
+    .option('--confirm <word>', 'go on without a question: "end"')
     .action(
-      action(async ({ call, output }) => {
+      action<{ readonly confirm?: string }>(async ({ call, output }, options) => {
+        const { length } = await everyItem((query) => call(routes.list, { query }));
+        await confirm(`All sessions end at once: ${length}. Everyone signs in again.`, 'end', options.confirm);
         output.record(await call(routes.rotateKey));
       }),
     );

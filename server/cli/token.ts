@@ -3,11 +3,24 @@
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Token } from '../fronts/contract/api/tokens.ts';
-import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import {
+  action,
+  type Caller,
+  everyItem,
+  type Paging,
+  paged,
+  type SecretTarget,
+  secretTarget,
+  showSecret,
+} from './caller.ts';
 import { CommandError } from './exit-codes.ts';
+import { confirm } from './output.ts';
 
 const routes = apiRoutes.tokens;
 
+interface Confirmed {
+  readonly confirm?: string;
+}
 type GivenRole = Token['grants'][number]['role'];
 type CreateOptions = SecretTarget & {
   readonly expires?: string;
@@ -105,8 +118,17 @@ export const addToken = (program: Command): void => {
     .command('rotate-key')
     .description('Gives API tokens a new key. Tokens stay valid: each is stored under the new key at its next use.')
     .option('--compromised', 'end all tokens now, that of this command too')
+    .option('--confirm <word>', 'end all tokens without a question: "end"')
     .action(
-      action<{ readonly compromised?: boolean }>(async ({ call, output }, { compromised = false }) => {
+      action<Confirmed & { readonly compromised?: boolean }>(async ({ call, output }, options) => {
+        const { compromised = false } = options;
+        if (compromised) {
+          const now = Date.now();
+          const live = (await everyItem((query) => call(routes.list, { query }))).filter(
+            ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > now),
+          );
+          await confirm(`All API tokens stop working at once: ${live.length}, with yours.`, 'end', options.confirm);
+        }
         output.record(await call(routes.rotateKey, { body: { compromised } }));
       }),
     );
@@ -115,9 +137,17 @@ export const addToken = (program: Command): void => {
     .command('end-former-key')
     .description('Ends the former key of API tokens. Refused while tokens were not used since the rotation.')
     .option('--force', 'revoke these tokens')
+    .option('--confirm <word>', 'revoke them without a question: "end"')
     .action(
-      action<{ readonly force?: boolean }>(async ({ call, output }, { force = false }) => {
-        output.record(await call(routes.endFormerKey, { body: { force } }));
+      action<Confirmed & { readonly force?: boolean }>(async ({ call, output }, options) => {
+        try {
+          output.record(await call(routes.endFormerKey, { body: { force: false } }));
+        } catch (error) {
+          // Says how many tokens stop working, and names some.
+          if (options.force !== true || !(error instanceof CommandError) || error.code !== 'conflict') throw error;
+          await confirm(`${error.message}. They stop working at once.`, 'end', options.confirm);
+          output.record(await call(routes.endFormerKey, { body: { force: true } }));
+        }
       }),
     );
 

@@ -46,7 +46,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
     erasure: { fileSystem: system.name, overwritesInPlace: system.overwritesInPlace },
     addEpoch: (given) => {
       if (previous !== undefined)
-        throw new CoreError('bad-argument', 'the root key file already holds two epochs: erase the older one first');
+        throw new CoreError('bad-argument', 'the root key file already has two epochs: erase the older one first');
       const seen = core.openRootFile(path);
       let added = seen.current;
       // A try that failed behind its write: what it wrote is taken, once it is durable.

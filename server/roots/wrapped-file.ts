@@ -395,7 +395,7 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
       const place = places.get(current.epoch);
       const free = slotAt.find((at) => at !== place);
       if (free === undefined || previous !== undefined)
-        throw new CoreError('bad-argument', 'the root key file already holds two epochs: erase the older one first');
+        throw new CoreError('bad-argument', 'the root key file already has two epochs: erase the older one first');
       const epoch = given?.epoch ?? current.epoch + 1;
       // A try that failed behind its write: what it wrote is taken, once it is durable.
       const tried = slots.find((slot) => slot.epoch === epoch);

@@ -492,6 +492,30 @@ describe('tokens, audit, status', () => {
     });
     expect(run).toMatchObject({ code: 0, stderr: '' });
   });
+
+  test('keys of tokens and sessions are not ended without a word, after it was said how many stop working', async () => {
+    const refused = async (words: RegExp, ...args: string[]): Promise<void> => {
+      const run = await dke(...args);
+      expect([args, run.code, run.stdout]).toEqual([args, exitCodes.config, '']);
+      expect(run.stderr).toMatch(words);
+    };
+    const file = join(folder, 'unused-token');
+    expect((await dke('token', 'create', 'unused', '--role', 'auditor', '--out', file)).code).toBe(0);
+    expect(await json('token', 'rotate-key')).toMatchObject({ tokensEnded: 0 });
+    await refused(
+      /^dke: All API tokens stop working at once: 2, with yours[\s\S]*--confirm 'end'/,
+      'token',
+      'rotate-key',
+      '--compromised',
+    );
+    const force = ['token', 'end-former-key', '--force'];
+    await refused(/^dke: 1 API tokens were not used since the rotation: unused[\s\S]*--confirm 'end'/, ...force);
+    await refused(/^dke: that is not end: nothing was changed/, ...force, '--confirm', 'yes');
+    expect(await json(...force, '--confirm', 'end')).toMatchObject({ tokensEnded: 1 });
+    expect((await dke('vault', 'list', '--token-file', file)).code).toBe(exitCodes.denied);
+    await refused(/^dke: All sessions end at once: 0/, 'session', 'rotate-key');
+    await json('session', 'rotate-key', '--confirm', 'end');
+  });
 });
 
 describe('what goes wrong', () => {
@@ -525,7 +549,13 @@ describe('what goes wrong', () => {
     ['an unknown resource', ['vault', 'get', 'nowhere'], {}, 'not-found', /no vault named nowhere/],
     ['an unknown id', ['key', 'get', '01981d2c-7c1f-7b35-9a04-52a1be40c0de'], {}, 'not-found', /request /],
     ['a field out of range', ['key', 'list', '--limit', '0'], {}, 'config', /limit: must be/],
-    ['no token', ['vault', 'list'], { DKE_TOKEN_FILE: undefined }, 'denied', /--token-file/],
+    [
+      'no token',
+      ['vault', 'list'],
+      { DKE_TOKEN_FILE: undefined },
+      'denied',
+      /not signed in\n[\s\S]*dke login[\s\S]*--token-file/,
+    ],
     [
       'a service that is not there',
       ['vault', 'list'],
@@ -562,6 +592,9 @@ describe('what goes wrong', () => {
     writeFileSync(file, 'dket_wrong', { mode: 0o600 });
     const run = await failure(['vault', 'list', '--token-file', file]);
     expect(run.code).toBe(exitCodes.denied);
+    expect(run.stderr).toMatch(
+      /the token is invalid, expired or revoked[\s\S]*dke login[\s\S]*dke token create NAME --role ROLE/,
+    );
     expect(run.stderr).not.toContain('dket_wrong');
   });
 

@@ -21,7 +21,7 @@ export interface Caller {
 
 const missing = (): ServiceError =>
   new ServiceError('unauthenticated', 'no credential', {
-    hint: 'send Authorization: Bearer <API token>, or sign in at the console',
+    hint: 'send Authorization: Bearer TOKEN (dke token create NAME --role ROLE), or sign in: dke login, or the console',
   });
 
 const changes = (method: string): boolean => method !== 'GET' && method !== 'HEAD';

@@ -294,7 +294,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     const bearer = /^Bearer ([^\s]+)$/i.exec(headers.authorization ?? '')?.[1];
     if (bearer === undefined || bearer !== accessGuid)
       throw new ServiceError('unauthenticated', 'the access token is not valid', {
-        hint: 'access_token and the access_guid in server_url must be the same',
+        hint: 'write the same access_guid into access_token and server_url of pkcs11.toml',
       });
     const instance = instances.parse(headers['x-dke-instance']);
     return operations.tde.authenticate({

@@ -327,7 +327,12 @@ const authenticate =
                 : undefined;
     if (found === undefined || holder === undefined || reason !== undefined) {
       usage.refused(channel, reason ?? 'unknown');
-      throw new ServiceError('unauthenticated', 'the token is not valid');
+      throw new ServiceError('unauthenticated', 'the token is invalid, expired or revoked', {
+        hint:
+          kind === 'metrics'
+            ? 'create another one: dke token create NAME --kind metrics'
+            : 'sign in with dke login, or create another token: dke token create NAME --role ROLE',
+      });
     }
     usage.tokenUsed(found.id);
     if (ring.isFormerTokenHash(found.hash)) await renewHash(ports, found, purpose, token);

@@ -25,7 +25,7 @@ import type { ClaimedRoles } from './claimed-roles.ts';
 import type { FactorOperations, SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { findSelf } from './profile.ts';
-import { holderOf, type Sessions } from './sessions.ts';
+import { holderOf, type Sessions, sessionEnded } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 import { viewUser } from './views.ts';
 
@@ -112,7 +112,7 @@ export const createFactors = (
 
   const sessionOf = async ({ sessionId }: SessionCaller): Promise<StoredSession> => {
     const session = await store.read.sessions.get(everyTenant, sessionId);
-    if (session === undefined) throw new ServiceError('unauthenticated', 'the session has ended');
+    if (session === undefined) throw sessionEnded();
     return session;
   };
 

@@ -30,8 +30,10 @@ const valuePattern = /^[A-Za-z0-9_-]{43}$/;
 
 type Found = Omit<SessionCaller, 'actor'> & { readonly actor: Omit<Actor, 'requestId' | 'peer'> };
 
-const doesNotHold = (): ServiceError =>
-  new ServiceError('unauthenticated', 'the session is not valid', { hint: 'sign in again' });
+export const sessionEnded = (): ServiceError =>
+  new ServiceError('unauthenticated', 'the session expired or was ended', {
+    hint: 'sign in again: dke login, or the console',
+  });
 
 export type SessionPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'log'> &
   Partial<Pick<Ports, 'provider'>>;
@@ -82,7 +84,7 @@ export const createSessions = (
   const lookUp = async (hash: string): Promise<Found> => {
     const session = await store.read.sessions.findByHash(hash);
     const now = clock.now();
-    if (session === undefined || session.integrity !== 'ok' || isOver(session, now)) throw doesNotHold();
+    if (session === undefined || session.integrity !== 'ok' || isOver(session, now)) throw sessionEnded();
     const { id: sessionId, expiresAt, holder } = session;
     let found: Found;
     if (holder.kind === 'token') {
@@ -94,17 +96,17 @@ export const createSessions = (
         token.revokedAt === null &&
         (token.expiresAt === null || token.expiresAt > now);
       const acting = holds ? await holderOfToken(store.read, token, ports.provider, now) : undefined;
-      if (acting === undefined) throw doesNotHold();
+      if (acting === undefined) throw sessionEnded();
       const { grants, ...actor } = acting;
       found = { actor, grants, sessionId, expiresAt, missing: null };
     } else {
       const user = await store.read.users.get(everyTenant, holder.id);
-      if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') throw doesNotHold();
+      if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') throw sessionEnded();
       // One that was changed from outside is still asked for: an administrator removes it.
       const factors = await store.read.factors.list(user.id);
       const grants = (await claimedRoles.find(store.read, session)) ?? user.grants;
       const missing = nextStep({ ...user, grants }, factors, session.proved, people.secondFactor);
-      if (missing !== null && now >= session.createdAt + unfinishedMs) throw doesNotHold();
+      if (missing !== null && now >= session.createdAt + unfinishedMs) throw sessionEnded();
       const { id, name } = user;
       found = {
         actor: { kind: 'user', id, name },
@@ -182,8 +184,7 @@ export const createSessions = (
   const requireLive = async (tx: Repositories, sessionId: string): Promise<StoredSession> => {
     const session = await tx.sessions.get(everyTenant, sessionId);
     const user = session?.holder.kind === 'user' ? await tx.users.get(everyTenant, session.holder.id) : undefined;
-    if (session?.integrity !== 'ok' || user?.integrity !== 'ok' || user.state !== 'active')
-      throw new ServiceError('unauthenticated', 'the session has ended', { hint: 'sign in again' });
+    if (session?.integrity !== 'ok' || user?.integrity !== 'ok' || user.state !== 'active') throw sessionEnded();
     return session;
   };
 
@@ -240,7 +241,7 @@ export const createSessions = (
   const operations: SessionOperations = {
     authenticate: async (value, requestId, peer) => {
       let hash = hashOf(value);
-      if (hash === undefined) throw doesNotHold();
+      if (hash === undefined) throw sessionEnded();
       const now = clock.monotonic();
       let entry = believed.get(hash);
       if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
@@ -257,7 +258,7 @@ export const createSessions = (
     startByToken: async (token, from) => {
       const { actor } = await authenticateAdmin(token, from.requestId, from.peer);
       const stored = await findTokenByValue(ports, 'api-token', token);
-      if (stored === undefined) throw doesNotHold();
+      if (stored === undefined) throw sessionEnded();
       const holder = { kind: 'token', id: stored.id, name: stored.name, tenantId: stored.tenantId } as const;
       const made = await store.write((tx) => insert(tx, holder, { method: 'token', proved: 1 }, from, actor));
       return open(made, from);

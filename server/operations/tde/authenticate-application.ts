@@ -41,7 +41,7 @@ export const authenticateApplication =
       }
       usage.refused('tde', 'unknown');
       throw new ServiceError('unauthenticated', 'the access token is not valid', {
-        hint: 'check access_token and server_url in pkcs11.toml',
+        hint: 'check access_token and server_url in pkcs11.toml; dke tde app rotate-guid APP issues another access_guid',
         reason: 'unknown',
       });
     }

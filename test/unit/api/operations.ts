@@ -63,7 +63,7 @@ const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean
   let made = 0;
   const expiresAt = Date.UTC(2026, 0, 1, 12);
   const refuse = (): never => {
-    throw new ServiceError('unauthenticated', 'the session is not valid');
+    throw new ServiceError('unauthenticated', 'the session expired or was ended');
   };
   const callerOf = (value: string, requestId: string, peer: string | null) => ({
     actor: { kind: 'administrator', id: 'token-1', name: 'the tester', requestId, peer } as const,
@@ -169,7 +169,7 @@ export const openFront = (
       }),
       authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
         const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;
-        if (id === null) throw new ServiceError('unauthenticated', 'the token is not valid');
+        if (id === null) throw new ServiceError('unauthenticated', 'the token is invalid, expired or revoked');
         return { actor: { kind: 'administrator', id, name: 'the tester', requestId, peer }, grants };
       },
       sessions: createSessionsOfTest(grants, () => revoked),

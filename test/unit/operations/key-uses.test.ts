@@ -3,16 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { newId } from '../../../server/base/ids.ts';
-import { defaultSettings, type Endpoint } from '../../../server/domain/endpoint.ts';
-import type { Key } from '../../../server/domain/key.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createHousekeeping } from '../../../server/operations/service/housekeeping.ts';
-import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
+import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
 let now = 1_000_000;
@@ -23,19 +20,9 @@ const quiet = () => undefined;
 const log = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) };
 const people = { secondFactor: 'required', sessionIdleMs: 1, sessionMs: 1, invitationMs: 1 } as const;
 
-const tenant = newTenant('default', 1);
-const vaultId = newId(2);
-const key: Key = {
-  ...{ id: newId(3), tenantId: tenant.id, vaultId, name: 'key', kind: 'general', algorithm: 'aes', bits: 256 },
-  // Nothing of it is opened: neither the addon nor the key ring is asked.
-  ...{ usages: [], state: 'soft-deleted', disabledAt: null, currentVersion: 1, createdAt: 3, deletedAt: 4 },
-  ...{ reimportedAt: null, destroyedAt: null, unrecoverableAt: null, copyOf: null, applicationId: null },
-  ...{ tags: [], firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
-};
-const endpoint: Endpoint = {
-  ...{ id: newId(4), tenantId: tenant.id, name: 'door', prefix: '/door', vaultId, keyId: key.id, state: 'enabled' },
-  ...{ settings: defaultSettings, createdAt: 4, credentials: [], integrity: 'ok' },
-};
+// Nothing of it is opened: neither the addon nor the key ring is asked.
+const rows = oneEndpoint({ usages: [], state: 'soft-deleted', deletedAt: 4 });
+const { tenant, key, endpoint } = rows;
 
 let folder: string;
 let store: Store;
@@ -45,15 +32,7 @@ beforeEach(async () => {
   complaints.length = 0;
   folder = mkdtempSync(join(tmpdir(), 'dke-key-uses-'));
   store = await openTestStore(folder, clock);
-  await store.write(async (tx) => {
-    await tx.tenants.insert(tenant);
-    await tx.vaults.insert({
-      ...{ id: vaultId, tenantId: tenant.id, name: 'vault', kind: 'general', state: 'enabled', createdAt: 2 },
-      ...{ dualControl: null, profile: 'standard', integrity: 'ok' },
-    });
-    await tx.keys.insert(key);
-    await tx.endpoints.insert(endpoint);
-  });
+  await store.write(rows.insert);
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },
     { objects: 16, requests: 16 },

@@ -6,36 +6,25 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { newId } from '../../../server/base/ids.ts';
-import { defaultSettings, type Endpoint } from '../../../server/domain/endpoint.ts';
-import type { Key } from '../../../server/domain/key.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
-import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { KeyRef } from '../../../server/ports/crypto-core.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
 import type { StoredRecord } from '../../../server/ports/records.ts';
 import type { Repositories, Store } from '../../../server/ports/store.ts';
+import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
-const tenant = newTenant('default', 1);
-const [vaultId, groupId, endpointId] = [newId(2), newId(3), newId(6)];
-const key: Key = {
-  ...{ id: newId(4), tenantId: tenant.id, vaultId, name: 'key', kind: 'general', algorithm: 'aes', bits: 256 },
-  ...{ usages: ['encrypt', 'decrypt'], state: 'active', disabledAt: null, currentVersion: 1, createdAt: 3 },
-  ...{ deletedAt: null, reimportedAt: null, destroyedAt: null, unrecoverableAt: null, copyOf: null },
-  ...{ applicationId: null, tags: [], firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
-};
+const rows = oneEndpoint();
+const { tenant, vault, key, endpoint } = rows;
+const groupId = newId(3);
 const credential = {
   id: newId(5),
-  endpointId,
+  endpointId: endpoint.id,
   accessKeyId: 'DKEACCESSKEYID0000000001',
   createdAt: 5,
   lastUsedAt: null,
-};
-const endpoint: Endpoint = {
-  ...{ id: endpointId, tenantId: tenant.id, name: 'door', prefix: '/door', vaultId, keyId: key.id, state: 'enabled' },
-  ...{ settings: defaultSettings, createdAt: 4, credentials: [], integrity: 'ok' },
 };
 const application: TdeApplication = {
   ...{ id: newId(7), tenantId: tenant.id, groupId, name: 'erp', appId: 'erp', state: 'enabled' },
@@ -65,15 +54,16 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-renewals-'));
   store = await openTestStore(folder, systemClock);
   await store.write(async (tx) => {
-    await tx.tenants.insert(tenant);
-    await tx.vaults.insert({
-      ...{ id: vaultId, tenantId: tenant.id, name: 'vault', kind: 'general', state: 'enabled', createdAt: 2 },
-      ...{ dualControl: null, profile: 'standard', integrity: 'ok' },
-    });
-    await tx.keys.insert(key);
+    await rows.insert(tx);
     await tx.records.put(recordOf(1));
-    await tx.endpoints.insert(endpoint);
-    await tx.groups.insert({ id: groupId, tenantId: tenant.id, name: 'group', vaultId, createdAt: 3, integrity: 'ok' });
+    await tx.groups.insert({
+      id: groupId,
+      tenantId: tenant.id,
+      name: 'group',
+      vaultId: vault.id,
+      createdAt: 3,
+      integrity: 'ok',
+    });
     await tx.applications.insert(application);
     await tx.accessGuids.insert({
       ...{ id: newId(8), applicationId: application.id, createdAt: 5, removedAt: null, lastUsedAt: null },
@@ -102,7 +92,7 @@ beforeEach(async () => {
     { objects: 16, requests: 16 },
   );
   await directory.renew({
-    ...{ tenants: [tenant.id], vaults: [vaultId], endpoints: [endpoint.id], applications: [application.id] },
+    ...{ tenants: [tenant.id], vaults: [vault.id], endpoints: [endpoint.id], applications: [application.id] },
   });
 });
 afterEach(async () => {

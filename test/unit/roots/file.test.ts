@@ -13,7 +13,7 @@ test('a file that has two root keys takes no third one, and keeps both', () => {
   try {
     const root = openFileRoot(core, join(folder, 'root.key'), true);
     root.addEpoch();
-    expect(() => root.addEpoch()).toThrow('the root key file already holds two epochs: erase the older one first');
+    expect(() => root.addEpoch()).toThrow('the root key file already has two epochs: erase the older one first');
     expect([root.current.epoch, root.previous?.epoch]).toEqual([2, 1]);
     root.erasePrevious();
     root.addEpoch();

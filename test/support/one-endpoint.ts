@@ -1,0 +1,56 @@
+// A tenant with one vault, one key and one endpoint that uses it, as they are stored.
+import { newId } from '../../server/base/ids.ts';
+import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
+import type { Key } from '../../server/domain/key.ts';
+import type { Tenant } from '../../server/domain/tenant.ts';
+import type { Vault } from '../../server/domain/vault.ts';
+import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
+import type { Repositories } from '../../server/ports/store.ts';
+
+export interface OneEndpoint {
+  readonly tenant: Tenant;
+  readonly vault: Vault;
+  readonly key: Key;
+  /** At the prefix /door. */
+  readonly endpoint: Endpoint;
+  insert(tx: Repositories): Promise<void>;
+}
+
+export const oneEndpoint = (ofKey: Partial<Key> = {}): OneEndpoint => {
+  const tenant = newTenant('default', 1);
+  const vault: Vault = {
+    ...{ id: newId(2), tenantId: tenant.id, name: 'vault', kind: 'general', state: 'enabled', createdAt: 2 },
+    ...{ dualControl: null, profile: 'standard', integrity: 'ok' },
+  };
+  const key: Key = {
+    ...{
+      id: newId(4),
+      tenantId: tenant.id,
+      vaultId: vault.id,
+      name: 'key',
+      kind: 'general',
+      algorithm: 'aes',
+      bits: 256,
+    },
+    ...{ usages: ['encrypt', 'decrypt'], state: 'active', disabledAt: null, currentVersion: 1, createdAt: 3 },
+    ...{ deletedAt: null, reimportedAt: null, destroyedAt: null, unrecoverableAt: null, copyOf: null },
+    ...{ applicationId: null, tags: [], firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
+    ...ofKey,
+  };
+  const endpoint: Endpoint = {
+    ...{ id: newId(6), tenantId: tenant.id, name: 'door', prefix: '/door', vaultId: vault.id, keyId: key.id },
+    ...{ state: 'enabled', settings: defaultSettings, createdAt: 4, credentials: [], integrity: 'ok' },
+  };
+  return {
+    tenant,
+    vault,
+    key,
+    endpoint,
+    insert: async (tx) => {
+      await tx.tenants.insert(tenant);
+      await tx.vaults.insert(vault);
+      await tx.keys.insert(key);
+      await tx.endpoints.insert(endpoint);
+    },
+  };
+};
