@@ -1,13 +1,13 @@
 // The certificates that the listener serves: the service's own, which it makes itself, or those of the configuration.
 
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { Core } from '../../addon/core.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
-import { readServedCertificate } from '../native/served-certificates.ts';
+import { readServedCertificate, summaryOf } from '../native/served-certificates.ts';
 import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
 import { openTlsFiles } from './tls-files.ts';
@@ -22,6 +22,8 @@ export interface Certificates {
   readonly path: string;
   /** Makes the service's own certificate where the configuration names none and there is none yet. */
   make(): void;
+  /** What `make` has created. */
+  made(): ReturnType<typeof summaryOf> | undefined;
   read(): Pairs;
   /** What may replace `present`. Throws StartError 'config' when it is worse. */
   renew(present: Pairs, trusted: readonly string[]): Pairs;
@@ -46,16 +48,20 @@ export const openCertificates = (
     log,
   );
   let served: readonly ServedCertificate[] = [];
+  let made: ReturnType<Certificates['made']>;
   return {
     path,
     make: () => {
       if (tls.main !== undefined || existsSync(path)) return;
       const names = [...server.publicNames];
-      writeFileSync(path, core.createSelfSignedCertificate({ keyPath, names, days: ownCertificateDays }), {
-        mode: 0o644,
-      });
-      log.info('a self-signed certificate was made', { certificatePath: path, names });
+      // Of a certificate that was lost. A backup of that one needs it again.
+      if (existsSync(keyPath)) renameSync(keyPath, `${keyPath}.former`);
+      const pem = core.createSelfSignedCertificate({ keyPath, names, days: ownCertificateDays });
+      writeFileSync(path, pem, { mode: 0o644 });
+      made = summaryOf(pem);
+      log.info('a self-signed certificate was created', { certificatePath: path, ...made });
     },
+    made: () => made,
     read: files.readPairs,
     renew: (present, trusted) => files.renewPairs(present, [...rootCertificates, ...trusted]),
     taken: (pairs) => {

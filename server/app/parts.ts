@@ -72,6 +72,7 @@ export const createParts = (
   const forwarding = createLogForwarding(
     { store, clock, log, fleet },
     config.auditSinks.map((sink) => ({ sink: openSink(sink, version), log: sink.log, endpoints: sink.endpoints })),
+    quarantine,
   );
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
@@ -116,6 +117,7 @@ export const createParts = (
     processFacts: readProcessFacts,
     diskSpace: createDiskSpace(diskPlaces(config)),
     certificates: certificates.served,
+    certificateFault: certificates.fault,
     auditSinks: () => forwarding.state(),
     notificationTargets: () => delivery.state(),
     logState,

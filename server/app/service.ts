@@ -75,7 +75,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   /** False: what a service in quarantine answers is served. */
   let serving = false;
   const record = async (
-    kind: 'service.started' | 'service.stopped',
+    kind: 'service.started' | 'service.stopped' | 'tls.certificate-created',
     details: Record<string, unknown>,
   ): Promise<void> => {
     // In quarantine nothing is written.
@@ -89,6 +89,17 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
         details: { node: fleet.name, ...details },
       }),
     );
+  };
+  /** Where the service had another certificate before, its clients have to be given this one. */
+  const tellCertificate = async (): Promise<void> => {
+    const made = certificates.made();
+    if (made === undefined || data.storage.isFirstStart) return;
+    log.warn(
+      `a self-signed certificate was created: clients that trust the former one refuse it. Give them ${certificates.path} (ca_file in pkcs11.toml, ` +
+        '--ca-file of dke, the trust store of the cloud), or stop the service and restore tls.crt and tls.key from a backup (a key that was there is now tls.key.former)',
+      made,
+    );
+    await record('tls.certificate-created', made);
   };
   const steps: readonly (() => Promise<unknown>)[] = [
     async () => {
@@ -129,6 +140,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
           }),
         stop: () => record('service.stopped', {}),
       }),
+    tellCertificate,
     () => startJobs(lifecycle, jobs),
   ];
   let taken = 0;

@@ -38,6 +38,12 @@ export const auditKinds = {
     fields: ['node', 'version', 'rootEpoch', 'rootProvider', 'failedUnseals', 'fileSystem', 'erasure'],
   },
   'service.stopped': { severity: 'info', activity: 'stop', fields: ['node'] },
+  /** In place of a former one, which clients may trust. */
+  'tls.certificate-created': {
+    severity: 'high',
+    activity: 'create',
+    fields: ['node', 'names', 'expiresAt', 'fingerprint'],
+  },
   /** The clocks of the service differ from the time that has passed: deadlines wait. */
   'clock.doubted': { severity: 'high', activity: 'disable', fields: ['expected', 'clock'] },
   /** By an operator, or by the service when the clocks have agreed for a day. */

@@ -216,6 +216,11 @@ export const metrics = {
     help: 'When the certificate that is served for a name expires; the earliest of its chain.',
     labels: ['name'],
   },
+  dke_certificate_file_failing: {
+    type: 'gauge',
+    help: '1: the next start cannot serve the certificate files. Until then, the certificate in memory is served.',
+    labels: [],
+  },
   dke_healthy: {
     type: 'gauge',
     help: '1: all health checks passed.',

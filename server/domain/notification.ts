@@ -76,6 +76,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
+  'tls.certificate-created': {
+    text: 'at its start, the service found no certificate and created a self-signed one, which clients do not trust: {name}',
+    cure: 'copy the new tls.crt to clients (ca_file in pkcs11.toml, --ca-file of dke), or stop the service and restore tls.crt and tls.key from a backup',
+    action: 'See the settings',
+    page: '/settings',
+    leadDays: [],
+    severities: ['high'],
+  },
   'client-authority.ending': {
     text: 'an authority of client certificates of the endpoint {name} expires',
     cure: 'run dke endpoint set --client-ca with a bundle that also contains the new authority',

@@ -205,6 +205,7 @@ const cases: Readonly<Record<string, Case>> = {
     ...shared,
     edit: { dke_certificate_expiry_timestamp_seconds: { labels: { name: 'n' }, value: 5 * day } },
   },
+  DkeCertificateFileFailing: { ...shared, edit: { dke_certificate_file_failing: { value: 1 } } },
   DkeXksFaults: {
     ...shared,
     edit: { dke_xks_requests_total: grows({ ...xks, status: '500', error: 'InternalException' }) },

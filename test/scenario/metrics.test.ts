@@ -250,6 +250,18 @@ test('the service tells how it is', async () => {
   expect(now.value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
 });
 
+test('a certificate file that the next start cannot serve is shown until it is back', async () => {
+  const file = join(site.server.dataDirectory, 'tls.key');
+  const failing = async () =>
+    (await scrape()).families.find(({ name }) => name === 'dke_certificate_file_failing')?.samples[0]?.value;
+  expect(await failing()).toBe(0);
+  const whole = readFileSync(file);
+  writeFileSync(file, 'no key');
+  expect(await failing()).toBe(1);
+  writeFileSync(file, whole);
+  expect(await failing()).toBe(0);
+});
+
 describe('who may read them', () => {
   let token: string;
   beforeAll(async () => {

@@ -1,5 +1,6 @@
 // How the real server starts, refuses to start, and stops. Every refusal has its exit code and one line that helps, and
 // changes nothing that was there.
+import { X509Certificate } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
@@ -120,6 +121,33 @@ test('an operator of the host makes an administrator token while the service is 
   expect((await api.send('DELETE', `/api/tokens/${lasting?.id}`)).status).toBe(200);
   const own = items.find(({ expiresAt }) => expiresAt !== null);
   expect((await api.send('DELETE', `/api/tokens/${own?.id}`)).status).toBe(200);
+});
+
+test('a start that has lost the self-signed certificate creates another one, and says what clients need', async () => {
+  const server = await start();
+  const api = () => openConsoleApi(server, server.adminToken);
+  expect(await api().audit('kind=tls.certificate-created')).toEqual([]);
+  await server.stop();
+  const [certificate, key] = ['tls.crt', 'tls.key'].map((name) => join(server.dataDirectory, name)) as [string, string];
+  const formerKey = readFileSync(key);
+  rmSync(certificate);
+  const again = await start({ folder: server.folder });
+  const fingerprint = new X509Certificate(readFileSync(again.caFile)).fingerprint256;
+  const warned = again
+    .log()
+    .split('\n')
+    .find((line) => line.includes('clients that trust the former one refuse it'));
+  expect(JSON.parse(warned ?? '{}')).toMatchObject({ level: 40, fingerprint });
+  expect(readFileSync(`${key}.former`).equals(formerKey)).toBe(true);
+  const now = openConsoleApi(again, server.adminToken);
+  expect(await now.audit('kind=tls.certificate-created')).toMatchObject([{ details: { fingerprint } }]);
+  const inbox = () =>
+    now.call<{ items: { severity: string; text: string }[] }>('GET', '/api/notifications?kind=tls.certificate-created');
+  await expect.poll(async () => (await inbox()).items).toMatchObject([{ severity: 'high' }]);
+  // The next start finds it, and says nothing.
+  await again.stop();
+  const third = await start({ folder: server.folder });
+  expect(third.log()).not.toContain('refuse it');
 });
 
 describe('a server that cannot start', () => {

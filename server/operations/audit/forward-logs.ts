@@ -3,6 +3,9 @@
 // holds up neither the others nor the service. At least once: what was under way when the connection broke comes again, and a
 // record's number tells.
 //
+// In quarantine a log that is in doubt is not forwarded: it may be forged, and would stand beside the evidence that the sinks have. The duty stays with
+// its node, because another one would forward it. A log that is intact, beside rows that were changed, is forwarded: it is the evidence.
+//
 // The request log is limited. What its retention removes before a sink took it is counted for the sink, in the same transaction.
 
 import { canonicalJson } from '../../base/bytes.ts';
@@ -15,6 +18,7 @@ import type { Forwarded, ForwardedLog, LogItem, LogSinkState } from '../../ports
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
+import type { QuarantineGate } from '../service/quarantine.ts';
 import { auditOrigin } from './seal-audit-log.ts';
 
 const batch = 200;
@@ -73,6 +77,7 @@ const parseCursor = (text: string | undefined, log: string): Cursor => {
 export const createLogForwarding = (
   { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   targets: readonly Forwarded[],
+  quarantine: Pick<QuarantineGate, 'closed' | 'doubtsLog'>,
 ): LogForwarding => {
   /** Loops end when there is nothing left, or when their sink takes nothing. */
   const draining = new AbortController();
@@ -132,6 +137,7 @@ export const createLogForwarding = (
     let cursor: Cursor | undefined;
     let pauseMs = shortestPauseMs;
     const sendNext = async (): Promise<Cursor | 'nothing'> => {
+      if (quarantine.doubtsLog()) return 'nothing';
       const name = await logName(store.read, target.log);
       let from = cursor ?? parseCursor(await store.read.settings.get(settingOf(target)), name);
       // The database was accepted although it is an older one: records of the same numbers are others.
@@ -140,7 +146,9 @@ export const createLogForwarding = (
       const { items, next } = await (target.log === 'audit' ? readAudit(from) : readRequests(target, from));
       if (items.length === 0 && next.record === from.record) return 'nothing';
       if (items.length > 0) await sink.send(items, name);
-      await store.write((tx) => tx.settings.set(settingOf(target), `${next.record} ${next.checkpoint} ${next.log}`));
+      // In quarantine nothing is written: until it ends, only this process knows how far the sink is.
+      if (quarantine.closed() === undefined)
+        await store.write((tx) => tx.settings.set(settingOf(target), `${next.record} ${next.checkpoint} ${next.log}`));
       return next;
     };
     while (!ended) {

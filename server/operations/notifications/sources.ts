@@ -49,8 +49,8 @@ export interface NotificationViews {
 /** A new credential is used within this, or the change-over is stuck. */
 const unusedCredentialDays = 7;
 
-/** How long it is shown that an administrator was created on the host. */
-const recoveredDays = 30;
+/** How long it is shown that an administrator, or a certificate, was created on the host. */
+const createdDays = 30;
 const minuteMs = 60_000;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
@@ -232,6 +232,22 @@ export const createSources = (
     ]);
   };
 
+  const createdCertificates = async (): Promise<readonly Condition[]> => {
+    const from = clock.now() - createdDays * dayMs;
+    const filter = { kind: 'tls.certificate-created', from, order: 'newest' } as const;
+    return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(({ at, details }) => ({
+      kind: 'tls.certificate-created',
+      tenantId: serviceTenantId,
+      subject: {
+        kind: 'certificate',
+        id: String(details.fingerprint),
+        name: `${String(details.names)} on ${String(details.node)}`,
+      },
+      harmAt: at,
+      details: { ...details },
+    }));
+  };
+
   const tokens = async (): Promise<readonly Condition[]> => {
     const found: Condition[] = [];
     const now = clock.now();
@@ -255,7 +271,7 @@ export const createSources = (
 
   /** A way around every sign-in: all administrators hear of it, also of one whose token is over by now. */
   const recovered = async (): Promise<readonly Condition[]> => {
-    const from = clock.now() - recoveredDays * dayMs;
+    const from = clock.now() - createdDays * dayMs;
     const filter = { kind: 'administrator.recovered', from, order: 'newest' } as const;
     return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(
       ({ subjectId, at, actorName, details }) => ({
@@ -446,6 +462,12 @@ export const createSources = (
       kinds: ['tls.file-unusable'],
       every: 'minute',
       look: certificateFiles,
+    },
+    {
+      about: 'certificates that a start created',
+      kinds: ['tls.certificate-created'],
+      every: 'minute',
+      look: createdCertificates,
     },
     { about: 'the end of tokens', kinds: ['token.expiring'], every: 'minute', look: tokens },
     { about: 'tokens made on the host', kinds: ['administrator.recovered'], every: 'minute', look: recovered },

@@ -19,6 +19,8 @@ export interface QuarantineGate {
   enter(finding: Unsound): void;
   /** Undefined: there is none. */
   closed(): { readonly reason: string; readonly code: string } | undefined;
+  /** There is one, and the audit log may be older, incomplete or forged. */
+  doubtsLog(): boolean;
   /** What is done once an operator has confirmed, before the answer. When it fails, the quarantine stays, and the operator confirms again. */
   onConfirmed(begin: () => Promise<void>): void;
 }
@@ -126,6 +128,7 @@ export const createQuarantine = (
     closed: () => {
       return open || finding.state === 'sound' ? undefined : { reason: describe(place, finding), code };
     },
+    doubtsLog: () => !open && !['sound', 'rows-changed'].includes(finding.state),
     onConfirmed: (work) => {
       begin = work;
     },

@@ -32,6 +32,8 @@ export interface MetricsSources {
   readonly processFacts: () => ProcessFacts;
   readonly diskSpace: () => Promise<readonly DiskSpace[]>;
   readonly certificates: () => readonly ServedCertificate[];
+  /** Why the next start could not serve what is in the files. */
+  readonly certificateFault: () => string | null;
   readonly auditSinks: () => Promise<readonly LogSinkState[]>;
   readonly notificationTargets: () => Promise<readonly NotificationTargetState[]>;
   readonly logState: () => LogState;
@@ -166,8 +168,9 @@ const readHealth =
   };
 
 const readCertificates =
-  ({ certificates }: MetricsSources): Part =>
+  ({ certificates, certificateFault }: MetricsSources): Part =>
   (add) => {
+    add('dke_certificate_file_failing', {}, flag(certificateFault() !== null));
     const named = new Set<string>();
     for (const { names, endsAt } of certificates())
       for (const name of names) {

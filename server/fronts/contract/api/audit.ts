@@ -8,6 +8,7 @@ import { identifier, listOf, moment, orNull, pageOf, pageQuery, type RouteGroup,
 const kinds = {
   'service.started': 0,
   'service.stopped': 0,
+  'tls.certificate-created': 0,
   'node.drained': 0,
   'node.resumed': 0,
   'node.removed': 0,

@@ -14,6 +14,7 @@ const kinds = {
   'tls.certificate-ending': 0,
   'tls.certificate-old': 0,
   'tls.file-unusable': 0,
+  'tls.certificate-created': 0,
   'client-authority.ending': 0,
   'client-certificate.ending': 0,
   'token.expiring': 0,

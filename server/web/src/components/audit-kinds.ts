@@ -5,6 +5,7 @@ import type { AuditKind } from '../api/types.ts';
 export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'service.started': 'Service started',
   'service.stopped': 'Service stopped',
+  'tls.certificate-created': 'TLS certificate created',
   'node.drained': 'Node drained',
   'node.resumed': 'Node resumed',
   'node.removed': 'Node removed',

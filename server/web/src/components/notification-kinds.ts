@@ -11,6 +11,7 @@ export const notificationKindNames = {
   'tls.certificate-ending': 'TLS certificate expires',
   'tls.certificate-old': 'TLS certificate is old',
   'tls.file-unusable': 'TLS certificate file cannot be used',
+  'tls.certificate-created': 'New TLS certificate, unknown to clients',
   'client-authority.ending': 'Client authority expires',
   'client-certificate.ending': 'Client certificate expires',
   'token.expiring': 'Token expires',
