@@ -90,10 +90,11 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
       }),
     );
   };
-  /** Where the service had another certificate before, its clients have to be given this one. */
+  /** Clients of this node had another certificate before: they have to be given this one. */
   const tellCertificate = async (): Promise<void> => {
     const made = certificates.made();
-    if (made === undefined || data.storage.isFirstStart) return;
+    const { isFirstStart, isNewNode } = data.storage;
+    if (made === undefined || isFirstStart || isNewNode) return;
     log.warn(
       `a self-signed certificate was created: clients that trust the former one refuse it. Give them ${certificates.path} (ca_file in pkcs11.toml, ` +
         '--ca-file of dke, the trust store of the cloud), or stop the service and restore tls.crt and tls.key from a backup (a key that was there is now tls.key.former)',

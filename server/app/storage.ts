@@ -128,6 +128,8 @@ export interface Storage {
   readonly databasePath: string;
   /** Nothing is sealed yet: the first start, or the continuation of one that was cut off. */
   readonly isFirstStart: boolean;
+  /** Another node has begun to use the database, and this one joins for the first time. */
+  readonly isNewNode: boolean;
 }
 
 export interface StorageOptions {
@@ -168,6 +170,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   if (postgresql === undefined) chmodSync(databasePath, 0o600);
   lifecycle.opened('the database', () => store.close());
   const nodePath = join(dataDirectory, 'node');
+  const isNewNode = store.link !== undefined && !existsSync(nodePath);
   const node: NodePlace = {
     id: readNodeId(nodePath, () => newId(clock.now())),
     path: nodePath,
@@ -192,5 +195,5 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
         'right database, or put its contents back; to start with an empty database, move the root key away; nothing was changed',
     );
   if (isFirstStart) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
-  return { store, node, databasePath, isFirstStart };
+  return { store, node, databasePath, isFirstStart, isNewNode: isNewNode && !isFirstStart };
 };
