@@ -61,7 +61,7 @@ Result<size_t> RunCcm(EVP_CIPHER_CTX* context, const Key& key, Direction directi
   const int encrypting = Encrypting(direction);
   const size_t body = parameters.data_length;
   const EVP_CIPHER* cipher = fresh ? AesCipher(Row(CipherMode::kCcm), key.secret.size()) : nullptr;
-  uint8_t tag[16];
+  uint8_t tag[16] = {};
   if (direction == Direction::kDecrypt) memcpy(tag, input + body, parameters.tag_length);
   int written = 0;
   const uint8_t nothing = 0;

@@ -90,7 +90,7 @@ class CipherOperation : public Operation {
   size_t total_ = 0;
   HeldBytes held_;
   // The last bytes that have come, which may be the tag of a message that is being decrypted.
-  uint8_t tail_[16];
+  uint8_t tail_[16] = {};
   size_t tail_length_ = 0;
   // Padded decryption: the last piece, when the caller's buffer was too small for it.
   std::unique_ptr<uint8_t, CryptoFree> last_;

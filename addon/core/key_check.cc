@@ -343,7 +343,7 @@ Status CheckPublicForm(const uint8_t* spki, size_t size) {
   Reader key;
   if (!TakeBits(&fields, kBitString, &key) || !fields.done()) return refused;
   if (algorithm.rsa) return CheckRsaPublic(key);
-  const bool fits = algorithm.curve != nullptr ? IsPointForm(*algorithm.curve, key) : key.size() == algorithm.raw->bytes;
+  const bool fits = algorithm.curve != nullptr ? IsPointForm(*algorithm.curve, key) : algorithm.raw != nullptr && key.size() == algorithm.raw->bytes;
   return fits ? Status() : BadArgument("the public key is not as long as its algorithm asks for");
 }
 

@@ -51,7 +51,7 @@ static enum binding_found check_lines(const char *text, const char *end, const c
 enum binding_found binding_check(const char *path, const char *key_file, const struct keyring *ring, struct failure *failure) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   enum binding_found found;
-  char expected[CHECKSUM + 1];
+  char expected[CHECKSUM + 1] = "";
   char *text;
   size_t length = 0;
 

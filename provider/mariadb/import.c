@@ -34,10 +34,12 @@ static int import_line(const char *at, const char *end, unsigned char *key, stru
   at = skip_blanks(at, end);
   if (at == end || *at++ != ';') return -1;
   at = skip_blanks(at, end);
-  for (; at < end && digit_of(*at) >= 0; at++, digits++) {
+  for (; at < end; at++, digits++) {
+    const int digit = digit_of(*at);
+    if (digit < 0) break;
     if (digits == 2 * KEYRING_MAX_KEY_BYTES) return -1;
-    if (digits % 2 == 0) key[digits / 2] = (unsigned char)(digit_of(*at) << 4);
-    else key[digits / 2] |= (unsigned char)digit_of(*at);
+    if (digits % 2 == 0) key[digits / 2] = (unsigned char)(digit << 4);
+    else key[digits / 2] |= (unsigned char)digit;
   }
   at = skip_blanks(at, end);
   if ((at < end && *at != '#') || digits % 2 != 0) return -1;
@@ -70,7 +72,7 @@ int import_keys(const char *path, struct keyring *ring, struct failure *failure)
 
   if (fd < 0) result = failure_set(failure, "%s cannot be opened: %s", path, strerror(errno));
   else if (text == NULL || key == NULL) result = failure_set(failure, "no memory is left");
-  while (result == 0) {
+  while (result == 0 && text != NULL) {
     ssize_t got = read(fd, text + length, FILE_MAX - length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) result = failure_set(failure, "%s cannot be read: %s", path, strerror(errno));

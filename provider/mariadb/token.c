@@ -134,7 +134,7 @@ int token_generate(const struct token *token, const char *label, struct failure 
       {CKA_DERIVE, &no, sizeof no},         {CKA_MODIFIABLE, &no, sizeof no},
   };
   CK_SESSION_HANDLE session;
-  CK_OBJECT_HANDLE key;
+  CK_OBJECT_HANDLE key = CK_INVALID_HANDLE;
   CK_RV rv;
 
   if (begin(token, CKF_RW_SESSION, &session, failure) != 0) return -1;
@@ -155,7 +155,7 @@ int token_wrap(const struct token *token, const char *label, const unsigned char
   CK_MECHANISM mechanism = {CKM_AES_GCM, &parameters, sizeof parameters};
   CK_ULONG size = length + TOKEN_TAG;
   CK_SESSION_HANDLE session;
-  CK_OBJECT_HANDLE key;
+  CK_OBJECT_HANDLE key = CK_INVALID_HANDLE;
   int result;
 
   if (begin(token, 0, &session, failure) != 0) return -1;
@@ -177,7 +177,7 @@ int token_unwrap(const struct token *token, const char *label, const unsigned ch
   CK_MECHANISM mechanism = {CKM_AES_GCM, &parameters, sizeof parameters};
   CK_ULONG size = length;
   CK_SESSION_HANDLE session;
-  CK_OBJECT_HANDLE key;
+  CK_OBJECT_HANDLE key = CK_INVALID_HANDLE;
   int result;
 
   if (begin(token, 0, &session, failure) != 0) return -1;

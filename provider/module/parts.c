@@ -61,7 +61,7 @@ static void put_data(struct call *call, const struct large *large, CK_ULONG from
 
 /** Keeps the data from `at` on, which is still to be sent, from being overwritten by a result. False when that cannot be done. */
 static bool make_way(struct large *large, CK_ULONG at) {
-  unsigned char ahead[AHEAD];
+  unsigned char ahead[AHEAD] = {0};
   CK_ULONG length;
   CK_ULONG got = 0;
 
