@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 export const writeChecksums = (folder: string): void => {
   const names = readdirSync(folder)
-    .filter((name) => /\.(deb|rpm|cdx\.json)$/.test(name))
+    .filter((name) => /\.(deb|rpm|oci\.tar|cdx\.json)$/.test(name))
     .sort();
   const lines = names.map(
     (name) =>

@@ -53,7 +53,7 @@ const stageControl = (build: Build, spec: PackageSpec, architecture: string, sta
     Architecture: architecture,
     Maintainer: build.maintainer,
     'Installed-Size': String(kib),
-    Depends: [...libraries(spec), ...spec.depends.deb].join(', '),
+    Depends: [...libraries(spec), ...(spec.depends.deb ?? [])].join(', '),
     Section: 'admin',
     Priority: 'optional',
     Source: 'dke',

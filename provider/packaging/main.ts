@@ -1,5 +1,6 @@
-// npm run package [-- --kind deb|rpm] [--only NAME] [--out FOLDER] [--fast]: makes the packages of the built project, of both kinds unless
-// one is named; --fast leaves them uncompressed. The same commit gives the same bytes: times are those of the commit, or of SOURCE_DATE_EPOCH.
+// npm run package [-- --kind deb|rpm|oci] [--only NAME] [--out FOLDER] [--fast]: makes the packages of the built project and the container
+// image, of all kinds unless one is named; --fast leaves them uncompressed. The same commit gives the same bytes: times are those of the commit, or
+// of SOURCE_DATE_EPOCH.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
@@ -7,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { agentEntries, closureOf, packagesOfSources, programRoot, readPackage } from '../install/payload.ts';
 import { writeChecksums } from './checksums.ts';
 import { makeDeb } from './deb.ts';
+import { makeImage } from './image.ts';
 import { type Kind, kinds, packages } from './packages.ts';
 import { makeRpm } from './rpm.ts';
 import { billOfMaterials } from './sbom.ts';
@@ -23,8 +25,9 @@ const entries = [
 const tools: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
   deb: { 'dpkg-deb': 'dpkg' },
   rpm: { rpmbuild: 'rpm' },
+  oci: { 'dpkg-query': 'dpkg', tar: 'tar' },
 };
-const makers = { deb: makeDeb, rpm: makeRpm } satisfies Record<Kind, unknown>;
+const makers = { deb: makeDeb, rpm: makeRpm, oci: makeImage } satisfies Record<Kind, unknown>;
 
 const missingTools = (wanted: readonly Kind[]): readonly string[] =>
   wanted.flatMap((kind) =>
@@ -32,7 +35,7 @@ const missingTools = (wanted: readonly Kind[]): readonly string[] =>
       .filter(([name]) => spawnSync(name, ['--version'], { stdio: 'ignore' }).error !== undefined)
       .map(
         ([name, debianPackage]) =>
-          `${name} is not installed: apt-get install -y --no-install-recommends ${debianPackage}; or leave the kind out: npm run package -- --kind ${kinds.filter((each) => each !== kind).join()}`,
+          `${name} is not installed: apt-get install -y --no-install-recommends ${debianPackage}; or make another kind: npm run package -- --kind ${kinds.find((each) => each !== kind)}`,
       ),
   );
 
@@ -62,7 +65,8 @@ const pageSources = (root: string): readonly string[] =>
 const removeOld = (out: string): void => {
   mkdirSync(out, { recursive: true });
   for (const name of readdirSync(out))
-    if (/^dke-.*\.(deb|rpm|cdx\.json|stage)$|^SHA256SUMS$/.test(name)) rmSync(join(out, name), { recursive: true });
+    if (/^dke-.*\.(deb|rpm|oci\.tar|cdx\.json|stage)$|^SHA256SUMS$/.test(name))
+      rmSync(join(out, name), { recursive: true });
 };
 
 if (import.meta.main) {
@@ -76,7 +80,10 @@ if (import.meta.main) {
   });
   const root = programRoot();
   const wanted = kinds.filter((kind) => values.kind === undefined || values.kind === kind);
-  const chosen = packages.filter(({ name }) => values.only === undefined || values.only === name);
+  const chosen = packages.filter(
+    (spec) =>
+      (values.only === undefined || values.only === spec.name) && spec.kinds.some((kind) => wanted.includes(kind)),
+  );
   const missing = [
     ...(wanted.length === 0 ? [`--kind is ${kinds.join(' or ')}`] : []),
     ...(chosen.length === 0 ? [`--only is one of ${packages.map(({ name }) => name).join(', ')}`] : []),
@@ -101,7 +108,7 @@ if (import.meta.main) {
   for (const spec of chosen) {
     const bill = billOfMaterials(build, spec);
     put(join(build.out, `${spec.name}_${packageVersion(build.version)}.cdx.json`), bill);
-    for (const kind of wanted) {
+    for (const kind of wanted.filter((each) => spec.kinds.includes(each))) {
       const stage = stagePackage(build, spec, kind, bill);
       const file = makers[kind](build, spec, stage);
       rmSync(stage, { recursive: true });

@@ -1,19 +1,21 @@
 // What is in each package: dke-server (the service, its pages, the whole `dke` command), dke-provider (the PKCS#11 library, its agent,
-// the `dke` command with what `dke provider install` installs) and dke-mariadb (MariaDB's plugin). The first two include Node and the
-// packages that their programs import, and nothing that only a build needs.
+// the `dke` command with what `dke provider install` installs) and dke-mariadb (MariaDB's plugin); and in the container image of the
+// service, dke-image. All but the plugin include Node and the packages that their programs import, and nothing that only a build needs.
 import { join } from 'node:path';
 import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from '../install/units.ts';
 
-export const kinds = ['deb', 'rpm'] as const;
+/** Packages of Debian and of RPM, and container images. */
+export const kinds = ['deb', 'rpm', 'oci'] as const;
 export type Kind = (typeof kinds)[number];
+type ByKind = Partial<Readonly<Record<Kind, string>>>;
 
 interface BuiltFile {
   /** Below build/. */
   readonly from: string;
   /** In the system, by kind of package. */
-  readonly to: Readonly<Record<Kind, string>>;
+  readonly to: ByKind;
   /** Links to it, by kind. */
-  readonly links?: Partial<Readonly<Record<Kind, string>>>;
+  readonly links?: ByKind;
   /** Debian's package without which the build leaves the file out. */
   readonly madeWith: string;
   readonly strip: boolean;
@@ -21,11 +23,12 @@ interface BuiltFile {
 
 export interface PackageSpec {
   readonly name: string;
+  readonly kinds: readonly Kind[];
   readonly summary: string;
   /** Paragraphs, without the leading blank of control files. */
   readonly description: readonly string[];
   /** In addition to what its programs are linked with. */
-  readonly depends: Readonly<Record<Kind, readonly string[]>>;
+  readonly depends: Partial<Readonly<Record<Kind, readonly string[]>>>;
   /** Folder with postinst, prerm and postrm. */
   readonly scripts?: string;
   /** Node, the addon and the compiled program, with these folders of dist. */
@@ -53,16 +56,20 @@ const system = {
   rpm: ['systemd', 'ca-certificates'],
 };
 
+const serviceSummary = 'external key management service: console, XKS proxy, database keys';
+const service = { folders: ['web', 'server/content/runbooks', 'server/content/api'], pages: true, library: false };
+
 export const packages: readonly PackageSpec[] = [
   {
     name: 'dke-server',
-    summary: 'external key management service: console, XKS proxy, database keys',
+    kinds: ['deb', 'rpm'],
+    summary: serviceSummary,
     description: [
       'One service for the keys of databases that encrypt (over a PKCS#11 library on their hosts) and of cloud key services (an external key store proxy, signed with SigV4). It brings a console, an API, an audit log and the dke command.',
     ],
     depends: system,
     scripts: 'server/packaging',
-    program: { folders: ['web', 'server/content/runbooks', 'server/content/api'], pages: true, library: false },
+    program: service,
     built: [],
     texts: (read) => ({
       '/etc/dke/dke.toml': read('server/packaging/dke.toml'),
@@ -76,6 +83,7 @@ export const packages: readonly PackageSpec[] = [
   },
   {
     name: 'dke-provider',
+    kinds: ['deb', 'rpm'],
     summary: 'PKCS#11 library of the DKE key service, for database hosts',
     description: [
       'A database loads libdke_pkcs11.so and keeps its master key in a DKE service. The library speaks to an agent on the same host, which it starts itself or finds behind a socket of systemd.',
@@ -110,6 +118,7 @@ export const packages: readonly PackageSpec[] = [
   },
   {
     name: 'dke-mariadb',
+    kinds: ['deb', 'rpm'],
     summary: "MariaDB's encryption keys in the DKE key service",
     description: [
       'The plugin dke_key_management, which wraps the data keys of a MariaDB server under a master key in a DKE service. It loads the library of dke-provider.',
@@ -132,5 +141,21 @@ export const packages: readonly PackageSpec[] = [
     directories: [],
     configurationFiles: [],
     licence: 'Apache-2.0 OR GPL-2.0-or-later',
+  },
+  {
+    name: 'dke-image',
+    kinds: ['oci'],
+    summary: serviceSummary,
+    description: [],
+    depends: {},
+    program: service,
+    built: [],
+    texts: (read) => ({
+      '/etc/dke/dke.toml': read('server/packaging/image.toml'),
+      ...documentation('dke-image', 'containers.md', 'command.md', 'dke.toml')(read),
+    }),
+    directories: [],
+    configurationFiles: [],
+    licence: 'Apache-2.0',
   },
 ];

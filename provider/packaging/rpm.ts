@@ -56,7 +56,7 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
     `Summary: ${spec.summary}`,
     `License: ${spec.licence}`,
     `Packager: ${build.maintainer}`,
-    ...[...spec.depends.rpm, ...(scripts === undefined ? [] : ['/usr/sbin/update-alternatives'])].map(
+    ...[...(spec.depends.rpm ?? []), ...(scripts === undefined ? [] : ['/usr/sbin/update-alternatives'])].map(
       (name) => `Requires: ${name}`,
     ),
     // Libraries inside are for this package alone.

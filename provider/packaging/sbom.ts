@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { addonOf, readPackage } from '../install/payload.ts';
+import { systemLibraries } from './image.ts';
 import type { PackageSpec } from './packages.ts';
 import { type Build, packagesInside } from './stage.ts';
 
@@ -128,6 +129,9 @@ const native = (root: string, spec: PackageSpec): readonly Component[] =>
         node(),
         fromDebian('libcrypto', 'libssl-dev', 'Apache-2.0', 'linked into dke_core.node'),
         ofCompiler(addonOf(root)),
+        ...(spec.kinds.includes('oci') ? systemLibraries : []).map(({ name, licence }) =>
+          fromDebian(name, name, licence, 'a library that Node is linked with'),
+        ),
       ];
 
 /** A UUID that the content gives. */

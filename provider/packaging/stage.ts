@@ -113,13 +113,15 @@ export const missingBuilds = (root: string, specs: readonly PackageSpec[]): read
 
 const stageBuilt = ({ root }: Build, spec: PackageSpec, kind: Kind, stage: string): void => {
   for (const { from, to, links = {}, strip: isElf } of spec.built) {
-    const path = join(stage, to[kind]);
+    const place = to[kind];
+    if (place === undefined) continue;
+    const path = join(stage, place);
     copy(join(root, 'build', from), path);
     if (isElf) strip(path);
     const link = links[kind];
     if (link === undefined) continue;
     mkdirSync(dirname(join(stage, link)), { recursive: true });
-    symlinkSync(relative(dirname(link), to[kind]), join(stage, link));
+    symlinkSync(relative(dirname(link), place), join(stage, link));
   }
 };
 

@@ -14,6 +14,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { forbiddenModeOf } from '../base/secret-mode.ts';
 import { CommandError } from './exit-codes.ts';
 
 export const readTextFile = (path: string): string => {
@@ -24,7 +25,7 @@ export const readTextFile = (path: string): string => {
   }
 };
 
-/** Bytes of a file that only its owner can read: this user, or root. Root reads files of every user. `-` is standard input. */
+/** Bytes of a secret file (base/secret-mode.ts) of this user, or of root. Root reads files of every user. `-` is standard input. */
 export const readSecretFile = (path: string): Buffer => {
   if (path === '-') return readFileSync(0);
   let fd: number;
@@ -35,11 +36,11 @@ export const readSecretFile = (path: string): Buffer => {
   }
   try {
     const { mode, uid } = fstatSync(fd);
-    if ((mode & 0o077) !== 0)
+    const user = process.geteuid?.() ?? 0;
+    if ((mode & forbiddenModeOf(uid, user)) !== 0)
       throw new CommandError('permission', `${path} can be read by others (mode ${(mode & 0o777).toString(8)})`, {
         hint: `chmod 600 ${path}`,
       });
-    const user = process.geteuid?.();
     if (user !== 0 && uid !== 0 && uid !== user)
       throw new CommandError('permission', `${path} belongs to another user (uid ${uid})`, {
         hint: 'run the command as that user, or as root',

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config/config.ts';
 import { type GlobalOptions, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { CommandError } from './exit-codes.ts';
 import { openOutput } from './output.ts';
 import { askFor, askSecret } from './terminal.ts';
 
@@ -46,6 +47,35 @@ export const addServer = (program: Command): void => {
         },
       });
       process.exit();
+    });
+
+  server
+    .command('health')
+    .description(
+      'Asks the running service of this host for its health. Ends with 0 when it is healthy or degraded, with 8 otherwise: for the health ' +
+        'check of a container. Needs no token.',
+    )
+    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
+    .action(async (_: object, command: Command) => {
+      const { config, output, timeout } = command.optsWithGlobals<GlobalOptions & { readonly config?: string }>();
+      const { askOwnHealth } = await import('../diagnostics/own-health.ts');
+      const loaded = loadConfig(config, process.cwd());
+      const { statusCode, status } = await askOwnHealth(loaded, timeout * 1000).catch(
+        (error: NodeJS.ErrnoException) => {
+          throw new CommandError(
+            'unreachable',
+            `the service does not answer on port ${loaded.server.port} (${error.code ?? error.message})`,
+            { hint: 'read its log; dke doctor --config checks what a start needs' },
+          );
+        },
+      );
+      if (statusCode !== 200)
+        throw new CommandError('unreachable', `the service is ${status || `not healthy: status ${statusCode}`}`, {
+          hint: 'dke status names the check that fails',
+        });
+      openOutput(output, (text) => {
+        process.stdout.write(text);
+      }).record({ status });
     });
 
   server

@@ -2,13 +2,14 @@
 
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
 import { StartError } from '../base/start-error.ts';
 
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
 
 /**
  * Checks who may write (and, for secrets, read) a file that the service trusts. Its owner must be root or the user of this
- * process; other users must not be able to write it, to read a secret, or to replace the file in its folder. Links are
+ * process; other users must not be able to write it, to read a secret (base/secret-mode.ts), or to replace the file in its folder. Links are
  * followed: the file itself counts. Throws StartError 'permission' with one line that names the path and the required mode.
  */
 export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
@@ -22,13 +23,13 @@ export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
   };
   const own = process.getuid?.() ?? 0;
   const file = statOf(path);
-  const required = kind === 'secret' ? '600 or 400' : '644 or stricter';
+  const required = kind === 'secret' ? requiredMode : '644 or stricter';
   if (!file.isFile()) throw new StartError('permission', `${path} is not a regular file`);
   if (file.uid !== own && file.uid !== 0)
     throw new StartError('permission', `${path} belongs to user ${file.uid}: it must belong to user ${own} or root`);
   if (lstatSync(path).isSymbolicLink() && lstatSync(path).uid !== own && lstatSync(path).uid !== 0)
     throw new StartError('permission', `${path} is a link of another user: make it a file of user ${own}`);
-  const forbidden = kind === 'secret' ? 0o077 : 0o022;
+  const forbidden = kind === 'secret' ? forbiddenModeOf(file.uid, own) : 0o022;
   if ((file.mode & forbidden) !== 0)
     throw new StartError('permission', `${path} has mode ${octal(file.mode)}: it must have mode ${required}`);
   const folder = dirname(resolve(path));

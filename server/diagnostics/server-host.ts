@@ -3,10 +3,8 @@
 
 import { X509Certificate } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
-import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
-import type { TLSSocket } from 'node:tls';
 import {
   type Check,
   type CheckResult,
@@ -19,6 +17,7 @@ import {
 } from '../base/checks.ts';
 import { checkFile } from '../config/check-file.ts';
 import { type Config, loadConfig } from '../config/config.ts';
+import { askOwnHealth } from './own-health.ts';
 
 export interface ServerHostOptions {
   /** dke.toml; ./dke.toml or the defaults when absent. */
@@ -160,48 +159,28 @@ const checkMemory = (context: Context): Finding => {
   return ok(`RLIMIT_MEMLOCK is ${soft} here`);
 };
 
-const checkListener = (context: Context): Finding | Promise<Finding> => {
+const checkListener = async (context: Context): Promise<Finding> => {
   const config = configOf(context);
-  const { host, port } = config.server;
+  const { port } = config.server;
   if (port === 0) return notAsked('port 0: a free one at each start');
   const path = certificatePath(config);
-  const [servername = 'localhost'] = config.server.publicNames;
-  return new Promise((resolve) => {
-    const sent = request({
-      host: host === '0.0.0.0' ? '127.0.0.1' : host,
-      port,
-      path: '/health',
-      agent: false,
-      timeout: 5000,
-      ...(isIP(servername) === 0 ? { servername } : {}),
-      // Its issuer may be known to clients only. Whether it is the one of the file is compared below.
-      rejectUnauthorized: false,
-    });
-    sent.once('response', (answer) => {
-      answer.resume();
-      const shown = (answer.socket as TLSSocket).getPeerX509Certificate();
-      const own = existsSync(path) ? new X509Certificate(readFileSync(path)) : undefined;
-      resolve(
-        answer.statusCode !== 200
-          ? failed(`port ${port} answers ${answer.statusCode} at /health`, 'read the log of the service')
-          : own !== undefined && shown !== undefined && !shown.raw.equals(own.raw)
-            ? warning(
-                `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`,
-                'send SIGHUP to the service, and read its log if it refuses the new certificate',
-              )
-            : ok(`port ${port} answers: healthy`),
-      );
-    });
-    sent.once('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
-    sent.once('error', (error: NodeJS.ErrnoException) =>
-      resolve(
-        error.code === 'ECONNREFUSED'
-          ? warning(`nothing listens on port ${port}`, 'start the service')
-          : failed(`port ${port} does not answer as it should (${error.code ?? error.message})`),
-      ),
-    );
-    sent.end();
-  });
+  try {
+    const { statusCode, certificate: shown } = await askOwnHealth(config, 5000);
+    const own = existsSync(path) ? new X509Certificate(readFileSync(path)) : undefined;
+    if (statusCode !== 200)
+      return failed(`port ${port} answers ${statusCode} at /health`, 'read the log of the service');
+    return own !== undefined && shown !== undefined && !shown.raw.equals(own.raw)
+      ? warning(
+          `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`,
+          'send SIGHUP to the service, and read its log if it refuses the new certificate',
+        )
+      : ok(`port ${port} answers: healthy`);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'ECONNREFUSED'
+      ? warning(`nothing listens on port ${port}`, 'start the service')
+      : failed(`port ${port} does not answer as it should (${code ?? message})`);
+  }
 };
 
 const checks: readonly Check<Context>[] = [

@@ -48,6 +48,8 @@ export const addClosedDataPaths = (app: Hono, { state, requestId }: ClosedFrontO
 
 export const addClosedHealth = (app: Hono, { state }: ClosedFrontOptions): void => {
   app.get('/health', (c) => c.json({ status: state }, 503, { 'cache-control': 'no-store' }));
+  // A restart would open nothing.
+  app.get('/health/live', (c) => c.json({ status: 'live' }, 200, { 'cache-control': 'no-store' }));
 };
 
 /** Everything that a sealed service answers. */

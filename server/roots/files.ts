@@ -6,15 +6,18 @@ import {
   existsSync,
   fstatSync,
   fsyncSync,
+  lstatSync,
   openSync,
   readFileSync,
   readSync,
   renameSync,
+  type Stats,
   writeFileSync,
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
+import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
 import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
 
 export const syncFolderOf = (path: string): void => {
@@ -50,17 +53,11 @@ const said = (work: string, path: string, error: unknown): CoreError =>
     ? error
     : new CoreError('io', `${path} could not be ${work} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
 
-/** A file of this user that no other user can read. Throws CoreError 'io', 'permission'. */
-export const readOwnFile = (path: string): Buffer => {
+const readChecked = (path: string, flags: number, check: (file: Stats) => void): Buffer => {
   try {
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    const fd = openSync(path, constants.O_RDONLY | flags);
     try {
-      const { mode, uid } = fstatSync(fd);
-      const own = process.getuid?.() ?? 0;
-      if (uid !== own)
-        throw new CoreError('permission', `${path} belongs to user ${uid}: it must belong to user ${own}`);
-      if ((mode & 0o077) !== 0)
-        throw new CoreError('permission', `${path} has mode ${(mode & 0o777).toString(8)}: it must have mode 600`);
+      check(fstatSync(fd));
       return readFileSync(fd);
     } finally {
       closeSync(fd);
@@ -68,6 +65,36 @@ export const readOwnFile = (path: string): Buffer => {
   } catch (error) {
     throw said('read', path, error);
   }
+};
+
+const requireMode = (path: string, mode: number, forbidden: number, required: string): void => {
+  if ((mode & forbidden) !== 0)
+    throw new CoreError('permission', `${path} has mode ${(mode & 0o777).toString(8)}: it must have mode ${required}`);
+};
+
+/** A file of this user that no other user can read. Throws CoreError 'io', 'permission'. */
+export const readOwnFile = (path: string): Buffer =>
+  readChecked(path, constants.O_NOFOLLOW, ({ mode, uid }) => {
+    const own = process.getuid?.() ?? 0;
+    if (uid !== own) throw new CoreError('permission', `${path} belongs to user ${uid}: it must belong to user ${own}`);
+    requireMode(path, mode, 0o077, '600');
+  });
+
+/**
+ * A passphrase or a PIN that was put there for this user, by the user or by root (base/secret-mode.ts). Links of both are followed: secrets of
+ * Kubernetes are links. Throws CoreError 'io', 'permission'.
+ */
+export const readGivenSecret = (path: string): Buffer => {
+  const own = process.getuid?.() ?? 0;
+  const requireOwner = ({ uid }: Stats): void => {
+    if (uid !== own && uid !== 0)
+      throw new CoreError('permission', `${path} belongs to user ${uid}: it must belong to user ${own} or root`);
+  };
+  return readChecked(path, 0, (file) => {
+    requireOwner(lstatSync(path));
+    requireOwner(file);
+    requireMode(path, file.mode, forbiddenModeOf(file.uid, own), requiredMode);
+  });
 };
 
 /** Writes bytes into a file that is there, durably, and reads them back. */

@@ -4,7 +4,7 @@
 
 import pkcs11js from 'pkcs11js';
 import { core } from '../../addon/core.ts';
-import { readOwnFile } from './files.ts';
+import { readGivenSecret } from './files.ts';
 import type { HardwareAnswer, HardwarePlace, HardwareQuestion } from './hardware.ts';
 
 const {
@@ -86,7 +86,7 @@ const answer = ({ place, recipient, info, sealed }: HardwareQuestion): HardwareA
   }
   module.C_Initialize();
   const session = openToken(module, place);
-  const pin = readOwnFile(place.pinFile);
+  const pin = readGivenSecret(place.pinFile);
   try {
     const end = pin.at(-1) === 0x0a ? pin.length - 1 : pin.length;
     const outcome = core.loginToken(place.module, session, pin.subarray(0, end));

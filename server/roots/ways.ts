@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
-import { readOwnFile } from './files.ts';
+import { readGivenSecret } from './files.ts';
 import { askHardware, type HardwarePlace } from './hardware.ts';
 import type { WayParameters } from './wrapped-file.ts';
 
@@ -85,9 +85,9 @@ const readDeclared = (way: Extract<DeclaredWay, { readonly type: 'passphrase' }>
         `systemd gave no credentials: LoadCredential=${way.credential}:PATH stands in the unit's [Service]`,
         false,
       );
-    return readOwnFile(join(folder, way.credential));
+    return readGivenSecret(join(folder, way.credential));
   }
-  return way.file === undefined ? undefined : readOwnFile(way.file);
+  return way.file === undefined ? undefined : readGivenSecret(way.file);
 };
 
 const obtain = async (

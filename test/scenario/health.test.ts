@@ -1,8 +1,9 @@
 // What the service says of its own health to those who ask one thing only: a cloud key service asks GetHealthStatus and no one
-// else asks anything.
+// else asks anything. A supervisor asks whether a restart would help, a container's health check asks with the service's own command.
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../support/command.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 
@@ -23,6 +24,22 @@ test('GetHealthStatus turns bad with the root key, and good again, though nothin
   renameSync(rootKey, `${rootKey}.away`);
   await expect.poll(answer).toEqual({ status: 503, errorName: 'DependencyTimeoutException' });
   expect(await site.api.send('GET', '/health')).toMatchObject({ status: 503, text: '{"status":"unhealthy"}' });
+  // A restart would not help.
+  expect(await site.api.send('GET', '/health/live')).toMatchObject({ status: 200, text: '{"status":"live"}' });
   renameSync(`${rootKey}.away`, rootKey);
   await expect.poll(answer).toMatchObject({ status: 200 });
+});
+
+test('dke server health: healthy, unhealthy, and a service that does not run', async () => {
+  const ask = () => runCommand(['server', 'health', '--config', join(site.folder, 'dke.toml')]);
+  await expect.poll(ask).toMatchObject({ code: 0, stdout: expect.stringMatching(/^status\s+healthy$/m), stderr: '' });
+  const rootKey = join(site.server.dataDirectory, 'root.key');
+  renameSync(rootKey, `${rootKey}.away`);
+  await expect
+    .poll(ask)
+    .toMatchObject({ code: 8, stdout: '', stderr: expect.stringMatching(/^dke: the service is unhealthy$/m) });
+  renameSync(`${rootKey}.away`, rootKey);
+  await site.stopServer();
+  const { code, stderr } = await ask();
+  expect({ code, stderr }).toEqual({ code: 8, stderr: expect.stringContaining('ECONNREFUSED') });
 });

@@ -135,9 +135,9 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   const all = readdirSync(join(folder, 'packages'));
   const files = all.filter((name) => name.endsWith('.deb')).map((name) => join(folder, 'packages', name));
   expect(files).toHaveLength(3);
-  expect(all.filter((name) => !/[.](deb|rpm|cdx[.]json)$/.test(name))).toEqual(['SHA256SUMS']);
+  expect(all.filter((name) => !/[.](deb|rpm|oci[.]tar|cdx[.]json)$/.test(name))).toEqual(['SHA256SUMS']);
   const sums = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'packages'), encoding: 'utf8' });
-  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(9);
+  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(11);
   const said = dpkg('--install', ...files);
   for (const name of allNames) expect(stateOf(name)).toBe('install ok installed');
   expect(said).toContain('dke provider install --owner');

@@ -40,6 +40,7 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     expect(server.output()).toMatch(/^quarantine: .*dke\.db is older than its last checkpoint/m);
     const health = await api.send('GET', '/health');
     expect([health.status, health.text]).toEqual([503, '{"status":"quarantine"}']);
+    expect((await api.send('GET', '/health/live')).status).toBe(200);
     expect((await xks.decrypt(sealed.body)).status).toBe(503);
     const read = await api.call<{ items: readonly { name: string }[] }>('GET', '/api/vaults');
     expect(read.items.map(({ name }) => name)).toContain('cloud');

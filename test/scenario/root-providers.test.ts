@@ -129,6 +129,7 @@ describe('a sealed service', () => {
     expect(sealed.output()).toMatch(/^sealed: dke root unseal$/m);
     const api = openConsoleApi(sealed, first.adminToken);
     expect(await health(sealed)).toEqual({ status: 503, text: '{"status":"sealed"}' });
+    expect((await openConsoleApi(sealed, 'none').send('GET', '/health/live')).status).toBe(200);
     const xks = await api.send('POST', '/xks/some/kms/xks/v1/health', {});
     expect([xks.status, JSON.parse(xks.text)]).toEqual([
       503,

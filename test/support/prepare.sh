@@ -77,6 +77,11 @@ case $job in
     need libmariadbd-dev 'test -f /usr/include/mariadb/server/mysql/plugin_encryption.h'
     ;;
 esac
+if [ "$job" = long ]; then
+  # The container image is unpacked and run by programs of others.
+  need umoci 'command -v umoci'
+  need crun 'command -v crun'
+fi
 install_needed
 
 npm run --silent build:native

@@ -15,6 +15,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/native/**': noService,
   'test/scenario/bad-input-files.test.ts': 'damaged files of the embedded database',
   'test/scenario/bad-input-store.test.ts': 'a full disk, file limits and damaged rows of the embedded database',
+  'test/scenario/container.test.ts': 'what the image has, over the embedded database',
   'test/scenario/corrupt-bytes.test.ts': 'damaged files of the embedded database',
   'test/scenario/deleted-database.test.ts': 'the file of the embedded database',
   'test/scenario/locked-database.test.ts': 'a lock on the file of the embedded database',
@@ -64,6 +65,8 @@ export const longFiles: Readonly<Record<string, string>> = {
   'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
   'test/scenario/concurrency.test.ts':
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
+  'test/scenario/container.test.ts':
+    'builds the container image three times and runs it; what it is told, and what the manifests tell it: house/deployments',
   'test/scenario/nodes-under-fire.test.ts':
     'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
   'test/scenario/old-system.test.ts':

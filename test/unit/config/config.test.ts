@@ -1,11 +1,21 @@
 // dke.toml: what is accepted, what is refused, and what the person is told.
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StartError } from '../../../server/base/start-error.ts';
 import { checkFile } from '../../../server/config/check-file.ts';
 import { defaultConfig, loadConfig, parseConfig } from '../../../server/config/config.ts';
+import { run } from '../../support/tools.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -106,6 +116,35 @@ describe('a trusted file', () => {
   test.each([0o600, 0o400])('that is secret is accepted with mode %o', (mode) => {
     checkFile(make(`kept-${mode}`, mode), 'secret');
   });
+
+  test.runIf(process.getuid?.() === 0)(
+    'of root, for a group that root chose, is accepted by another user only',
+    async () => {
+      const module = resolve(import.meta.dirname, '../../../server/config/check-file.ts');
+      // The program is loaded as root: it may be in a folder that no other user reads.
+      const script = `import { checkFile } from ${JSON.stringify(module)};
+      const [, path, user] = process.argv;
+      for (const set of ['setgroups', 'setgid', 'setuid']) process[set](set === 'setgroups' ? [] : Number(user));
+      checkFile(path, 'secret');`;
+      const check = (path: string, user: number) =>
+        run(process.execPath, ['--input-type=module', '--eval', script, path, String(user)]);
+      const secret = make('given', 0o640);
+      chmodSync(folder, 0o755);
+      chownSync(secret, 0, 10_001);
+      expect(await check(secret, 10_001)).toMatchObject({ code: 0 });
+      expect((await check(secret, 0)).complaints).toContain('has mode 640: it must have mode 600');
+      for (const mode of [0o644, 0o660]) {
+        chmodSync(secret, mode);
+        expect((await check(secret, 10_001)).complaints).toContain('it must have mode 600 or 400 (640 or 440');
+      }
+      // Of the user's own, and of a third user.
+      for (const owner of [10_001, 10_002]) {
+        chownSync(secret, owner, 10_001);
+        chmodSync(secret, 0o640);
+        expect((await check(secret, 10_001)).code).not.toBe(0);
+      }
+    },
+  );
 
   test('in a folder where others may replace it is refused', () => {
     const shared = join(folder, 'shared');
