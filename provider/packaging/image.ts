@@ -131,6 +131,8 @@ const stageSystem = (stage: string, { libraries, loader }: Platform): void => {
     put(join(stage, 'var/lib/dpkg/status.d', name), query(name));
   }
   copy('/usr/lib/os-release', join(stage, 'etc/os-release'));
+  // Most runtimes mount their own over it.
+  put(join(stage, 'etc/hosts'), '127.0.0.1 localhost\n::1 localhost\n');
   put(join(stage, 'etc/nsswitch.conf'), 'passwd: files\ngroup: files\nhosts: files dns\n');
   put(
     join(stage, 'etc/passwd'),

@@ -1,7 +1,7 @@
 // The data of a service that is stopped, opened for the command's work on its host: the same lock, store, root and keys as the
 // service opens, and nothing beside them. Adapters meet here as they do in app/service.ts.
 
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
@@ -433,11 +433,26 @@ const neededEpochs = async (config: Config): Promise<readonly number[]> => {
   }
 };
 
-/** Puts the root key of a backup back, while the service is stopped. Answers its epoch. Throws StartError. */
-export const restoreRootKey = async (config: Config, backup: string, ask: AskPassphrase): Promise<number> => {
+export interface RestoreChoice {
+  /** Does nothing where the root key file is there, or where no key is sealed yet. */
+  readonly ifMissing: boolean;
+}
+
+/** Puts the root key of a backup back, while the service is stopped. Answers its epoch; undefined: nothing was to be done. Throws StartError. */
+export const restoreRootKey = async (
+  config: Config,
+  backup: string,
+  ask: AskPassphrase,
+  { ifMissing }: RestoreChoice,
+): Promise<number | undefined> => {
   let lock: DirectoryLock | undefined;
   try {
-    if (existsSync(config.dataDirectory)) lock = lockDirectory(join(config.dataDirectory, 'lock'));
+    // Before the lock: the service may run.
+    if (ifMissing && existsSync(config.root.path)) return undefined;
+    // A node that joins has none yet.
+    mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
+    lock = lockDirectory(join(config.dataDirectory, 'lock'));
+    if (ifMissing && (await neededEpochs(config)).length === 0) return undefined;
     return await restoreRoot(rootOptionsOf(config, ask), backup, systemClock.now(), async (epochs) =>
       requireEpochs(epochs, await neededEpochs(config)),
     );

@@ -125,11 +125,16 @@ export const addRoot = (program: Command): void => {
     });
   offlineOptions(noun.command('restore <backup>'))
     .description('Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.')
-    .action(async (backup: string, options: OfflineOptions, command: Command) => {
+    .option(
+      '--if-missing',
+      'do nothing where the root key file is there, or where no key is sealed yet: for a container that starts before each node',
+    )
+    .action(async (backup: string, options: OfflineOptions & { readonly ifMissing?: true }, command: Command) => {
       const { restoreRootKey } = await import('../app/offline.ts');
       const ask = askFor(options.passphraseFile, options.newPassphraseFile);
       const config = loadConfig(options.config, process.cwd());
-      outputOf(command).record({ file: config.root.path, epoch: await restoreRootKey(config, backup, ask) });
+      const epoch = await restoreRootKey(config, backup, ask, { ifMissing: options.ifMissing ?? false });
+      outputOf(command).record({ file: config.root.path, ...(epoch === undefined ? { restored: false } : { epoch }) });
     });
 
   for (const [change, usage, description] of changes)

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  cpSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -15,25 +16,36 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { image } from '../../provider/packaging/image.ts';
 import { makeAuthority } from '../support/authority.ts';
 import { openConsoleApi } from '../support/console-api.ts';
-import { type Bundle, type Container, startContainer, unpackImage, whyNoContainer } from '../support/container.ts';
+import {
+  type Bundle,
+  type Container,
+  type ContainerOptions,
+  startContainer,
+  unpackImage,
+  type Volume,
+  whyNoContainer,
+} from '../support/container.ts';
 import { freePort } from '../support/daemon.ts';
 import { missingOnOldSystems } from '../support/elf.ts';
 import { until } from '../support/host.ts';
+import { startPostgres } from '../support/postgresql.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
+const packaging = resolve(import.meta.dirname, '../../server/packaging');
 const builder = resolve(import.meta.dirname, '../../provider/packaging/main.ts');
 const whyNot = whyNoContainer();
 if (whyNot !== undefined) console.info(`the container image is not tested: ${whyNot}`);
 const folder = mkdtempSync(join(tmpdir(), 'dke-container-'));
 const archive = (out: string): string => join(folder, out, 'dke-image_1.0.0_amd64.oci.tar');
-const make = (out: string, umask: string, ...options: string[]): string => {
+const make = (out: string, umask: string): string => {
   const script = `umask ${umask}; exec "$@"`;
-  const builderLine = [process.execPath, builder, '--kind', 'oci', '--out', join(folder, out), ...options];
+  const builderLine = [process.execPath, builder, '--kind', 'oci', '--out', join(folder, out)];
   execFileSync('sh', ['-c', script, 'sh', ...builderLine], {
     stdio: 'pipe',
     env: { ...process.env, SOURCE_DATE_EPOCH: '1700000000' },
@@ -42,7 +54,9 @@ const make = (out: string, umask: string, ...options: string[]): string => {
 };
 
 let bundle: Bundle;
-let running: Container | undefined;
+let sums: string;
+const running: Container[] = [];
+const stopped: (() => Promise<void>)[] = [];
 let port: number;
 
 /** Everything of the root file system that a write would change. */
@@ -56,9 +70,16 @@ const stateOfRoot = (): readonly string[] =>
 
 const listening = (container: Container): Promise<true> =>
   until('the service listens', async () => {
-    if (container.child.exitCode !== null) throw new Error(`the container ended: ${container.log()}`);
+    if (container.exitCode() !== undefined) throw new Error(`the container ended: ${container.log()}`);
     return container.log().includes('listening on https://') ? true : undefined;
   });
+
+const start = async (options: ContainerOptions): Promise<Container> => {
+  const container = startContainer(bundle, options);
+  running.push(container);
+  await listening(container);
+  return container;
+};
 
 const makeVolume = (name: string, owner: number, mode: number): string => {
   const path = join(folder, name);
@@ -81,21 +102,21 @@ const configure = (name: string, more = ''): string => {
 beforeAll(async () => {
   if (whyNot !== undefined) return;
   chmodSync(folder, 0o755);
-  make('out', '022', '--fast');
+  sums = make('out', '022');
   bundle = unpackImage(archive('out'), join(folder, 'image'), `${image.name}:1.0.0`);
   port = await freePort();
 });
 afterAll(async () => {
-  await running?.stop('KILL');
+  for (const each of running) await each.stop('KILL');
+  for (const stop of stopped) await stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 describe.runIf(whyNot === undefined)('the container image', () => {
   test('is the same bytes with another umask, and its checksums are those of the files', () => {
-    const sums = make('one', '022');
-    expect(make('two', '077')).toBe(sums);
+    expect(make('again', '077')).toBe(sums);
     expect(sums.trim().split('\n')).toHaveLength(2);
-    execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: join(folder, 'two'), stdio: 'pipe' });
+    execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: join(folder, 'again'), stdio: 'pipe' });
   });
 
   test('has a user that is not root, no shell, and each library that its programs need', () => {
@@ -133,13 +154,12 @@ describe.runIf(whyNot === undefined)('the container image', () => {
       { from: data, to: image.data },
       { from: configure('etc'), to: image.configuration, readOnly: true },
     ] as const;
-    running = startContainer(bundle, { volumes });
-    await listening(running);
+    const container = await start({ volumes });
     const token = readFileSync(join(data, 'administrator-token'), 'utf8').trim();
-    expect(running.log()).not.toContain(token);
+    expect(container.log()).not.toContain(token);
     // As the image's health check asks, and as a person does: with the image's own environment.
-    expect(running.exec(...image.health)).toMatch(/^status\s+healthy$/m);
-    const inside = (...args: string[]) => (running as Container).exec(image.command, '--server', server().url, ...args);
+    expect(container.exec(...image.health)).toMatch(/^status\s+healthy$/m);
+    const inside = (...args: string[]) => container.exec(image.command, '--server', server().url, ...args);
     expect(inside('status')).toMatch(/^memory\.locked\s+true$/m);
     expect(inside('key', 'list')).not.toContain('error');
 
@@ -147,8 +167,8 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     const answer = await endpoint.encrypt(Buffer.from('a first day'));
     expect(answer.status).toBe(200);
     sealed = answer.body;
-    expect(await running.stop('TERM')).toBe(0);
-    expect(running.log()).toContain('"msg":"stopped"');
+    expect(await container.stop('TERM')).toBe(0);
+    expect(container.log()).toContain('"msg":"stopped"');
     expect(stateOfRoot()).toEqual(before);
   });
 
@@ -157,11 +177,10 @@ describe.runIf(whyNot === undefined)('the container image', () => {
       { from: data, to: image.data },
       { from: join(folder, 'etc'), to: image.configuration, readOnly: true },
     ] as const;
-    running = startContainer(bundle, { volumes });
-    await listening(running);
+    const container = await start({ volumes });
     const answer = await endpoint.at(server()).decrypt(sealed);
     expect(Buffer.from(String(answer.body.plaintext), 'base64').toString()).toBe('a first day');
-    expect(await running.stop('TERM')).toBe(0);
+    expect(await container.stop('TERM')).toBe(0);
   });
 
   test('runs on volumes as Kubernetes mounts them: a group of the pod, secrets of root that this group reads', async () => {
@@ -186,15 +205,105 @@ describe.runIf(whyNot === undefined)('the container image', () => {
       'etc-secrets',
       '[tls]\ncertificate = "/run/secrets/dke/tls.crt"\nkey = "/run/secrets/dke/tls.key"\n',
     );
-    running = startContainer(bundle, {
+    const container = await start({
       volumes: [
         { from: makeVolume('claim', 0, 0o2775), to: image.data },
         { from: config, to: image.configuration, readOnly: true },
         { from: secrets, to: '/run/secrets/dke', readOnly: true },
       ],
     });
-    await listening(running);
-    expect(running.exec(...image.health)).toMatch(/^status\s+healthy$/m);
-    expect(await running.stop('TERM')).toBe(0);
+    expect(container.exec(...image.health)).toMatch(/^status\s+healthy$/m);
+    expect(await container.stop('TERM')).toBe(0);
+  });
+
+  test('runs as two nodes as compose.yaml says: the second one gets the root key of the first, and both serve', async () => {
+    const text = readFileSync(resolve(packaging, 'compose.yaml'), 'utf8');
+    const { services } = parse(text, { merge: true }) as { readonly services: Readonly<Record<string, Service>> };
+    interface Service {
+      readonly hostname: string;
+      readonly volumes: readonly string[];
+      readonly secrets: readonly string[];
+      readonly healthcheck: { readonly test: readonly string[] };
+    }
+    const postgresql = await startPostgres();
+    stopped.push(() => postgresql.remove());
+    postgresql.createDatabase('dke');
+    postgresql.run('postgres', "ALTER ROLE dke PASSWORD 'of compose'");
+    const sockets = dirname(postgresql.socket);
+    chmodSync(sockets, 0o755);
+    writeFileSync(join(sockets, 'data/pg_hba.conf'), 'local all all scram-sha-256\n');
+    await postgresql.restart();
+
+    // What a person puts there, in place of compose.yaml's own folders.
+    const place = makeVolume('compose', 0, 0o755);
+    cpSync(resolve(packaging, 'compose.toml'), join(place, 'compose.toml'));
+    mkdirSync(join(place, 'secrets'));
+    const authority = makeAuthority(folder, 'compose authority');
+    const { certificate, key } = authority.issue({
+      commonName: 'localhost',
+      names: ['DNS:localhost'],
+      usage: 'serverAuth',
+    });
+    const secrets = {
+      'tls.crt': readFileSync(certificate),
+      // Of those who ask, beside what compose.yaml has.
+      'authority.crt': authority.pem,
+      'tls.key': readFileSync(key),
+      'postgresql-password': 'of compose\n',
+      'root-backup-passphrase': 'a passphrase of the root key\n',
+    };
+    for (const [name, content] of Object.entries(secrets)) {
+      writeFileSync(join(place, 'secrets', name), content);
+      chownSync(join(place, 'secrets', name), 0, image.user);
+      chmodSync(join(place, 'secrets', name), 0o440);
+    }
+    const folders: Record<string, string> = {
+      'postgresql-socket': sockets,
+      one: makeVolume('one', image.user, 0o700),
+      two: makeVolume('two', image.user, 0o700),
+    };
+    const optionsOf = (name: string, ...more: readonly Volume[]): ContainerOptions => {
+      const service = services[name] as Service;
+      const volumes = service.volumes.map((line): Volume => {
+        const [from = '', to = '', mode] = line.split(':');
+        return { from: folders[from] ?? join(place, from), to, ...(mode === 'ro' ? { readOnly: true } : {}) };
+      });
+      const mounted = [...service.secrets, 'authority.crt'].map(
+        (each): Volume => ({ from: join(place, 'secrets', each), to: `/run/secrets/${each}`, readOnly: true }),
+      );
+      return { hostname: service.hostname, volumes: [...volumes, ...mounted, ...more] };
+    };
+    const config = ['--config', '/etc/dke/dke.toml'];
+    const restore = async (...more: string[]) => {
+      const backup = { from: folders.one as string, to: '/one', readOnly: true } as const;
+      const passphrase = ['--passphrase-file', '/run/secrets/root-backup-passphrase'];
+      const command = ['root', 'restore', '/one/root-backup.key', ...config, ...passphrase, ...more];
+      const container = startContainer(bundle, { ...optionsOf('two', backup), command });
+      return { code: await container.ended(), log: container.log() };
+    };
+
+    // Nothing is to be done for the first node; the second one waits for the backup.
+    expect(await restore('--if-missing')).toMatchObject({ code: 0, log: expect.stringMatching(/^restored\s+false$/m) });
+    const one = await start(optionsOf('one'));
+    expect(await restore('--if-missing')).toMatchObject({ code: 6, log: expect.stringContaining('ENOENT') });
+    const withoutKey = startContainer(bundle, optionsOf('two'));
+    expect(await withoutKey.ended(), withoutKey.log()).toBe(6);
+    const passphrase = ['--new-passphrase-file', '/run/secrets/root-backup-passphrase'];
+    one.exec(image.command, 'root', 'backup', ...config, '--out', '/var/lib/dke/root-backup.key', ...passphrase);
+    expect(await restore()).toMatchObject({ code: 0 });
+    const two = await start(optionsOf('two'));
+
+    for (const node of [one, two])
+      expect(node.exec(...(services.one as Service).healthcheck.test.slice(1))).toMatch(/^status\s+healthy$/m);
+    const token = readFileSync(join(folders.one as string, 'administrator-token'));
+    writeFileSync(join(folders.two as string, 'administrator-token'), token, { mode: 0o600 });
+    chownSync(join(folders.two as string, 'administrator-token'), image.user, image.user);
+    const ask = (node: Container, ...args: string[]) =>
+      node.exec(image.command, '--ca-file', '/run/secrets/authority.crt', ...args);
+    expect(ask(one, 'vault', 'create', 'shared')).toContain('shared');
+    expect(ask(two, 'vault', 'list')).toContain('shared');
+    const nodes = ask(two, 'node', 'list');
+    for (const name of ['one', 'two']) expect(nodes).toMatch(new RegExp(`\\b${name}\\b`));
+    for (const node of [two, one]) expect(await node.stop('TERM')).toBe(0);
   });
 });

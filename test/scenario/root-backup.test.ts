@@ -87,7 +87,12 @@ test('is made while the service runs, and is worth nothing after an erasure run,
   const path = join(server.dataDirectory, 'root.key');
   const there = await root('restore', at('two.key'), '--passphrase-file', at('passphrase'));
   expect([there.code, there.stderr]).toEqual([3, expect.stringContaining('move it away first')]);
+  // What prepares a node before each start does nothing here, and waits for the backup when it is needed.
+  const ifMissing = (name: string) => root('restore', at(name), '--if-missing', '--passphrase-file', at('passphrase'));
+  expect(JSON.parse((await ifMissing('none.key')).stdout)).toEqual({ file: path, restored: false });
   renameSync(path, at('lost.key'));
+  const needed = await ifMissing('none.key');
+  expect([needed.code, needed.stderr]).toEqual([6, expect.stringContaining('none.key could not be read (ENOENT)')]);
   const old = await root('restore', at('one.key'), '--passphrase-file', at('passphrase'));
   expect([old.code, old.stderr]).toEqual([6, expect.stringMatching(/erased since.*restore a snapshot/s)]);
   const wrong = await root('restore', at('two.key'), '--passphrase-file', at('wrong'));

@@ -1,8 +1,7 @@
 // A container of the service's image, as a runtime runs it: the archive unpacked by umoci, run by crun as the image's configuration says, with
-// no capability, a root file system that cannot be written, and the host's network. No daemon, no registry.
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// no capability and a root file system that cannot be written. No daemon, no registry.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { endWithTest } from './children.ts';
 import { installed } from './tools.ts';
@@ -62,36 +61,39 @@ export interface ContainerOptions {
   readonly volumes: readonly Volume[];
   /** Behind the image's entry point, instead of the image's own. */
   readonly command?: readonly string[];
-  /** Groups of the volumes that are not the user's own. */
-  readonly groups?: readonly number[];
+  /** Its name in a network of its own, instead of the network of this host. */
+  readonly hostname?: string;
 }
 
 export interface Container {
-  readonly child: ChildProcess;
+  /** What it wrote so far. */
   log(): string;
-  /** Runs a program in the running container. */
+  /** Undefined while it runs, null when a signal ended it. */
+  exitCode(): number | null | undefined;
+  /** Runs a program in the running container, as its user. */
   exec(...command: readonly string[]): string;
   /** As a runtime stops a container. Answers the exit code. */
   stop(signal: string): Promise<number | null>;
+  ended(): Promise<number | null>;
 }
 
-export const startContainer = ({ folder, config }: Bundle, options: ContainerOptions): Container => {
-  const { volumes, command, groups = [] } = options;
+export const startContainer = ({ folder, rootfs, config }: Bundle, options: ContainerOptions): Container => {
+  const { volumes, command, hostname } = options;
   const [entry = ''] = config.process.args;
   const { uid, gid } = config.process.user;
   const places = volumes.map(({ to }) => to);
   const none: readonly string[] = [];
   const settings = {
     ...config,
+    ...(hostname === undefined ? {} : { hostname }),
     process: {
       ...config.process,
       terminal: false,
       noNewPrivileges: true,
       args: command === undefined ? config.process.args : [entry, ...command],
-      user: { ...config.process.user, additionalGids: groups },
       capabilities: { bounding: none, effective: none, inheritable: none, permitted: none, ambient: none },
     },
-    root: { ...config.root, readonly: true },
+    root: { path: rootfs, readonly: true },
     mounts: [
       ...config.mounts.filter(({ destination }) => destination !== '/sys/fs/cgroup' && !places.includes(destination)),
       ...volumes.map(({ from, to, readOnly }) => ({
@@ -101,32 +103,39 @@ export const startContainer = ({ folder, config }: Bundle, options: ContainerOpt
         options: ['bind', readOnly === true ? 'ro' : 'rw', 'nosuid', 'nodev'],
       })),
     ],
-    linux: { ...config.linux, namespaces: config.linux.namespaces.filter(({ type }) => type !== 'network') },
+    linux: {
+      ...config.linux,
+      namespaces: config.linux.namespaces.filter(({ type }) => hostname !== undefined || type !== 'network'),
+    },
   };
-  writeFileSync(join(folder, 'config.json'), JSON.stringify(settings));
-  const state = join(folder, '../crun');
-  const id = `dke-${basename(join(folder, '..'))}`;
-  const crun = (...args: readonly string[]): string[] => inNamespace(['crun', '--root', state, ...args]);
-  const child = spawn('unshare', crun('run', '--bundle', folder, id), { stdio: ['ignore', 'pipe', 'pipe'] });
+  const own = mkdtempSync(join(folder, '../container-'));
+  writeFileSync(join(own, 'config.json'), JSON.stringify(settings));
+  const id = basename(own);
+  const crun = (...args: readonly string[]): string[] => inNamespace(['crun', '--root', join(own, 'crun'), ...args]);
+  const child = spawn('unshare', crun('run', '--bundle', own, id), { stdio: ['ignore', 'pipe', 'pipe'] });
   endWithTest(child);
   let text = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
+  let code: number | null | undefined;
+  const closed = new Promise<number | null>((resolve) =>
+    child.once('close', (status) => {
+      code = status;
+      rmSync(own, { recursive: true, force: true });
+      resolve(status);
+    }),
+  );
   return {
-    child,
     log: () => text,
+    exitCode: () => code,
     exec: (...words) =>
       execFileSync('unshare', crun('exec', '--user', `${uid}:${gid}`, id, ...words), { encoding: 'utf8' }),
-    stop: async (signal) => {
-      if (child.exitCode === null) {
-        const ended = once(child, 'exit');
-        execFileSync('unshare', crun('kill', id, signal));
-        await ended;
-      }
-      rmSync(state, { recursive: true, force: true });
-      return child.exitCode;
+    stop: (signal) => {
+      if (code === undefined) execFileSync('unshare', crun('kill', id, signal));
+      return closed;
     },
+    ended: () => closed,
   };
 };

@@ -66,7 +66,7 @@ export const longFiles: Readonly<Record<string, string>> = {
   'test/scenario/concurrency.test.ts':
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
   'test/scenario/container.test.ts':
-    'builds the container image three times and runs it; what it is told, and what the manifests tell it: house/deployments',
+    'builds the container image twice and runs it; what it is told, and what the manifests tell it: house/deployments',
   'test/scenario/nodes-under-fire.test.ts':
     'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
   'test/scenario/old-system.test.ts':
