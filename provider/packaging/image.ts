@@ -103,9 +103,10 @@ export const imageConfiguration = (
 };
 
 /** There is no shell that could start Node. */
+const program = '../dist/server/cli/main.js';
 const command = `#!/usr/lib/dke-image/bin/node
 // The dke command, with the Node that came with it.
-import '../dist/server/cli/main.js';
+import '${program}';
 `;
 
 const query = (debianPackage: string): string =>
