@@ -102,17 +102,10 @@ export const imageConfiguration = (
   };
 };
 
-/** There is no shell that could start Node. */
-const program = '../dist/server/cli/main.js';
-const command = `#!/usr/lib/dke-image/bin/node
-// The dke command, with the Node that came with it.
-import '${program}';
-`;
-
 const query = (debianPackage: string): string =>
   execFileSync('dpkg-query', ['--status', debianPackage], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 
-const stageSystem = (stage: string, { libraries, loader }: Platform): void => {
+const stageSystem = ({ root }: Build, stage: string, { libraries, loader }: Platform): void => {
   const link = (path: string, target: string): void => {
     mkdirSync(dirname(join(stage, path)), { recursive: true });
     symlinkSync(target, join(stage, path));
@@ -123,7 +116,7 @@ const stageSystem = (stage: string, { libraries, loader }: Platform): void => {
   link('lib64', 'usr/lib64');
   link('usr/bin/dke', '../lib/dke-image/bin/dke');
   link('usr/bin/node', '../lib/dke-image/bin/node');
-  put(join(stage, 'usr/lib/dke-image/bin/dke'), command, 0o755);
+  copy(join(root, 'server/packaging/image-command'), join(stage, 'usr/lib/dke-image/bin/dke'), 0o755);
   copy(realpathSync(loader), join(stage, 'usr', loader), 0o755);
   for (const { name, files } of systemLibraries) {
     for (const file of files) copy(realpathSync(join(libraries, file)), join(stage, libraries, file));
@@ -172,7 +165,7 @@ const makeLayer = (build: Build, stage: string, work: string): Buffer => {
 export const makeImage = (build: Build, spec: PackageSpec, stage: string): string => {
   const platform = platforms[process.arch];
   if (platform === undefined) throw new Error(`no image is made for ${process.arch}`);
-  stageSystem(stage, platform);
+  stageSystem(build, stage, platform);
   const work = mkdtempSync(join(tmpdir(), 'dke-image-'));
   const layout = join(work, 'layout');
   const addBlob = (mediaType: string, content: Buffer) => {
