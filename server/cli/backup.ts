@@ -5,9 +5,8 @@ import type { Command } from 'commander';
 import type { OpenBackupKey } from '../app/service-backup.ts';
 import { defaultConfig, loadConfig } from '../config/config.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
-import type { GlobalOptions } from './caller.ts';
+import { outputOf } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
-import { type Output, openOutput } from './output.ts';
 import { readPassphrase } from './passphrase.ts';
 import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
@@ -21,11 +20,6 @@ interface OpenOptions {
   readonly passphraseFile?: string;
   readonly newPassphraseFile?: string;
 }
-
-const outputOf = (command: Command): Output =>
-  openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-    process.stdout.write(text);
-  });
 
 /** The recovery key's file is opened once, also where the backup is read twice. */
 const keyOpener = ({ recoveryKey, recoveryPassphraseFile }: OpenOptions): OpenBackupKey => {

@@ -21,32 +21,34 @@ export interface GlobalOptions {
   readonly timeout: number;
 }
 
-export interface Caller {
+export interface Caller extends ApiClient {
   readonly output: Output;
   /** What --tenant names. */
   readonly tenant: string | undefined;
-  readonly call: ApiClient['call'];
-  readonly change: ApiClient['change'];
-  readonly bytes: ApiClient['bytes'];
-  readonly stream: ApiClient['stream'];
-  readonly send: ApiClient['send'];
-  readonly upload: ApiClient['upload'];
+  readonly timeoutMs: number;
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
 
-/** Lists whose items bear an id and a name that people know them by, and the command that shows each. */
+/** By the word of a command's argument or option: lists whose items have an id and a name, and the command that lists them. */
 const nameable = {
-  vault: { row: apiRoutes.vaults.list, noun: 'vault' },
-  key: { row: apiRoutes.keys.list, noun: 'key' },
-  'TDE group': { row: apiRoutes.tdeGroups.list, noun: 'tde group' },
-  'TDE application': { row: apiRoutes.applications.list, noun: 'tde app' },
-  endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint' },
-  'external key store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store' },
-  token: { row: apiRoutes.tokens.list, noun: 'token' },
-  user: { row: apiRoutes.users.list, noun: 'user' },
-} as const satisfies Record<string, { readonly row: RouteRow; readonly noun: string }>;
+  vault: { row: apiRoutes.vaults.list, noun: 'vault', what: 'vault' },
+  key: { row: apiRoutes.keys.list, noun: 'key', what: 'key' },
+  group: { row: apiRoutes.tdeGroups.list, noun: 'tde group', what: 'TDE group' },
+  application: { row: apiRoutes.applications.list, noun: 'tde app', what: 'TDE application' },
+  endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint', what: 'endpoint' },
+  'key-store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store', what: 'external key store' },
+  token: { row: apiRoutes.tokens.list, noun: 'token', what: 'token' },
+  user: { row: apiRoutes.users.list, noun: 'user', what: 'user' },
+  tenant: { row: apiRoutes.tenants.list, noun: 'tenant', what: 'tenant' },
+  node: { row: apiRoutes.nodes.list, noun: 'node', what: 'node' },
+} as const satisfies Record<string, { readonly row: RouteRow; readonly noun: string; readonly what: string }>;
 export type Nameable = keyof typeof nameable;
+export const nameableOf = (word: string): Nameable | undefined =>
+  Object.hasOwn(nameable, word) ? (word as Nameable) : undefined;
+
+/** A name is free again for others then. */
+const gone = new Set<string | undefined>(['deleted', 'purged', 'removed']);
 
 interface Named {
   readonly id: string;
@@ -89,20 +91,22 @@ const readToken = (path: string | undefined): string => {
 };
 
 const findByName = async (client: ApiClient, kind: Nameable, name: string): Promise<string> => {
+  const { row, noun, what }: { readonly row: RouteRow; readonly noun: string; readonly what: string } = nameable[kind];
   const found: Named[] = [];
   let after: string | undefined;
   do {
-    const page = (await client.call(nameable[kind].row, { query: { limit: 1000, after } })) as {
+    const query = row.query === undefined ? {} : { limit: 1000, after };
+    const page = (await client.call(row, { query })) as unknown as {
       readonly items: readonly Named[];
-      readonly next: string | null;
+      readonly next?: string | null;
     };
-    found.push(...page.items.filter((item) => item.name === name.normalize('NFC') && item.state !== 'deleted'));
+    found.push(...page.items.filter((item) => item.name === name.normalize('NFC') && !gone.has(item.state)));
     after = page.next ?? undefined;
   } while (after !== undefined);
   const [only, ...others] = found;
   if (only === undefined)
-    throw new CommandError('not-found', `there is no ${kind} named ${name}`, {
-      hint: `dke ${nameable[kind].noun} list shows those that there are; case matters`,
+    throw new CommandError('not-found', `there is no ${what} named ${name}`, {
+      hint: `dke ${noun} list shows those that there are; case matters`,
     });
   if (others.length > 0)
     throw new CommandError('config', `${found.length} are named ${name}`, {
@@ -143,45 +147,21 @@ export const openCaller = (options: GlobalOptions): Caller => {
       process.stdout.write(text);
     }),
     tenant: options.tenant,
-    call: client.call,
-    change: client.change,
-    bytes: client.bytes,
-    stream: client.stream,
-    send: client.send,
-    upload: client.upload,
+    timeoutMs: options.timeout * 1000,
+    ...client,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };
 };
 
-/** Makes a commander action of a handler: arguments in order, then the command's own options. */
-export const action =
-  <Options extends object = object>(
-    handle: (caller: Caller, options: Options, ...values: readonly string[]) => Promise<void>,
-  ) =>
-  async (...received: readonly unknown[]): Promise<void> => {
-    const command = received.at(-1) as Command;
-    const values = received.slice(0, -2) as readonly string[];
-    await handle(openCaller(command.optsWithGlobals<GlobalOptions>()), command.opts<Options>(), ...values);
-  };
+/** Of a command that asks no service. */
+export const outputOf = (command: Command): Output =>
+  openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
+    process.stdout.write(text);
+  });
 
-/** The two options of every paged list. */
-export const paged = (command: Command): Command =>
-  command
-    .option('--limit <count>', 'at most so many, 1 to 1000', '100')
-    .option('--after <cursor>', 'go on where the last page ended');
-export interface Paging {
-  readonly limit: string;
-  readonly after?: string;
-}
-
-/** Options of commands whose answer shows a secret. */
-export const secretTarget = (command: Command): Command =>
-  command
-    .option('--out <file>', 'write the secret into this new file (mode 600) instead of showing it')
-    .option('--force', 'overwrite the file');
 export interface SecretTarget {
-  readonly out?: string;
-  readonly force?: boolean;
+  readonly out?: string | undefined;
+  readonly force?: boolean | undefined;
 }
 
 export interface SecretAnswer {

@@ -11,10 +11,11 @@ import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { action, type GlobalOptions, openCaller, type Paging, paged } from './caller.ts';
+import { type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
 import { formatTable, type OutputFormat } from './output.ts';
+import { nounOf } from './rows.ts';
 
 interface DoctorOptions {
   readonly conf?: string;
@@ -160,36 +161,20 @@ const addEndpointDoctor = (doctor: Command): void => {
 
 /** Earlier runs, which the service keeps. */
 const addEarlier = (doctor: Command): void => {
+  const noun = nounOf(doctor);
   const { list, get } = apiRoutes.diagnostics;
-  paged(
-    doctor
-      .command('runs <endpoint>')
-      .description('Lists earlier checks of an endpoint, newest first; kept for 90 days.'),
-  ).action(
-    action<Paging>(async ({ call, output, resolve: find }, query, endpoint) => {
-      const path = { id: await find('endpoint', endpoint) };
-      output.list(await call(list, { path, query: { ...query } }), [
-        ['ID', (row) => row.id],
-        ['AT', (row) => row.at],
-        ['FAILED', ({ results }) => results.filter(({ state }) => state === 'failed').length],
-        ['WARNINGS', ({ results }) => results.filter(({ state }) => state === 'warning').length],
-        ['BEGIN WITH', ({ results }) => results.find(({ state }) => state === 'failed')?.title],
-      ]);
-    }),
-  );
-
-  doctor
-    .command('run <endpoint> <run-id>')
-    .description('Shows one of them.')
-    .action(
-      action(async ({ call, output, resolve: find }, _, endpoint, diagnosisId) => {
-        const diagnosis = await call(get, { path: { id: await find('endpoint', endpoint), diagnosisId } });
-        if (output.format === 'json') return output.record(diagnosis);
-        output.bytes(
-          Buffer.from(show({ what: `the endpoint ${endpoint} at ${diagnosis.at}`, results: diagnosis.results })),
-        );
-      }),
-    );
+  noun.row(list, 'runs <endpoint>', 'Lists earlier checks of an endpoint, newest first; kept for 90 days.', {
+    columns: {
+      ID: 'id',
+      AT: 'at',
+      FAILED: ({ results }) => results.filter(({ state }) => state === 'failed').length,
+      WARNINGS: ({ results }) => results.filter(({ state }) => state === 'warning').length,
+      'BEGIN WITH': ({ results }) => results.find(({ state }) => state === 'failed')?.title,
+    },
+  });
+  noun.row(get, 'run <endpoint> <run-id>', 'Shows one of them.', {
+    text: (output, { at, results }) => output.bytes(Buffer.from(show({ what: `the endpoint at ${at}`, results }))),
+  });
 };
 
 /** Where the data of the service are; a dke.toml that cannot be used is a finding. */

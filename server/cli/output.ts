@@ -6,8 +6,10 @@ import { CommandError } from './exit-codes.ts';
 
 export type OutputFormat = 'text' | 'json';
 
-/** One column of a table: its heading and how it reads a row. */
-export type Columns<T> = readonly (readonly [heading: string, read: (row: T) => string | number | null | undefined])[];
+/** The columns of a table: for each heading a member of the row, or how it reads one. */
+export interface Columns<T> {
+  readonly [heading: string]: (keyof T & string) | ((row: T) => string | number | null | undefined);
+}
 
 export interface Output {
   readonly format: OutputFormat;
@@ -74,8 +76,11 @@ export const openOutput = (format: OutputFormat, write: (text: string | Uint8Arr
     if (format === 'json') return write(`${JSON.stringify(page, null, 2)}\n`);
     const more = page.next !== null && page.next !== undefined ? `more: --after ${page.next}\n` : '';
     if (page.items.length === 0) return write(more === '' ? 'none\n' : `none so far\n${more}`);
-    const rows = page.items.map((row) => columns.map(([, read]) => printable(shown(read(row)))));
-    write(`${formatTable([columns.map(([heading]) => heading), ...rows])}\n`);
+    const cells = Object.values(columns);
+    const rows = page.items.map((row) =>
+      cells.map((read) => printable(shown(typeof read === 'string' ? row[read] : read(row)))),
+    );
+    write(`${formatTable([Object.keys(columns), ...rows])}\n`);
     if (more !== '') write(more);
   },
   say: (line) => {

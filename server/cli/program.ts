@@ -4,7 +4,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';
 import { addApproval } from './approval.ts';
-import { addAudit, addStatus } from './audit.ts';
+import { addAudit } from './audit.ts';
 import { addBackup } from './backup.ts';
 import { addClock } from './clock.ts';
 import { addCloud } from './cloud.ts';
@@ -15,7 +15,7 @@ import { addKeyStore } from './key-store.ts';
 import { addLogin } from './login.ts';
 import { addNode } from './node.ts';
 import { addNotification } from './notification.ts';
-import { addOverview } from './overview.ts';
+import { addOverview, addStatus } from './overview.ts';
 import { addProvider } from './provider.ts';
 import { addRecoveryKey } from './recovery-key.ts';
 import { addQuarantine, addRoot } from './root.ts';

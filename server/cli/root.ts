@@ -8,10 +8,11 @@ import { loadConfig } from '../config/config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
-import { action, type Caller, type GlobalOptions, openCaller } from './caller.ts';
+import { type GlobalOptions, openCaller, outputOf } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
-import { type Output, openOutput } from './output.ts';
+import type { Output } from './output.ts';
+import { addFlags, addNoun } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
 const routes = apiRoutes.root;
@@ -32,64 +33,54 @@ const changes: readonly (readonly [ProviderChange, string, string])[] = [
   ],
 ];
 
-const show = (output: Caller['output'], root: Root): void => {
+const show = (output: Output, root: Root): void => {
   if (output.format === 'json') {
     output.record(root);
     return;
   }
   const { providers, ...rest } = root;
   output.record(rest);
-  output.list({ items: providers }, [
-    ['PROVIDER', (row) => row.name],
-    ['TYPE', (row) => row.type],
-    ['SINCE', (row) => row.createdAt],
-    ['OPENED', (row) => (row.opened ? 'at this start' : null)],
-  ]);
+  output.list(
+    { items: providers },
+    { PROVIDER: 'name', TYPE: 'type', SINCE: 'createdAt', OPENED: (row) => (row.opened ? 'at this start' : null) },
+  );
 };
 
-const offlineOptions = (command: Command): Command =>
-  command
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--passphrase-file <file>', 'with the passphrase that opens the root key now, or its backup (mode 600)')
-    .option('--new-passphrase-file <file>', 'with the passphrase that is to open it (mode 600)');
-const outputOf = (command: Command): Output =>
-  openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-    process.stdout.write(text);
-  });
+const offlineFlags = {
+  '--config <file>': "the service's configuration; ./dke.toml when it is there",
+  '--passphrase-file <file>': 'with the passphrase that opens the root key now, or its backup (mode 600)',
+  '--new-passphrase-file <file>': 'with the passphrase that is to open it (mode 600)',
+} as const;
+const offlineOptions = (command: Command): Command => addFlags(command, offlineFlags);
 
 const pollMs = 200;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const addRoot = (program: Command): void => {
-  const noun = program.command('root').summary('the root key: what opens it, rotation, unsealing');
-
-  noun
-    .command('show')
-    .description('Shows the epoch of the root key and what opens it.')
-    .action(action(async ({ call, output }) => show(output, await call(routes.get))));
-
-  noun
-    .command('rotate')
-    .description('Makes a new root key, or a new key of one tenant, and seals everything under it while it is served.')
-    .option('--tenant <tenant-id>', 'the key of this tenant alone')
-    .option('--wait', 'until it is done, at most as long as --timeout says')
-    .action(async (options: { readonly tenant?: string; readonly wait?: boolean }, command: Command) => {
-      const globals = command.optsWithGlobals<GlobalOptions>();
-      const { call, output } = openCaller(globals);
-      let root = await call(routes.rotate, {
-        body: options.tenant === undefined ? {} : { tenantId: options.tenant },
-      });
-      const end = performance.now() + globals.timeout * 1000;
-      while (options.wait === true && root.rotating) {
+  const root = addNoun(program, 'root', 'the root key: what opens it, rotation, unsealing');
+  const noun = root.command;
+  root.row(routes.get, 'show', 'Shows the epoch of the root key and what opens it.', { text: show });
+  root.act(
+    'rotate',
+    'Creates a new root key, or a new key of one tenant, and seals everything under it while the service runs.',
+    {
+      '--tenant <tenant-id>': 'the key of this tenant only',
+      '--wait': 'until it is done, at most as long as --timeout says',
+    },
+    async ({ call, output, timeoutMs }, { tenant, wait }) => {
+      let rotated = await call(routes.rotate, { body: tenant === undefined ? {} : { tenantId: tenant } });
+      const end = performance.now() + timeoutMs;
+      while (wait === true && rotated.rotating) {
         if (performance.now() > end)
           throw new CommandError('unreachable', 'the rotation has not ended yet', {
             hint: 'it continues: dke root show; dke status shows what it waits for',
           });
         await pause(pollMs);
-        root = await call(routes.get);
+        rotated = await call(routes.get);
       }
-      show(output, root);
-    });
+      show(output, rotated);
+    },
+  );
 
   noun
     .command('unseal')
@@ -141,48 +132,41 @@ export const addRoot = (program: Command): void => {
         const ask = askFor(options.passphraseFile, options.newPassphraseFile);
         const { changeProvider } = await import('../app/offline.ts');
         const { providers } = await changeProvider(loadConfig(options.config, process.cwd()), change, name, ask);
-        outputOf(command).list({ items: providers }, [
-          ['PROVIDER', (row) => row.name],
-          ['TYPE', (row) => row.type],
-        ]);
+        outputOf(command).list({ items: providers }, { PROVIDER: 'name', TYPE: 'type' });
       });
 };
 
 const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void => {
-  if (output.format === 'json' || missing === null) {
-    output.record({ ...rest, missing });
-    return;
-  }
-  output.record({ ...rest, missing: missing.count, signed: missing.signed });
+  output.record({ ...rest, missing: missing?.count ?? null, ...(missing === null ? {} : { signed: missing.signed }) });
+  if (missing === null) return;
   if (missing.sinks.length > 0)
-    output.list({ items: missing.sinks }, [
-      ['SINK', (row) => row.name],
-      ['TARGET', (row) => row.target],
-      ['MISSING RECORDS', (row) => row.records ?? 'search it yourself'],
-    ]);
+    output.list(
+      { items: missing.sinks },
+      { SINK: 'name', TARGET: 'target', 'MISSING RECORDS': (row) => row.records ?? 'search it yourself' },
+    );
   if (missing.records.length > 0)
-    output.list({ items: missing.records }, [
-      ['RECORD', (row) => row.sequence],
-      ['AT', (row) => row.at],
-      ['KIND', (row) => row.kind],
-      ['BY', (row) => row.actorName],
-      ['OF', (row) => `${row.subjectKind} ${row.subjectId}`],
-    ]);
+    output.list(
+      { items: missing.records },
+      {
+        RECORD: 'sequence',
+        AT: 'at',
+        KIND: 'kind',
+        BY: 'actorName',
+        OF: (row) => `${row.subjectKind} ${row.subjectId}`,
+      },
+    );
 };
 
 export const addQuarantine = (program: Command): void => {
-  const noun = program.command('quarantine').summary('a database that is not the one of its last checkpoint');
-  noun
-    .command('show')
-    .description('Shows whether the service is in quarantine, why, and what differs.')
-    .action(action(async ({ call, output }) => showQuarantine(output, await call(apiRoutes.quarantine.get))));
-  noun
-    .command('confirm')
-    .description('Takes the database as it is. Audited; what was disabled or revoked since is not so any more.')
-    .requiredOption('--code <code>', 'what the service said on its standard output when it started')
-    .action(
-      action<{ readonly code: string }>(async ({ call, output }, { code }) =>
-        output.record(await call(apiRoutes.quarantine.confirm, { body: { code } })),
-      ),
-    );
+  const { quarantine } = apiRoutes;
+  const noun = addNoun(program, 'quarantine', 'review a database that failed its rollback check');
+  noun.row(quarantine.get, 'show', 'Shows whether the service is in quarantine, why, and what differs.', {
+    text: showQuarantine,
+  });
+  noun.row(
+    quarantine.confirm,
+    'confirm',
+    'Accepts the database as it is. Audited; what was disabled or revoked since is enabled and valid again.',
+    { options: { '--code <code>': { help: 'what the service printed when it started', required: true } } },
+  );
 };

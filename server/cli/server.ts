@@ -3,8 +3,8 @@
 import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config/config.ts';
-import { type GlobalOptions, type SecretTarget, secretTarget, showSecret } from './caller.ts';
-import { openOutput } from './output.ts';
+import { outputOf, showSecret } from './caller.ts';
+import { addFlags, type Given, secretFlags } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
 interface ServerOptions {
@@ -12,6 +12,12 @@ interface ServerOptions {
   readonly acceptDatabase?: boolean;
   readonly tokenOut?: string;
 }
+
+const recoverFlags = {
+  ...secretFlags,
+  '--config <file>': "the service's configuration; ./dke.toml when it is there",
+  '--passphrase-file <file>': 'with the passphrase that opens the root key (mode 600)',
+} as const;
 
 export const addServer = (program: Command): void => {
   const server = program.command('server');
@@ -56,39 +62,23 @@ export const addServer = (program: Command): void => {
     )
     .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
     .option('--activate', 'put the next certificate in the place of the present one')
-    .action(async (_: object, command: Command) => {
-      const { config, activate, output } = command.optsWithGlobals<
-        GlobalOptions & { readonly config?: string; readonly activate?: true }
-      >();
+    .action(async ({ config, activate }: { readonly config?: string; readonly activate?: true }, command: Command) => {
       const { activateNextCertificate, createNextCertificate } = await import('../app/renew-certificate.ts');
       const loaded = loadConfig(config, process.cwd());
-      openOutput(output, (text) => {
-        process.stdout.write(text);
-      }).record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
+      outputOf(command).record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
     });
 
-  secretTarget(server.command('new-administrator'))
+  addFlags(server.command('new-administrator'), recoverFlags)
     .description(
-      'Makes an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
+      'Creates an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
         'Needs the root key, and is recorded in the audit log.',
     )
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--passphrase-file <file>', 'with the passphrase that opens the root key (mode 600)')
-    .action(async (_: object, command: Command) => {
-      const { config, passphraseFile, output, ...target } = command.optsWithGlobals<
-        GlobalOptions & SecretTarget & { readonly config?: string; readonly passphraseFile?: string }
-      >();
+    .action(async ({ config, passphraseFile, ...target }: Given<typeof recoverFlags>, command: Command) => {
       const { recoverAdministrator } = await import('../app/offline.ts');
-      await showSecret(
-        openOutput(output, (text) => {
-          process.stdout.write(text);
-        }),
-        target,
-        async () => {
-          const loaded = loadConfig(config, process.cwd());
-          const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
-          return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
-        },
-      );
+      await showSecret(outputOf(command), target, async () => {
+        const loaded = loadConfig(config, process.cwd());
+        const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
+        return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
+      });
     });
 };

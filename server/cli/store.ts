@@ -2,8 +2,7 @@
 
 import type { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
-import type { GlobalOptions } from './caller.ts';
-import { openOutput } from './output.ts';
+import { outputOf } from './caller.ts';
 import { askFor } from './terminal.ts';
 
 interface MigrateOptions {
@@ -31,8 +30,6 @@ export const addStore = (program: Command): void => {
         loadConfig(to, process.cwd()),
         askFor(passphraseFile, undefined),
       );
-      openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-        process.stdout.write(text);
-      }).record({ ...report });
+      outputOf(command).record({ ...report });
     });
 };

@@ -3,9 +3,8 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
-import type { GlobalOptions } from './caller.ts';
+import { outputOf } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
-import { openOutput } from './output.ts';
 import { askFor } from './terminal.ts';
 
 interface VerifyOptions {
@@ -34,9 +33,7 @@ export const addVerify = (program: Command): void => {
           : { ...declared, dataDirectory: folder, root: { ...declared.root, path: resolve(folder, 'root.key') } };
       const { verifyOffline } = await import('../app/offline.ts');
       const { findings, ...counts } = await verifyOffline(config, askFor(passphraseFile, undefined));
-      openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-        process.stdout.write(text);
-      }).record({ ...counts, sound: findings.length === 0, findings });
+      outputOf(command).record({ ...counts, sound: findings.length === 0, findings });
       if (findings.length > 0)
         throw new CommandError(
           'checks-failed',

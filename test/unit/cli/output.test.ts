@@ -25,9 +25,7 @@ describe('for people', () => {
 
   test('what a terminal would act on is shown as an escape', () => {
     const page = { items: [{ name: 'a\u001b[2Jb\u009bc\u007f' }], next: null };
-    expect(written('text', (output) => output.list(page, [['NAME', (row) => row.name]]))).toBe(
-      'NAME\na\\x1b[2Jb\\x9bc\\x7f\n',
-    );
+    expect(written('text', (output) => output.list(page, { NAME: 'name' }))).toBe('NAME\na\\x1b[2Jb\\x9bc\\x7f\n');
     expect(written('text', (output) => output.record({ name: 'x\ny' }))).toBe('name  x\\x0ay\n');
   });
 
@@ -58,9 +56,9 @@ mixed          1, {}
   });
 
   test('an empty list says so; a page that is not the last says how to go on', () => {
-    expect(written('text', (output) => output.list({ items: [] }, []))).toBe('none\n');
+    expect(written('text', (output) => output.list({ items: [] }, {}))).toBe('none\n');
     const page = { items: [{ id: 'x' }], next: 'cursor' };
-    expect(written('text', (output) => output.list(page, [['ID', (row) => row.id]]))).toBe(
+    expect(written('text', (output) => output.list(page, { ID: (row) => row.id }))).toBe(
       'ID\nx\nmore: --after cursor\n',
     );
   });
@@ -78,7 +76,7 @@ describe('for programs', () => {
   test('answers are the API’s own JSON, remarks are left out', () => {
     expect(written('json', (output) => output.say('a remark'))).toBe('');
     const page = { items: [{ id: 'x' }], next: null };
-    expect(JSON.parse(written('json', (output) => output.list(page, [])))).toEqual(page);
+    expect(JSON.parse(written('json', (output) => output.list(page, {})))).toEqual(page);
   });
 
   test('every class of failure has an exit code of its own', () => {
