@@ -1,6 +1,6 @@
 // `dke audit`: what happened, and whether the log of it is complete.
 
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import {
@@ -15,21 +15,13 @@ import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { verifyAuditLog } from './audit-verify.ts';
 import { outputOf } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
-import { exportTo } from './files.ts';
+import { exportTo, readTextFile } from './files.ts';
 import { gatherMinutes, verifyRequestLog } from './requests-verify.ts';
 import { addFlags, addNoun, type Given } from './rows.ts';
 
-const readText = (path: string): string => {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-};
-
 /** A verifier key, or a file that holds one. */
 const readVerifier = (text: string): Verifier => {
-  const verifier = parseVerifierKey(text) ?? parseVerifierKey(text.includes('+') ? '' : readText(text));
+  const verifier = parseVerifierKey(text) ?? parseVerifierKey(text.includes('+') ? '' : readTextFile(text));
   if (verifier === null)
     throw new CommandError('config', `${text} is no verifier key`, {
       hint: 'it is what dke audit log shows as verifierKey: NAME+ID+KEY; keep it where the service cannot change it',
@@ -39,7 +31,7 @@ const readVerifier = (text: string): Verifier => {
 
 /** A note that was kept elsewhere. Who signed it shows when the log has told which keys it had. */
 const readCheckpoint = (path: string): { readonly path: string; readonly note: string; readonly is: Checkpoint } => {
-  const note = readText(path);
+  const note = readTextFile(path);
   const is = parseCheckpoint(note);
   if (is === null) throw new CommandError('checks-failed', `${path} is not a checkpoint`);
   return { path, note, is };

@@ -7,10 +7,9 @@ import { defaultConfig, loadConfig } from '../config/config.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
 import { outputOf } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
-import { readPassphrase } from './passphrase.ts';
 import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
-import { askFor } from './terminal.ts';
+import { askFor, readPassphrase } from './terminal.ts';
 
 interface OpenOptions {
   readonly config?: string;

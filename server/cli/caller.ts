@@ -1,14 +1,13 @@
 // What every command that calls the service is given: a client, an output, and a way from names to identifiers. Where the
 // service is and which token is used comes from options or the environment, never from a command line's secrets.
 
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { RouteRow } from '../fronts/contract/api/row.ts';
 import type { PendingNodes } from '../fronts/contract/pending-nodes.ts';
-import { type ApiClient, openClient } from './client.ts';
+import { type Address, type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
-import { readSecretFile, reserveSecretFile } from './files.ts';
+import { readFile, readSecretFile, reserveSecretFile } from './files.ts';
 import { type Output, type OutputFormat, openOutput } from './output.ts';
 import { sessionHeaders } from './session-file.ts';
 
@@ -59,17 +58,7 @@ interface Named {
 const isIdentifier = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text);
 
-export const readCa = (path: string): Buffer => {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, {
-      hint: 'give --ca-file (or DKE_CA_FILE) with the certificate of the authority to trust',
-    });
-  }
-};
-
-export const checkUrl = (text: string): string => {
+const checkUrl = (text: string): string => {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' || url.username !== '' || url.pathname !== '/')
     throw new CommandError('config', `${text} is not an address of the service`, {
@@ -77,6 +66,15 @@ export const checkUrl = (text: string): string => {
     });
   return url.origin;
 };
+
+export const addressOf = ({ server, caFile, timeout }: GlobalOptions): Address => ({
+  url: checkUrl(server),
+  ca:
+    caFile === undefined
+      ? undefined
+      : readFile(caFile, 'give --ca-file (or DKE_CA_FILE) with the certificate of the authority to trust'),
+  timeoutMs: timeout * 1000,
+});
 
 const readToken = (path: string | undefined): string => {
   if (path === undefined)
@@ -127,19 +125,17 @@ const printPending = ({ names, until }: PendingNodes): void => {
 /** Throws CommandError when what was given cannot lead to a service. */
 export const openCaller = (options: GlobalOptions): Caller => {
   let token: string | undefined;
-  const url = checkUrl(options.server);
+  const address = addressOf(options);
   const client = openClient({
-    url,
-    ca: options.caFile === undefined ? undefined : readCa(options.caFile),
+    ...address,
     credential: () => {
       // Who has signed in (dke login) needs no token; who names one means it.
-      const session = options.tokenFile === undefined ? sessionHeaders(url) : undefined;
+      const session = options.tokenFile === undefined ? sessionHeaders(address.url) : undefined;
       if (session !== undefined) return session;
       token ??= readToken(options.tokenFile);
       return { authorization: `Bearer ${token}` };
     },
     tenant: options.tenant,
-    timeoutMs: options.timeout * 1000,
     onPending: printPending,
   });
   return {
@@ -147,7 +143,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
       process.stdout.write(text);
     }),
     tenant: options.tenant,
-    timeoutMs: options.timeout * 1000,
+    timeoutMs: address.timeoutMs,
     ...client,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };

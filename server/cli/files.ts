@@ -16,13 +16,15 @@ import {
 } from 'node:fs';
 import { CommandError } from './exit-codes.ts';
 
-export const readTextFile = (path: string): string => {
+export const readFile = (path: string, hint?: string): Buffer => {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path);
   } catch (error) {
-    throw new CommandError('config', `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, { hint });
   }
 };
+
+export const readTextFile = (path: string): string => readFile(path).toString('utf8');
 
 /** Bytes of a file that only its owner can read: this user, or root. Root reads files of every user. `-` is standard input. */
 export const readSecretFile = (path: string): Buffer => {

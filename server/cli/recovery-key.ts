@@ -5,9 +5,9 @@ import { core } from '../../addon/core.ts';
 import { parseRecoveryKey } from '../base/recovery-key.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { outputOf } from './caller.ts';
-import { choosePassphrase } from './passphrase.ts';
 import { createRecoveryKeyFile, describeRecoveryKeyFile } from './recovery-key-file.ts';
 import { addFlags, addNoun } from './rows.ts';
+import { readPassphrase } from './terminal.ts';
 
 const routes = apiRoutes.recoveryKeys;
 
@@ -37,7 +37,7 @@ export const addRecoveryKey = (program: Command): void => {
     .action(async ({ out, passphrase, passphraseFile }: CreateOptions, command: Command) => {
       const output = outputOf(command);
       const chosen =
-        passphrase === true || passphraseFile !== undefined ? await choosePassphrase(passphraseFile) : null;
+        passphrase === true || passphraseFile !== undefined ? await readPassphrase(passphraseFile, true) : null;
       try {
         output.record({ ...createRecoveryKeyFile(readyCore(), out, chosen), file: out });
       } finally {

@@ -17,10 +17,10 @@ import { CommandError } from './exit-codes.ts';
 import { exportTo } from './files.ts';
 import { copyLines } from './key-copies.ts';
 import { confirm, type Output } from './output.ts';
-import { readPassphrase } from './passphrase.ts';
 import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
 import { addFlags, addNoun, type Given } from './rows.ts';
+import { readPassphrase } from './terminal.ts';
 
 const routes = apiRoutes.snapshots;
 
