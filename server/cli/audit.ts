@@ -13,11 +13,11 @@ import {
 import type { AuditRecord } from '../fronts/contract/api/audit.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { verifyAuditLog } from './audit-verify.ts';
-import { outputOf } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo, readTextFile } from './files.ts';
+import type { Output } from './output.ts';
 import { gatherMinutes, verifyRequestLog } from './requests-verify.ts';
-import { addFlags, addNoun, type Given } from './rows.ts';
+import { addNoun, type Given } from './rows.ts';
 
 /** A verifier key, or a file that holds one. */
 const readVerifier = (text: string): Verifier => {
@@ -60,9 +60,9 @@ const verifyFlags = {
 } as const;
 
 const verifyExport = async (
-  file: string,
+  output: Output,
   { key, checkpoint = [], requests }: Given<typeof verifyFlags>,
-  command: Command,
+  file: string,
 ): Promise<void> => {
   const verifier = readVerifier(key);
   const known = checkpoint.map(readCheckpoint);
@@ -78,7 +78,7 @@ const verifyExport = async (
     if (verifyLogNote(note, verifier.name, signers) === null)
       throw new CommandError('checks-failed', `${path} is not a checkpoint that this log's keys have signed`);
   const ofRequests = requests === undefined ? undefined : await verifyRequestLog(readLines(requests), minutes.end());
-  outputOf(command).record({
+  output.record({
     log: verifier.name,
     ...counts,
     ...(ofRequests === undefined ? {} : { requestLog: ofRequests }),
@@ -169,12 +169,13 @@ export const addAudit = (program: Command): void => {
     ({ stream, tenant }, { out }) =>
       exportTo(out, (into) => stream(tenant === undefined ? routes.export : routes.exportTenant, {}, into)),
   );
-  addFlags(noun.command.command('verify <file>'), verifyFlags)
-    .description(
-      'Checks an export offline: every record, its place, every checkpoint. Needs no service and no token. - reads ' +
-        'standard input.',
-    )
-    .action(verifyExport);
+  noun.local(
+    'verify <file>',
+    'Checks an export offline: every record, its place, every checkpoint. Needs no service and no token. - reads ' +
+      'standard input.',
+    verifyFlags,
+    (output, options, file = '') => verifyExport(output, options, file),
+  );
   noun.row(routes.list, 'list', 'Lists audit records, newest first.', {
     options: {
       '--kind <kind>': 'for example key.destroyed',

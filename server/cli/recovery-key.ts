@@ -4,9 +4,8 @@ import type { Command } from 'commander';
 import { core } from '../../addon/core.ts';
 import { parseRecoveryKey } from '../base/recovery-key.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { outputOf } from './caller.ts';
 import { createRecoveryKeyFile, describeRecoveryKeyFile } from './recovery-key-file.ts';
-import { addFlags, addNoun } from './rows.ts';
+import { addNoun } from './rows.ts';
 import { readPassphrase } from './terminal.ts';
 
 const routes = apiRoutes.recoveryKeys;
@@ -17,25 +16,18 @@ export const readyCore = (): typeof core => {
   return core;
 };
 
-interface CreateOptions {
-  readonly out: string;
-  readonly passphrase?: true;
-  readonly passphraseFile?: string;
-}
-
 export const addRecoveryKey = (program: Command): void => {
   const noun = addNoun(program, 'recovery-key', 'keys that open snapshots, kept apart from the service');
 
-  addFlags(noun.command.command('create'), {
-    '--out <file>': { help: 'the new file', required: true },
-    '--passphrase': 'protect it with a passphrase, asked for at the terminal',
-    '--passphrase-file <file>': 'protect it with the passphrase in this file (mode 600); - for standard input',
-  })
-    .description(
-      'Creates a recovery key in a new file (mode 600). Needs no service: do it on another machine, and keep copies.',
-    )
-    .action(async ({ out, passphrase, passphraseFile }: CreateOptions, command: Command) => {
-      const output = outputOf(command);
+  noun.local(
+    'create',
+    'Creates a recovery key in a new file (mode 600). Needs no service: do it on another machine, and keep copies.',
+    {
+      '--out <file>': { help: 'the new file', required: true },
+      '--passphrase': 'protect it with a passphrase, asked for at the terminal',
+      '--passphrase-file <file>': 'protect it with the passphrase in this file (mode 600); - for standard input',
+    },
+    async (output, { out, passphrase, passphraseFile }) => {
       const chosen =
         passphrase === true || passphraseFile !== undefined ? await readPassphrase(passphraseFile, true) : null;
       try {
@@ -44,15 +36,11 @@ export const addRecoveryKey = (program: Command): void => {
         chosen?.fill(0);
       }
       output.say('register it: dke recovery-key register <publicKey> --name NAME');
-    });
-
-  noun.command
-    .command('show <file>')
-    .description('Shows the public half of the recovery key in a file.')
-    .action((file: string, _: object, command: Command) => {
-      outputOf(command).record({ ...describeRecoveryKeyFile(file), file });
-    });
-
+    },
+  );
+  noun.local('show <file>', 'Shows the public half of the recovery key in a file.', {}, (output, _, file = '') =>
+    output.record({ ...describeRecoveryKeyFile(file), file }),
+  );
   noun.row(
     routes.register,
     'register <public-key>',

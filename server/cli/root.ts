@@ -8,20 +8,13 @@ import { loadConfig } from '../config/config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
-import { type GlobalOptions, openCaller, outputOf } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
 import type { Output } from './output.ts';
-import { addFlags, addNoun } from './rows.ts';
+import { addNoun, configFlag } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
 const routes = apiRoutes.root;
-
-interface OfflineOptions {
-  readonly config?: string;
-  readonly passphraseFile?: string;
-  readonly newPassphraseFile?: string;
-}
 
 const changes: readonly (readonly [ProviderChange, string, string])[] = [
   ['add', 'add-provider <name>', 'Lets a provider of dke.toml open the root key too. Wraps an unencrypted root key.'],
@@ -47,28 +40,24 @@ const show = (output: Output, root: Root): void => {
 };
 
 const offlineFlags = {
-  '--config <file>': "the service's configuration; ./dke.toml when it is there",
+  ...configFlag,
   '--passphrase-file <file>': 'with the passphrase that opens the root key now, or its backup (mode 600)',
   '--new-passphrase-file <file>': 'with the passphrase that is to open it (mode 600)',
 } as const;
-const offlineOptions = (command: Command): Command => addFlags(command, offlineFlags);
 
 const pollMs = 200;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const addRoot = (program: Command): void => {
-  const root = addNoun(program, 'root', 'the root key: what opens it, rotation, unsealing');
-  const noun = root.command;
-  root.row(routes.get, 'show', 'Shows the epoch of the root key and what opens it.', { text: show });
-  root.act(
+  const noun = addNoun(program, 'root', 'the root key: what opens it, rotation, unsealing');
+  noun.row(routes.get, 'show', 'Shows the epoch of the root key and what opens it.', { text: show });
+  noun.act(
     'rotate',
-    'Creates a new root key, or a new key of one tenant, and seals everything under it while the service runs.',
-    {
-      '--tenant <tenant-id>': 'the key of this tenant only',
-      '--wait': 'until it is done, at most as long as --timeout says',
-    },
-    async ({ call, output, timeoutMs }, { tenant, wait }) => {
-      let rotated = await call(routes.rotate, { body: tenant === undefined ? {} : { tenantId: tenant } });
+    'Creates a new root key, or with --tenant a new key of that tenant, and seals everything under it while the service runs.',
+    { '--wait': 'until it is done, at most as long as --timeout says' },
+    async ({ call, output, tenant, timeoutMs, resolve }, { wait }) => {
+      const body = tenant === undefined ? {} : { tenantId: await resolve('tenant', tenant) };
+      let rotated = await call(routes.rotate, { body });
       const end = performance.now() + timeoutMs;
       while (wait === true && rotated.rotating) {
         if (performance.now() > end)
@@ -82,12 +71,11 @@ export const addRoot = (program: Command): void => {
     },
   );
 
-  noun
-    .command('unseal')
-    .description('Gives a sealed service the passphrase of one of its root providers.')
-    .option('--passphrase-file <file>', 'mode 600, or - for standard input; the terminal is asked when absent')
-    .action(async ({ passphraseFile }: OfflineOptions, command: Command) => {
-      const { send } = openCaller(command.optsWithGlobals<GlobalOptions>());
+  noun.act(
+    'unseal',
+    'Gives a sealed service the passphrase of one of its root providers.',
+    { '--passphrase-file <file>': 'mode 600, or - for standard input; the terminal is asked when absent' },
+    async ({ send }, { passphraseFile }) => {
       const passphrase =
         passphraseFile === undefined ? await askSecret('the root key', false) : readSecretFile(passphraseFile);
       if (passphrase === undefined)
@@ -100,40 +88,43 @@ export const addRoot = (program: Command): void => {
         passphrase.fill(0);
       }
       process.stdout.write('unsealed\n');
-    });
-
-  offlineOptions(noun.command('backup'))
-    .description(
-      'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of ' +
-        'the service. An erasure run makes the backup useless: make a new one then.',
-    )
-    .requiredOption('--out <file>', 'the new file')
-    .action(async (options: OfflineOptions & { readonly out: string }, command: Command) => {
+    },
+  );
+  noun.local(
+    'backup',
+    'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of ' +
+      'the service. An erasure run makes the backup useless: make a new one then.',
+    { ...offlineFlags, '--out <file>': { help: 'the new file', required: true } },
+    async (output, { config, out, passphraseFile, newPassphraseFile }) => {
       const { backUpRootKey } = await import('../app/offline.ts');
-      const ask = askFor(options.passphraseFile, options.newPassphraseFile);
-      const { epoch, at } = await backUpRootKey(loadConfig(options.config, process.cwd()), options.out, ask);
-      outputOf(command).record({ file: options.out, epoch, at: toRfc3339(at) });
-    });
-  offlineOptions(noun.command('restore <backup>'))
-    .description('Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.')
-    .action(async (backup: string, options: OfflineOptions, command: Command) => {
+      const ask = askFor(passphraseFile, newPassphraseFile);
+      const { epoch, at } = await backUpRootKey(loadConfig(config, process.cwd()), out, ask);
+      output.record({ file: out, epoch, at: toRfc3339(at) });
+    },
+  );
+  noun.local(
+    'restore <backup>',
+    'Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.',
+    offlineFlags,
+    async (output, options, backup = '') => {
       const { restoreRootKey } = await import('../app/offline.ts');
       const ask = askFor(options.passphraseFile, options.newPassphraseFile);
       const config = loadConfig(options.config, process.cwd());
-      outputOf(command).record({ file: config.root.path, epoch: await restoreRootKey(config, backup, ask) });
-    });
-
+      output.record({ file: config.root.path, epoch: await restoreRootKey(config, backup, ask) });
+    },
+  );
   for (const [change, usage, description] of changes)
-    offlineOptions(noun.command(usage))
-      .description(
-        `${description} ${change === 'rewrap' ? 'The service may run.' : 'The service is stopped meanwhile.'}`,
-      )
-      .action(async (name: string, options: OfflineOptions, command: Command) => {
-        const ask = askFor(options.passphraseFile, options.newPassphraseFile);
+    noun.local(
+      usage,
+      `${description} ${change === 'rewrap' ? 'The service may run.' : 'The service is stopped meanwhile.'}`,
+      offlineFlags,
+      async (output, { config, passphraseFile, newPassphraseFile }, name = '') => {
+        const ask = askFor(passphraseFile, newPassphraseFile);
         const { changeProvider } = await import('../app/offline.ts');
-        const { providers } = await changeProvider(loadConfig(options.config, process.cwd()), change, name, ask);
-        outputOf(command).list({ items: providers }, { PROVIDER: 'name', TYPE: 'type' });
-      });
+        const { providers } = await changeProvider(loadConfig(config, process.cwd()), change, name, ask);
+        output.list({ items: providers }, { PROVIDER: 'name', TYPE: 'type' });
+      },
+    );
 };
 
 const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void => {

@@ -5,7 +5,7 @@
 import { z } from '@hono/zod-openapi';
 import { type Command, Option } from 'commander';
 import type { AnswerOf, PathParameters, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
-import { type Caller, type GlobalOptions, nameableOf, openCaller } from './caller.ts';
+import { type Caller, type GlobalOptions, nameableOf, openCaller, outputOf } from './caller.ts';
 import type { ApiCall } from './client.ts';
 import { type Columns, confirm, type Output } from './output.ts';
 
@@ -77,6 +77,13 @@ export interface Noun {
     flags: F,
     handle: (caller: Caller, options: Given<F>, ...values: readonly string[]) => Promise<void>,
   ): Command;
+  /** On this host, without the service. */
+  local<const F extends Flags>(
+    usage: string,
+    description: string,
+    flags: F,
+    handle: (output: Output, options: Given<F>, ...values: readonly string[]) => Promise<void> | void,
+  ): Command;
 }
 
 export const pagingFlags = {
@@ -88,6 +95,12 @@ export const pagingFlags = {
 export const secretFlags = {
   '--out <file>': 'write the secret into this new file (mode 600) instead of showing it',
   '--force': 'overwrite the file',
+} as const;
+
+/** Of commands on the host of the service. */
+export const configFlag = { '--config <file>': "the service's configuration; ./dke.toml when it is there" } as const;
+export const passphraseFlag = {
+  '--passphrase-file <file>': 'with the passphrase that opens the root key (mode 600)',
 } as const;
 
 export const addFlags = (command: Command, flags: Flags): Command => {
@@ -233,7 +246,18 @@ export const nounOf = (parent: Command): Noun => {
     return made;
   };
 
-  return { command: parent, row, act, noun: (name, summary) => addNoun(parent, name, summary) };
+  const local: Noun['local'] = (usage, description, flags, handle) => {
+    const made = addFlags(parent.command(usage).description(description), flags);
+    return made.action((...received: readonly unknown[]) =>
+      handle(
+        outputOf(made),
+        made.opts() as Parameters<typeof handle>[1],
+        ...(received.slice(0, -2) as readonly string[]),
+      ),
+    );
+  };
+
+  return { command: parent, row, act, local, noun: (name, summary) => addNoun(parent, name, summary) };
 };
 
 export const addNoun = (parent: Command, name: string, summary: string): Noun =>

@@ -3,8 +3,8 @@
 import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config/config.ts';
-import { outputOf, showSecret } from './caller.ts';
-import { addFlags, type Given, secretFlags } from './rows.ts';
+import { showSecret } from './caller.ts';
+import { nounOf, passphraseFlag, secretFlags } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
 interface ServerOptions {
@@ -12,12 +12,6 @@ interface ServerOptions {
   readonly acceptDatabase?: boolean;
   readonly tokenOut?: string;
 }
-
-const recoverFlags = {
-  ...secretFlags,
-  '--config <file>': "the service's configuration; ./dke.toml when it is there",
-  '--passphrase-file <file>': 'with the passphrase that opens the root key (mode 600)',
-} as const;
 
 export const addServer = (program: Command): void => {
   const server = program.command('server');
@@ -54,31 +48,30 @@ export const addServer = (program: Command): void => {
       process.exit();
     });
 
-  server
-    .command('renew-certificate')
-    .description(
-      "Creates the next self-signed certificate beside the service's present one. Add it to the ca_file of all clients; then --activate puts it in place, " +
-        'and SIGHUP makes the service serve it.',
-    )
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--activate', 'put the next certificate in the place of the present one')
-    .action(async ({ config, activate }: { readonly config?: string; readonly activate?: true }, command: Command) => {
+  const noun = nounOf(server);
+  noun.local(
+    'renew-certificate',
+    "Creates the next self-signed certificate beside the service's present one. Add it to the ca_file of all clients; then --activate puts it in place, " +
+      'and SIGHUP makes the service serve it.',
+    { '--activate': 'put the next certificate in the place of the present one' },
+    async (output, { activate }) => {
       const { activateNextCertificate, createNextCertificate } = await import('../app/renew-certificate.ts');
-      const loaded = loadConfig(config, process.cwd());
-      outputOf(command).record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
-    });
-
-  addFlags(server.command('new-administrator'), recoverFlags)
-    .description(
-      'Creates an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
-        'Needs the root key, and is recorded in the audit log.',
-    )
-    .action(async ({ config, passphraseFile, ...target }: Given<typeof recoverFlags>, command: Command) => {
+      const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
+      output.record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
+    },
+  );
+  noun.local(
+    'new-administrator',
+    'Creates an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
+      'Needs the root key, and is recorded in the audit log.',
+    { ...secretFlags, ...passphraseFlag },
+    async (output, { passphraseFile, ...target }) => {
       const { recoverAdministrator } = await import('../app/offline.ts');
-      await showSecret(outputOf(command), target, async () => {
-        const loaded = loadConfig(config, process.cwd());
+      await showSecret(output, target, async () => {
+        const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
         const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
         return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
       });
-    });
+    },
+  );
 };

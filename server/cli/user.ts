@@ -15,10 +15,9 @@ const roleFlags = {
   '--role <role...>': 'what they may do: dke token roles lists them',
   '--application <application>': 'the one that an application-owner has',
   '--endpoint <endpoint>': 'the one that an application-owner has',
-  '--tenant <tenant-id>': 'within this tenant, by its id, rather than on the whole platform',
 } as const;
 
-const grantsOf = ({ role = [], application, endpoint, tenant }: Given<typeof roleFlags>) => {
+const grantsOf = ({ role = [], application, endpoint }: Given<typeof roleFlags>) => {
   if (application !== undefined && endpoint !== undefined)
     throw new CommandError('config', 'give --application or --endpoint, not both');
   const scope: Grant['scope'] =
@@ -31,7 +30,6 @@ const grantsOf = ({ role = [], application, endpoint, tenant }: Given<typeof rol
     // The service refuses what is none, and says so.
     role: each as Grant['role'],
     scope: each === 'application-owner' ? scope : null,
-    ...(tenant === undefined ? {} : { tenantId: tenant }),
   }));
 };
 
