@@ -8,7 +8,7 @@ import type { PendingNodes } from '../fronts/contract/pending-nodes.ts';
 import { type Address, type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
 import { readFile, readSecretFile, reserveSecretFile } from './files.ts';
-import { type Output, type OutputFormat, openOutput } from './output.ts';
+import { type Output, type OutputFormat, standardOutput } from './output.ts';
 import { sessionHeaders } from './session-file.ts';
 
 export interface GlobalOptions {
@@ -29,6 +29,14 @@ export interface Caller extends ApiClient {
   resolve(kind: Nameable, text: string): Promise<string>;
 }
 
+interface NameableList {
+  readonly row: RouteRow;
+  readonly noun: string;
+  readonly what: string;
+  /** The state in which another may have the name; `deleted` when absent. */
+  readonly gone?: string;
+}
+
 /** By the word of a command's argument or option: lists whose items have an id and a name, and the command that lists them. */
 const nameable = {
   vault: { row: apiRoutes.vaults.list, noun: 'vault', what: 'vault' },
@@ -39,15 +47,12 @@ const nameable = {
   'key-store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store', what: 'external key store' },
   token: { row: apiRoutes.tokens.list, noun: 'token', what: 'token' },
   user: { row: apiRoutes.users.list, noun: 'user', what: 'user' },
-  tenant: { row: apiRoutes.tenants.list, noun: 'tenant', what: 'tenant' },
-  node: { row: apiRoutes.nodes.list, noun: 'node', what: 'node' },
-} as const satisfies Record<string, { readonly row: RouteRow; readonly noun: string; readonly what: string }>;
+  tenant: { row: apiRoutes.tenants.list, noun: 'tenant', what: 'tenant', gone: 'purged' },
+  node: { row: apiRoutes.nodes.list, noun: 'node', what: 'node', gone: 'removed' },
+} as const satisfies Record<string, NameableList>;
 export type Nameable = keyof typeof nameable;
 export const nameableOf = (word: string): Nameable | undefined =>
   Object.hasOwn(nameable, word) ? (word as Nameable) : undefined;
-
-/** A name is free again for others then. */
-const gone = new Set<string | undefined>(['deleted', 'purged', 'removed']);
 
 interface Named {
   readonly id: string;
@@ -89,7 +94,7 @@ const readToken = (path: string | undefined): string => {
 };
 
 const findByName = async (client: ApiClient, kind: Nameable, name: string): Promise<string> => {
-  const { row, noun, what }: { readonly row: RouteRow; readonly noun: string; readonly what: string } = nameable[kind];
+  const { row, noun, what, gone = 'deleted' }: NameableList = nameable[kind];
   const found: Named[] = [];
   let after: string | undefined;
   do {
@@ -98,7 +103,7 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
       readonly items: readonly Named[];
       readonly next?: string | null;
     };
-    found.push(...page.items.filter((item) => item.name === name.normalize('NFC') && !gone.has(item.state)));
+    found.push(...page.items.filter((item) => item.name === name.normalize('NFC') && item.state !== gone));
     after = page.next ?? undefined;
   } while (after !== undefined);
   const [only, ...others] = found;
@@ -139,9 +144,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     onPending: printPending,
   });
   return {
-    output: openOutput(options.output, (text) => {
-      process.stdout.write(text);
-    }),
+    output: standardOutput(options.output),
     tenant: options.tenant,
     timeoutMs: address.timeoutMs,
     ...client,
@@ -150,10 +153,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
 };
 
 /** Of a command that asks no service. */
-export const outputOf = (command: Command): Output =>
-  openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-    process.stdout.write(text);
-  });
+export const outputOf = (command: Command): Output => standardOutput(command.optsWithGlobals<GlobalOptions>().output);
 
 export interface SecretTarget {
   readonly out?: string | undefined;

@@ -14,7 +14,8 @@ import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
-import { formatTable, type OutputFormat } from './output.ts';
+import { formatTable, type OutputFormat, paintOut, standardOutput } from './output.ts';
+import { clearProgress } from './progress.ts';
 import { nounOf } from './rows.ts';
 
 interface DoctorOptions {
@@ -57,12 +58,24 @@ export const show = ({ what, results, whoSays = 'the cloud key service says' }: 
   ]);
   const advice = first?.fix === undefined ? '' : `  ${first.fix}\n`;
   const foretold = first?.predicts === undefined ? '' : `  ${whoSays} ${first.predicts}\n`;
-  return `${summary}\n${advice}${foretold}\n${formatTable(rows)}\n`;
+  const lines = formatTable(rows).split('\n');
+  const painted = lines.map((line, at) => {
+    const state = results[at]?.state;
+    return state === 'failed' ? paintOut('red', line) : state === 'warning' ? paintOut('yellow', line) : line;
+  });
+  return `${summary}\n${advice}${foretold}\n${painted.join('\n')}\n`;
 };
 
 /** Shows what was found, and ends with an error when something failed. */
-export const conclude = (diagnoses: readonly CheckedPart[], output: OutputFormat): void => {
-  process.stdout.write(output === 'json' ? `${JSON.stringify(diagnoses, null, 2)}\n` : diagnoses.map(show).join('\n'));
+export const conclude = (diagnoses: readonly CheckedPart[], format: OutputFormat): void => {
+  const output = standardOutput(format);
+  if (format === 'csv')
+    output.list(
+      { items: diagnoses.flatMap(({ what, results }) => results.map((each) => ({ ...each, what }))) },
+      { OF: 'what', STATE: 'state', LAYER: 'layer', CHECK: 'title', FOUND: 'evidence', FIX: 'fix' },
+    );
+  else if (output.raw) output.record(diagnoses);
+  else output.bytes(Buffer.from(diagnoses.map(show).join('\n')));
   const failures = diagnoses.flatMap(({ results }) => results).filter(({ state }) => state === 'failed').length;
   if (failures > 0) throw new CommandError('checks-failed', `${failures} of the checks failed`);
 };
@@ -91,6 +104,7 @@ const unreachable = ({ message, hint }: CommandError): CheckResult => ({
 const showEvent = (event: DiagnosisEvent): void => {
   if (event.kind !== 'ended') return;
   const { state, layer, title, evidence } = event.result;
+  clearProgress();
   process.stderr.write(`${marks[state].padEnd(8)}${layer.padEnd(11)}${title}: ${evidence}\n`);
 };
 

@@ -90,7 +90,7 @@ export const addRequests = (noun: Noun): void => {
     async ({ call, output }, _, id?: string) => {
       if (id === undefined && process.stdin.isTTY) output.say('Paste the event, then press Ctrl-D.');
       const found = await call(routes.correlate, { body: { text: id ?? (await readText(process.stdin)) } });
-      if (output.format === 'json') output.record(found);
+      if (output.raw) output.record(found);
       else for (const item of found.items) output.record(item);
       if (found.items.length > 0) return;
       throw new CommandError('not-found', `no request has the id ${found.kmsRequestIds.join(' or ')}`, {

@@ -125,7 +125,7 @@ const addRules = (noun: Noun): void => {
       const rules = options.rules === undefined ? {} : { rules: readRules(options.rules) };
       const { items } = await call(routes.simulateRules, { path: { id }, body: { requests: [request], ...rules } });
       for (const { passed, ...decision } of items) {
-        if (output.format === 'json') return output.record({ ...decision, passed });
+        if (output.raw) return output.record({ ...decision, passed });
         output.record(decision);
         if (passed.length > 0)
           output.list({ items: passed }, { 'DOES NOT FIT': 'rule', 'BECAUSE OF': 'subject', 'WHICH IS': 'told' });

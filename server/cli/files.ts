@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { CommandError } from './exit-codes.ts';
+import { withoutProgress } from './progress.ts';
 
 export const readFile = (path: string, hint?: string): Buffer => {
   try {
@@ -100,7 +101,7 @@ export const exportTo = async (
   write: (into: NodeJS.WritableStream) => Promise<void>,
 ): Promise<void> => {
   if (path === undefined) {
-    await write(process.stdout).catch((error: NodeJS.ErrnoException) => {
+    await withoutProgress(() => write(process.stdout)).catch((error: NodeJS.ErrnoException) => {
       // Who reads no further (`| head`) has what it wanted.
       if (error.code !== 'EPIPE') throw error;
     });

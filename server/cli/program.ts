@@ -15,6 +15,7 @@ import { addKeyStore } from './key-store.ts';
 import { addLogin } from './login.ts';
 import { addNode } from './node.ts';
 import { addNotification } from './notification.ts';
+import { outputFormats } from './output.ts';
 import { addOverview, addStatus } from './overview.ts';
 import { addProvider } from './provider.ts';
 import { addRecoveryKey } from './recovery-key.ts';
@@ -64,7 +65,7 @@ export const makeProgram = (version: string): Command => {
         'DKE_TENANT',
       ),
     )
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(outputFormats).default('text'))
     .addOption(new Option('--timeout <seconds>', 'how long to wait for an answer').argParser(seconds).default(30))
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true });

@@ -27,7 +27,7 @@ const changes: readonly (readonly [ProviderChange, string, string])[] = [
 ];
 
 const show = (output: Output, root: Root): void => {
-  if (output.format === 'json') {
+  if (output.raw) {
     output.record(root);
     return;
   }

@@ -217,7 +217,7 @@ export const nounOf = (parent: Command): Noun => {
       const { output } = caller;
       if (dryRun === true && more.confirm !== undefined)
         output.record((answer as { readonly plan?: object }).plan ?? {});
-      else if (more.text !== undefined && output.format === 'text') more.text(output, answer);
+      else if (more.text !== undefined && !output.raw) more.text(output, answer);
       else if (more.columns !== undefined) output.list(more.page?.(answer) ?? (answer as never), more.columns);
       else output.record(more.value?.(answer) ?? (answer as object));
     });

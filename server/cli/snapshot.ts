@@ -128,7 +128,7 @@ const verifyFile = async (
 };
 
 const showRestore = (output: Output, restored: SnapshotRestore): void => {
-  if (output.format === 'json') {
+  if (output.raw) {
     output.record(restored);
     return;
   }
@@ -246,7 +246,7 @@ export const addSnapshot = (program: Command): void => {
     async ({ call, output }, _, id = '') => {
       const snapshot = await call(routes.get, { path: { id } });
       const exported = await call(routes.exports, { path: { id } });
-      if (output.format === 'json') return output.record({ ...snapshot, exports: exported.items });
+      if (output.raw) return output.record({ ...snapshot, exports: exported.items });
       output.record(snapshot);
       if (exported.items.length > 0) output.list(exported, { EXPORTED: 'at', BY: 'actorName' });
     },

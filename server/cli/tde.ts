@@ -166,14 +166,14 @@ const addApplication = (tde: Noun): void => {
       const path = { id };
       const planned = await call(applications.move, { path, query: { dryRun: 'true' }, body: { groupId } });
       if (dryRun === true) {
-        if (output.format === 'json') output.record(planned);
+        if (output.raw) output.record(planned);
         output.say(`dry run: nothing was changed. ${describeMove(planned)}`);
         return;
       }
       const { name } = planned.application;
       await confirm(describeMove(planned), name, given);
       const done = await call(applications.move, { path, body: { groupId, confirm: name } });
-      output.record(output.format === 'json' ? done : done.application);
+      output.record(output.raw ? done : done.application);
     },
   );
   noun.act(
@@ -262,7 +262,7 @@ const addMasterKey = (tde: Noun): void => {
     async (caller, _, key = '') => {
       const { name, publicKey } = await caller.call(masterKeys.get, { path: await masterKeyPath(caller, key) });
       if (publicKey === null) throw new CommandError('config', `${name} is a secret key: it has no public half`);
-      if (caller.output.format === 'json') caller.output.record({ publicKey });
+      if (caller.output.raw) caller.output.record({ publicKey });
       else caller.output.bytes(Buffer.from(publicKey));
     },
   );
@@ -294,7 +294,7 @@ const addMasterKey = (tde: Noun): void => {
       const path = await masterKeyPath(caller, key);
       const planned = await call(masterKeys.destroy, { path, query: { dryRun: 'true' }, body: {} });
       if (options.dryRun === true) {
-        if (output.format === 'json') return output.record(planned);
+        if (output.raw) return output.record(planned);
         output.say(`dry run: nothing was changed. ${planned.key.name} would be destroyed.`);
         output.say(describeRadius(planned.blastRadius));
         for (const line of copyLines(planned.blastRadius.copies)) output.say(line);
@@ -309,7 +309,7 @@ const addMasterKey = (tde: Noun): void => {
         options.confirm,
       );
       const done = await call(masterKeys.destroy, { path, body: { confirm: name } });
-      output.record(output.format === 'json' ? done : done.key);
+      output.record(output.raw ? done : done.key);
     },
   );
 };

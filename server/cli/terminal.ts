@@ -4,14 +4,14 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
+import { withoutProgress } from './progress.ts';
 
 const enter = [0x0a, 0x0d];
 const cancel = [0x03, 0x04];
 const erase = [0x08, 0x7f];
 const longest = 1024;
 
-/** Undefined: there is no terminal. */
-export const askHidden = (question: string): Promise<Buffer | undefined> => {
+const typeHidden = (question: string): Promise<Buffer | undefined> => {
   let descriptor: number;
   try {
     descriptor = openSync('/dev/tty', 'r+');
@@ -54,6 +54,9 @@ export const askHidden = (question: string): Promise<Buffer | undefined> => {
     });
   });
 };
+
+/** Undefined: there is no terminal. */
+export const askHidden = (question: string): Promise<Buffer | undefined> => withoutProgress(() => typeHidden(question));
 
 /** Undefined: there is no terminal. `fresh`: asks twice, until both are the same. */
 export const askSecret = async (what: string, fresh: boolean): Promise<Buffer | undefined> => {

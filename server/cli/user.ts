@@ -47,11 +47,11 @@ const tellInvitation = async (
 ): Promise<void> =>
   showSecret(output, options, async () => {
     const { user, invitation } = await ask();
-    const shown = output.format === 'json' ? { user } : shownUser(user);
+    const shown = output.raw ? { user } : shownUser(user);
     if (invitation === null) return { shown, secret: {}, file: '' };
     return {
       shown,
-      secret: output.format === 'json' ? { invitation } : { invitation: invitation.url, until: invitation.expiresAt },
+      secret: output.raw ? { invitation } : { invitation: invitation.url, until: invitation.expiresAt },
       file: `${invitation.url}\n`,
     };
   });
@@ -112,7 +112,7 @@ export const addUser = (program: Command): void => {
         mustChangePassword: options.requireNewPassword ?? before.mustChangePassword,
         grants: options.role === undefined ? [...before.grants] : grantsOf(options),
       }));
-      output.record(output.format === 'json' ? changed : shownUser(changed));
+      output.record(output.raw ? changed : shownUser(changed));
     },
   );
   noun.row(routes.enable, 'enable <user>', 'Lets a disabled user sign in again.', show);
