@@ -16,15 +16,17 @@ export interface GlobalOptions {
   readonly caFile?: string;
   readonly tokenFile?: string;
   readonly tenant?: string;
+  readonly context?: string;
   readonly output: OutputFormat;
-  readonly timeout: number;
+  readonly timeout?: number;
 }
 
 export interface Caller extends ApiClient {
   readonly output: Output;
   /** What --tenant names. */
   readonly tenant: string | undefined;
-  readonly timeoutMs: number;
+  /** What --timeout says. */
+  readonly timeoutMs: number | undefined;
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
@@ -63,7 +65,7 @@ interface Named {
 const isIdentifier = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text);
 
-const checkUrl = (text: string): string => {
+export const checkUrl = (text: string): string => {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' || url.username !== '' || url.pathname !== '/')
     throw new CommandError('config', `${text} is not an address of the service`, {
@@ -78,7 +80,7 @@ export const addressOf = ({ server, caFile, timeout }: GlobalOptions): Address =
     caFile === undefined
       ? undefined
       : readFile(caFile, 'give --ca-file (or DKE_CA_FILE) with the certificate of the authority to trust'),
-  timeoutMs: timeout * 1000,
+  timeoutMs: timeout === undefined ? undefined : timeout * 1000,
 });
 
 const readToken = (path: string | undefined): string => {

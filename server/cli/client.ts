@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ServiceErrorCode } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import type { approvalRoutes } from '../fronts/contract/api/approvals.ts';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
 import {
   type AnswerOf,
   type PathParameters,
@@ -57,7 +58,8 @@ export interface Address {
   readonly url: string;
   /** PEM; the system's authorities when absent. */
   readonly ca: Buffer | undefined;
-  readonly timeoutMs: number;
+  /** Without an answer; undefined: as long as the route may take. */
+  readonly timeoutMs: number | undefined;
 }
 
 export interface ApiClientOptions extends Address {
@@ -152,9 +154,24 @@ const parse = <R extends RouteRow>(body: Buffer): AnswerOf<R> => {
 /** To change what others change at the same time. */
 const mostAttempts = 5;
 
+const usualMs = 30_000;
+const longMs = 3_600_000;
+const { requests, snapshots, diagnostics } = apiRoutes;
+/** They answer when everything was checked or written, which may take long. */
+const checks: ReadonlySet<RouteRow> = new Set<RouteRow>([
+  requests.verify,
+  snapshots.create,
+  snapshots.verify,
+  snapshots.verifyOpened,
+  snapshots.restore,
+  diagnostics.run,
+]);
+export const isLong = (row: RouteRow): boolean =>
+  row.streams !== undefined || row.takes !== undefined || checks.has(row);
+
 /** Sends one request; the body of the answer is still to come. */
 export const exchange = (
-  { url, ca, timeoutMs }: Address,
+  { url, ca, timeoutMs = usualMs }: Address,
   method: string,
   path: string,
   headers: Readonly<Record<string, string | number>>,
@@ -162,18 +179,21 @@ export const exchange = (
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException): void => reject(connectionError(url, error));
+    // A service that is not there is not waited for as long as one that works.
+    const connectMs = Math.min(timeoutMs, usualMs);
     const sent = request(
       new URL(path, url),
       {
         method: method.toUpperCase(),
         ...(ca === undefined ? {} : { ca }),
         agent: false,
-        timeout: timeoutMs,
-        lookup: lookupWithin(timeoutMs * 0.8),
+        timeout: connectMs,
+        lookup: lookupWithin(connectMs * 0.8),
         headers: { ...headers, ...(Buffer.isBuffer(body) ? { 'content-length': body.length } : {}) },
       },
       resolve,
     );
+    sent.on('socket', (socket) => socket.once('secureConnect', () => socket.setTimeout(timeoutMs)));
     sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
     sent.on('error', fail);
     if (body === undefined || Buffer.isBuffer(body)) sent.end(body);
@@ -218,7 +238,8 @@ export const openClient = ({ credential, tenant, onPending, ...address }: ApiCli
         : { 'content-type': row.takes, 'content-length': file.size }),
     };
     const body = input.body === undefined ? file?.from : Buffer.from(JSON.stringify(input.body));
-    return checked(await exchange(address, row.method, pathOf(row, input, tenant), headers, body));
+    const timeoutMs = address.timeoutMs ?? (isLong(row) ? longMs : usualMs);
+    return checked(await exchange({ ...address, timeoutMs }, row.method, pathOf(row, input, tenant), headers, body));
   };
   const bytes = async <R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer> =>
     readAll(url, await ask(row, input));

@@ -11,7 +11,8 @@ import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { type GlobalOptions, openCaller } from './caller.ts';
+import { openCaller } from './caller.ts';
+import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
 import { formatTable, type OutputFormat, paintOut, standardOutput } from './output.ts';
@@ -148,7 +149,7 @@ const addEndpointDoctor = (doctor: Command): void => {
     .option('--cloud-key-id <id>', 'XksKeyId of the KMS key')
     .option('--follow', 'show each check on standard error as it ends')
     .action(async (name: string, options: CloudOptions, command: Command) => {
-      const globals = command.optsWithGlobals<GlobalOptions>();
+      const globals = globalsOf(command);
       const cloud = {
         uriEndpoint: options.cloudUriEndpoint,
         uriPath: options.cloudUriPath,

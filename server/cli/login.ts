@@ -7,8 +7,9 @@ import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Problem, RouteRow } from '../fronts/contract/api/row.ts';
 import type { Session } from '../fronts/contract/api/session.ts';
-import { addressOf, type GlobalOptions, outputOf } from './caller.ts';
+import { addressOf, outputOf } from './caller.ts';
 import { type Address, exchange, readAll } from './client.ts';
+import { globalsOf } from './context-file.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 import { cookieName, readKept, sessionFile, writeKept } from './session-file.ts';
 import { askHidden } from './terminal.ts';
@@ -127,7 +128,7 @@ export const addLogin = (program: Command): void => {
       'read them from this file descriptor: the password, and the code in a second line',
     )
     .action(async (user: string, { passwordFd }: { readonly passwordFd?: string }, command: Command) => {
-      const place = addressOf(command.optsWithGlobals<GlobalOptions>());
+      const place = addressOf(globalsOf(command));
       const given = passwordFd === undefined ? undefined : linesOf(passwordFd);
       const ask = async (at: number, question: string): Promise<Buffer> => {
         const bytes = given === undefined ? await askHidden(question) : given[at];
@@ -185,7 +186,7 @@ export const addLogin = (program: Command): void => {
     .summary('end the session of dke login')
     .description('Ends the session at the service, and forgets it here.')
     .action(async (_: object, command: Command) => {
-      const place = addressOf(command.optsWithGlobals<GlobalOptions>());
+      const place = addressOf(globalsOf(command));
       const { [place.url]: kept, ...others } = readKept();
       if (kept === undefined)
         throw new CommandError('not-found', `not signed in at ${place.url}`, {

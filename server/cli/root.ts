@@ -46,6 +46,7 @@ const offlineFlags = {
 } as const;
 
 const pollMs = 200;
+const longestWaitMs = 3_600_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const addRoot = (program: Command): void => {
@@ -54,11 +55,11 @@ export const addRoot = (program: Command): void => {
   noun.act(
     'rotate',
     'Creates a new root key, or with --tenant a new key of that tenant, and seals everything under it while the service runs.',
-    { '--wait': 'until it is done, at most as long as --timeout says' },
+    { '--wait': 'until it is done, at most as long as --timeout says, or an hour' },
     async ({ call, output, tenant, timeoutMs, resolve }, { wait }) => {
       const body = tenant === undefined ? {} : { tenantId: await resolve('tenant', tenant) };
       let rotated = await call(routes.rotate, { body });
-      const end = performance.now() + timeoutMs;
+      const end = performance.now() + (timeoutMs ?? longestWaitMs);
       while (wait === true && rotated.rotating) {
         if (performance.now() > end)
           throw new CommandError('unreachable', 'the rotation has not ended yet', {

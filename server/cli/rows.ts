@@ -5,8 +5,9 @@
 import { z } from '@hono/zod-openapi';
 import { type Command, Option } from 'commander';
 import type { AnswerOf, PathParameters, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
-import { type Caller, type GlobalOptions, nameableOf, openCaller, outputOf } from './caller.ts';
+import { type Caller, nameableOf, openCaller, outputOf } from './caller.ts';
 import type { ApiCall } from './client.ts';
+import { globalsOf } from './context-file.ts';
 import { type Columns, confirm, type Output } from './output.ts';
 
 interface FlagMore {
@@ -116,7 +117,8 @@ export const addFlags = (command: Command, flags: Flags): Command => {
 };
 
 const camel = (text: string): string => text.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-const valueWord = (option: Option): string => /<([^>.]+)/.exec(option.flags)?.[1] ?? '';
+/** The word of its value: `file` of `--out <file>`. */
+export const valueWord = (option: Option): string => /<([^>.]+)/.exec(option.flags)?.[1] ?? '';
 
 type Place = readonly ['path' | 'query' | 'body', string];
 
@@ -137,8 +139,14 @@ const placeOf = (
 /** The values that the contract lists for a member. */
 const choicesOf = (route: RouteRow, [part, name]: Place): readonly string[] | undefined => {
   const schema = part === 'path' ? undefined : route[part]?.shape[name];
-  return schema instanceof z.ZodEnum ? schema.options.map(String) : undefined;
+  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined;
 };
+
+/** The service may know more values than this command: they are offered, and not required. */
+const candidates = new WeakMap<Option, readonly string[]>();
+export const candidatesOf = (option: Option): readonly string[] | undefined =>
+  option.argChoices ?? candidates.get(option);
 
 /** Parameters of the path for the arguments: by name, then in order. */
 const parametersOf = (route: RouteRow, words: readonly string[]): ReadonlyMap<string, string> => {
@@ -164,7 +172,7 @@ export const nounOf = (parent: Command): Noun => {
   const act: Noun['act'] = (usage, description, flags, handle) => {
     const made = addFlags(parent.command(usage).description(description), flags);
     return made.action(async (...received: readonly unknown[]) => {
-      const caller = openCaller(made.optsWithGlobals<GlobalOptions>());
+      const caller = openCaller(globalsOf(made));
       const resolve = async (word: string, value: unknown): Promise<unknown> => {
         const kind = nameableOf(word);
         if (kind === undefined) return value;
@@ -237,6 +245,11 @@ export const nounOf = (parent: Command): Noun => {
         (option) =>
           [option.attributeName(), placeOf(route, option.attributeName(), valueWord(option), more.as)] as const,
       );
+    for (const option of made.options) {
+      const [, place] = optionPlaces.find(([name]) => name === option.attributeName()) ?? [];
+      const choices = place === undefined || option.isBoolean() ? undefined : choicesOf(route, place);
+      if (choices !== undefined) candidates.set(option, choices);
+    }
     // A word that leads nowhere is a mistake in the row, unless the row itself says what it means.
     const lost = [...optionPlaces, ...argumentPlaces.map((place, index) => [words[index], place] as const)].find(
       ([, place]) => place === undefined,

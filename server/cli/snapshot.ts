@@ -12,7 +12,8 @@ import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Snapshot, SnapshotRestore } from '../fronts/contract/api/snapshots.ts';
 import { inspectSnapshot, readItems } from '../snapshots/reader.ts';
 import { checkOf } from '../snapshots/writer.ts';
-import { type Caller, type GlobalOptions, openCaller, outputOf } from './caller.ts';
+import { type Caller, openCaller, outputOf } from './caller.ts';
+import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo } from './files.ts';
 import { copyLines } from './key-copies.ts';
@@ -259,7 +260,7 @@ export const addSnapshot = (program: Command): void => {
       const { file, signer } = options;
       if (file === undefined) {
         if (id === undefined) throw new CommandError('config', 'name a snapshot, or a copy with --file');
-        return verifyStored(openCaller(command.optsWithGlobals<GlobalOptions>()), id, options);
+        return verifyStored(openCaller(globalsOf(command)), id, options);
       }
       if (signer === undefined)
         throw new CommandError('config', '--file needs --signer', {

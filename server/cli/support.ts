@@ -8,6 +8,7 @@ import { type BundlePart, collectBundle } from '../diagnostics/support-bundle.ts
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { addressOf, type GlobalOptions, openCaller } from './caller.ts';
 import { exchange, readAll } from './client.ts';
+import { globalsOf } from './context-file.ts';
 import { reserveSecretFile } from './files.ts';
 import { confirm, formatTable } from './output.ts';
 
@@ -58,7 +59,7 @@ export const addSupport = (program: Command): void => {
     .option('--show', 'show the whole content, not only its parts')
     .option('--confirm <word>', 'write it without a question: "write"')
     .action(async (options: BundleOptions, command: Command) => {
-      const globals = command.optsWithGlobals<GlobalOptions>();
+      const globals = globalsOf(command);
       const offline = () => import('../app/offline.ts');
       const { countTables } = await offline();
       const ask =
