@@ -1,15 +1,14 @@
 // What every command that calls the service is given: a client, an output, and a way from names to identifiers. Where the
 // service is and which token is used comes from options or the environment, never from a command line's secrets.
 
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { RouteRow } from '../fronts/contract/api/row.ts';
 import type { PendingNodes } from '../fronts/contract/pending-nodes.ts';
-import { type ApiClient, openClient } from './client.ts';
+import { type Address, type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
-import { readSecretFile, reserveSecretFile } from './files.ts';
-import { type Output, type OutputFormat, openOutput } from './output.ts';
+import { readFile, readSecretFile, reserveSecretFile } from './files.ts';
+import { type Output, type OutputFormat, standardOutput } from './output.ts';
 import { sessionHeaders } from './session-file.ts';
 
 export interface GlobalOptions {
@@ -17,36 +16,45 @@ export interface GlobalOptions {
   readonly caFile?: string;
   readonly tokenFile?: string;
   readonly tenant?: string;
+  readonly context?: string;
   readonly output: OutputFormat;
-  readonly timeout: number;
+  readonly timeout?: number;
 }
 
-export interface Caller {
+export interface Caller extends ApiClient {
   readonly output: Output;
   /** What --tenant names. */
   readonly tenant: string | undefined;
-  readonly call: ApiClient['call'];
-  readonly change: ApiClient['change'];
-  readonly bytes: ApiClient['bytes'];
-  readonly stream: ApiClient['stream'];
-  readonly send: ApiClient['send'];
-  readonly upload: ApiClient['upload'];
+  /** What --timeout says. */
+  readonly timeoutMs: number | undefined;
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
 
-/** Lists whose items bear an id and a name that people know them by, and the command that shows each. */
+interface NameableList {
+  readonly row: RouteRow;
+  readonly noun: string;
+  readonly what: string;
+  /** The state in which another may have the name; `deleted` when absent. */
+  readonly gone?: string;
+}
+
+/** By the word of a command's argument or option: lists whose items have an id and a name, and the command that lists them. */
 const nameable = {
-  vault: { row: apiRoutes.vaults.list, noun: 'vault' },
-  key: { row: apiRoutes.keys.list, noun: 'key' },
-  'TDE group': { row: apiRoutes.tdeGroups.list, noun: 'tde group' },
-  'TDE application': { row: apiRoutes.applications.list, noun: 'tde app' },
-  endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint' },
-  'external key store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store' },
-  token: { row: apiRoutes.tokens.list, noun: 'token' },
-  user: { row: apiRoutes.users.list, noun: 'user' },
-} as const satisfies Record<string, { readonly row: RouteRow; readonly noun: string }>;
+  vault: { row: apiRoutes.vaults.list, noun: 'vault', what: 'vault' },
+  key: { row: apiRoutes.keys.list, noun: 'key', what: 'key' },
+  group: { row: apiRoutes.tdeGroups.list, noun: 'tde group', what: 'TDE group' },
+  application: { row: apiRoutes.applications.list, noun: 'tde app', what: 'TDE application' },
+  endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint', what: 'endpoint' },
+  'key-store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store', what: 'external key store' },
+  token: { row: apiRoutes.tokens.list, noun: 'token', what: 'token' },
+  user: { row: apiRoutes.users.list, noun: 'user', what: 'user' },
+  tenant: { row: apiRoutes.tenants.list, noun: 'tenant', what: 'tenant', gone: 'purged' },
+  node: { row: apiRoutes.nodes.list, noun: 'node', what: 'node', gone: 'removed' },
+} as const satisfies Record<string, NameableList>;
 export type Nameable = keyof typeof nameable;
+export const nameableOf = (word: string): Nameable | undefined =>
+  Object.hasOwn(nameable, word) ? (word as Nameable) : undefined;
 
 interface Named {
   readonly id: string;
@@ -57,16 +65,6 @@ interface Named {
 const isIdentifier = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text);
 
-export const readCa = (path: string): Buffer => {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, {
-      hint: 'give --ca-file (or DKE_CA_FILE) with the certificate of the authority to trust',
-    });
-  }
-};
-
 export const checkUrl = (text: string): string => {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' || url.username !== '' || url.pathname !== '/')
@@ -75,6 +73,15 @@ export const checkUrl = (text: string): string => {
     });
   return url.origin;
 };
+
+export const addressOf = ({ server, caFile, timeout }: GlobalOptions): Address => ({
+  url: checkUrl(server),
+  ca:
+    caFile === undefined
+      ? undefined
+      : readFile(caFile, 'give --ca-file (or DKE_CA_FILE) with the certificate of the authority to trust'),
+  timeoutMs: timeout === undefined ? undefined : timeout * 1000,
+});
 
 const readToken = (path: string | undefined): string => {
   if (path === undefined)
@@ -92,7 +99,7 @@ const readToken = (path: string | undefined): string => {
 export const everyItem = async <T>(
   page: (query: { limit: number; after: string | undefined }) => Promise<{
     readonly items: readonly T[];
-    readonly next: string | null;
+    readonly next?: string | null;
   }>,
 ): Promise<readonly T[]> => {
   const found: T[] = [];
@@ -106,14 +113,19 @@ export const everyItem = async <T>(
 };
 
 const findByName = async (client: ApiClient, kind: Nameable, name: string): Promise<string> => {
+  const { row, noun, what, gone = 'deleted' }: NameableList = nameable[kind];
   const all = await everyItem(
-    (query) => client.call(nameable[kind].row, { query }) as Promise<{ items: readonly Named[]; next: string | null }>,
+    (page) =>
+      client.call(row, { query: row.query === undefined ? {} : page }) as unknown as Promise<{
+        readonly items: readonly Named[];
+        readonly next?: string | null;
+      }>,
   );
-  const found = all.filter((item) => item.name === name.normalize('NFC') && item.state !== 'deleted');
+  const found = all.filter((item) => item.name === name.normalize('NFC') && item.state !== gone);
   const [only, ...others] = found;
   if (only === undefined)
-    throw new CommandError('not-found', `there is no ${kind} named ${name}`, {
-      hint: `dke ${nameable[kind].noun} list shows those that there are; case matters`,
+    throw new CommandError('not-found', `there is no ${what} named ${name}`, {
+      hint: `dke ${noun} list shows those that there are; case matters`,
     });
   if (others.length > 0)
     throw new CommandError('config', `${found.length} are named ${name}`, {
@@ -134,65 +146,34 @@ const printPending = ({ names, until }: PendingNodes): void => {
 /** Throws CommandError when what was given cannot lead to a service. */
 export const openCaller = (options: GlobalOptions): Caller => {
   let token: string | undefined;
-  const url = checkUrl(options.server);
+  const address = addressOf(options);
   const client = openClient({
-    url,
-    ca: options.caFile === undefined ? undefined : readCa(options.caFile),
+    ...address,
     credential: () => {
       // Who has signed in (dke login) needs no token; who names one means it.
-      const session = options.tokenFile === undefined ? sessionHeaders(url) : undefined;
+      const session = options.tokenFile === undefined ? sessionHeaders(address.url) : undefined;
       if (session !== undefined) return session;
       token ??= readToken(options.tokenFile);
       return { authorization: `Bearer ${token}` };
     },
     tenant: options.tenant,
-    timeoutMs: options.timeout * 1000,
     onPending: printPending,
   });
   return {
-    output: openOutput(options.output, (text) => {
-      process.stdout.write(text);
-    }),
+    output: standardOutput(options.output),
     tenant: options.tenant,
-    call: client.call,
-    change: client.change,
-    bytes: client.bytes,
-    stream: client.stream,
-    send: client.send,
-    upload: client.upload,
+    timeoutMs: address.timeoutMs,
+    ...client,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };
 };
 
-/** Makes a commander action of a handler: arguments in order, then the command's own options. */
-export const action =
-  <Options extends object = object>(
-    handle: (caller: Caller, options: Options, ...values: readonly string[]) => Promise<void>,
-  ) =>
-  async (...received: readonly unknown[]): Promise<void> => {
-    const command = received.at(-1) as Command;
-    const values = received.slice(0, -2) as readonly string[];
-    await handle(openCaller(command.optsWithGlobals<GlobalOptions>()), command.opts<Options>(), ...values);
-  };
+/** Of a command that asks no service. */
+export const outputOf = (command: Command): Output => standardOutput(command.optsWithGlobals<GlobalOptions>().output);
 
-/** The two options of every paged list. */
-export const paged = (command: Command): Command =>
-  command
-    .option('--limit <count>', 'at most so many, 1 to 1000', '100')
-    .option('--after <cursor>', 'go on where the last page ended');
-export interface Paging {
-  readonly limit: string;
-  readonly after?: string;
-}
-
-/** Options of commands whose answer shows a secret. */
-export const secretTarget = (command: Command): Command =>
-  command
-    .option('--out <file>', 'write the secret into this new file (mode 600) instead of showing it')
-    .option('--force', 'overwrite the file');
 export interface SecretTarget {
-  readonly out?: string;
-  readonly force?: boolean;
+  readonly out?: string | undefined;
+  readonly force?: boolean | undefined;
 }
 
 export interface SecretAnswer {

@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ServiceErrorCode } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import type { approvalRoutes } from '../fronts/contract/api/approvals.ts';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
 import {
   type AnswerOf,
   type PathParameters,
@@ -51,16 +52,21 @@ export interface ApiClient {
   stream<R extends RouteRow>(row: R, input: ApiCall<R>, into: NodeJS.WritableStream): Promise<void>;
 }
 
-export interface ApiClientOptions {
+/** Where the service is. */
+export interface Address {
   /** `https://HOST:PORT`. */
   readonly url: string;
   /** PEM; the system's authorities when absent. */
   readonly ca: Buffer | undefined;
+  /** Without an answer; undefined: as long as the route may take. */
+  readonly timeoutMs: number | undefined;
+}
+
+export interface ApiClientOptions extends Address {
   /** The headers by which the service knows who calls; asked for at each call. */
   readonly credential: () => Readonly<Record<string, string>>;
   /** Id or name of the tenant to act in; the token's own, or the default one, when absent. */
   readonly tenant: string | undefined;
-  readonly timeoutMs: number;
   /** Told of the nodes that do not show a change yet. */
   readonly onPending?: (pending: PendingNodes) => void;
 }
@@ -148,102 +154,104 @@ const parse = <R extends RouteRow>(body: Buffer): AnswerOf<R> => {
 /** To change what others change at the same time. */
 const mostAttempts = 5;
 
-const readAll = async (answer: IncomingMessage): Promise<Buffer> => {
+const usualMs = 30_000;
+const longMs = 3_600_000;
+const { requests, snapshots, diagnostics } = apiRoutes;
+/** They answer when everything was checked or written, which may take long. */
+const checks: ReadonlySet<RouteRow> = new Set<RouteRow>([
+  requests.verify,
+  snapshots.create,
+  snapshots.verify,
+  snapshots.verifyOpened,
+  snapshots.restore,
+  diagnostics.run,
+]);
+export const isLong = (row: RouteRow): boolean =>
+  row.streams !== undefined || row.takes !== undefined || checks.has(row);
+
+/** Sends one request; the body of the answer is still to come. */
+export const exchange = (
+  { url, ca, timeoutMs = usualMs }: Address,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string | number>>,
+  body?: Buffer | Readable,
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException): void => reject(connectionError(url, error));
+    // A service that is not there is not waited for as long as one that works.
+    const connectMs = Math.min(timeoutMs, usualMs);
+    const sent = request(
+      new URL(path, url),
+      {
+        method: method.toUpperCase(),
+        ...(ca === undefined ? {} : { ca }),
+        agent: false,
+        timeout: connectMs,
+        lookup: lookupWithin(connectMs * 0.8),
+        headers: { ...headers, ...(Buffer.isBuffer(body) ? { 'content-length': body.length } : {}) },
+      },
+      resolve,
+    );
+    sent.on('socket', (socket) => socket.once('secureConnect', () => socket.setTimeout(timeoutMs)));
+    sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
+    sent.on('error', fail);
+    if (body === undefined || Buffer.isBuffer(body)) sent.end(body);
+    else pipeline(body, sent).catch(fail);
+  });
+
+export const readAll = async (url: string, answer: IncomingMessage): Promise<Buffer> => {
   const parts: Buffer[] = [];
-  for await (const part of answer) parts.push(part as Buffer);
-  const whole = Buffer.concat(parts);
+  try {
+    for await (const part of answer) parts.push(part as Buffer);
+  } catch (error) {
+    throw connectionError(url, error as NodeJS.ErrnoException);
+  }
+  const all = Buffer.concat(parts);
   for (const part of parts) part.fill(0);
-  return whole;
+  return all;
 };
 
-export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }: ApiClientOptions): ApiClient => {
+export const openClient = ({ credential, tenant, onPending, ...address }: ApiClientOptions): ApiClient => {
+  const { url } = address;
+  const checked = async (answer: IncomingMessage): Promise<IncomingMessage> => {
+    const status = answer.statusCode ?? 0;
+    const pending = readPendingNodes((name) => answer.headers[name]?.toString());
+    if (pending !== undefined) onPending?.(pending);
+    if (status === 202) throw waitingError(await readAll(url, answer));
+    if (status < 200 || status > 299) throw problemError(status, (await readAll(url, answer)).toString('utf8'));
+    return answer;
+  };
   /** Resolves with an answer that says that it went well, its body still to come. */
-  const ask = <R extends RouteRow>(
+  const ask = async <R extends RouteRow>(
     row: R,
     input: ApiCall<R> = {},
     file?: { readonly from: Readable; readonly size: number },
-  ): Promise<IncomingMessage> =>
-    new Promise((resolve, reject) => {
-      const body = input.body === undefined ? undefined : JSON.stringify(input.body);
-      const sent = request(
-        new URL(pathOf(row, input, tenant), url),
-        {
-          method: row.method.toUpperCase(),
-          ...(ca === undefined ? {} : { ca }),
-          agent: false,
-          timeout: timeoutMs,
-          lookup: lookupWithin(timeoutMs * 0.8),
-          headers: {
-            accept: row.streams === undefined ? 'application/json' : '*/*',
-            ...credential(),
-            ...(input.ifMatch === undefined ? {} : { 'if-match': input.ifMatch }),
-            ...(file === undefined || row.takes === undefined
-              ? {}
-              : { 'content-type': row.takes, 'content-length': file.size }),
-            ...(body === undefined
-              ? {}
-              : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
-          },
-        },
-        (answer) => {
-          const status = answer.statusCode ?? 0;
-          const pending = readPendingNodes((name) => answer.headers[name]?.toString());
-          if (pending !== undefined) onPending?.(pending);
-          if (status === 202)
-            readAll(answer).then(
-              (whole) => reject(waitingError(whole)),
-              (error) => reject(connectionError(url, error)),
-            );
-          else if (status >= 200 && status <= 299) resolve(answer);
-          else
-            readAll(answer).then(
-              (whole) => reject(problemError(status, whole.toString('utf8'))),
-              (error) => reject(connectionError(url, error)),
-            );
-        },
-      );
-      sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
-      sent.on('error', (error) => reject(connectionError(url, error)));
-      if (file === undefined) sent.end(body);
-      else pipeline(file.from, sent).catch((error) => reject(connectionError(url, error)));
-    });
-  const bytes = async <R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer> => {
-    const answer = await ask(row, input);
-    return readAll(answer).catch((error) => Promise.reject(connectionError(url, error)));
+  ): Promise<IncomingMessage> => {
+    const headers = {
+      accept: row.streams === undefined ? 'application/json' : '*/*',
+      ...credential(),
+      ...(input.ifMatch === undefined ? {} : { 'if-match': input.ifMatch }),
+      ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(file === undefined || row.takes === undefined
+        ? {}
+        : { 'content-type': row.takes, 'content-length': file.size }),
+    };
+    const body = input.body === undefined ? file?.from : Buffer.from(JSON.stringify(input.body));
+    const timeoutMs = address.timeoutMs ?? (isLong(row) ? longMs : usualMs);
+    return checked(await exchange({ ...address, timeoutMs }, row.method, pathOf(row, input, tenant), headers, body));
   };
-  const send = (path: string, body: Buffer): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const sent = request(
-        new URL(path, url),
-        {
-          method: 'POST',
-          ...(ca === undefined ? {} : { ca }),
-          agent: false,
-          timeout: timeoutMs,
-          lookup: lookupWithin(timeoutMs * 0.8),
-          headers: { 'content-type': 'application/octet-stream', 'content-length': body.length },
-        },
-        (answer) => {
-          const status = answer.statusCode ?? 0;
-          readAll(answer).then(
-            (whole) =>
-              status >= 200 && status <= 299 ? resolve() : reject(problemError(status, whole.toString('utf8'))),
-            (error) => reject(connectionError(url, error)),
-          );
-        },
-      );
-      sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
-      sent.on('error', (error) => reject(connectionError(url, error)));
-      sent.end(body);
-    });
+  const bytes = async <R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer> =>
+    readAll(url, await ask(row, input));
   return {
     url,
     bytes,
-    send,
-    upload: async <R extends RouteRow>(row: R, input: ApiCall<R>, from: Readable, size: number) => {
-      const answer = await ask(row, input, { from, size });
-      return parse<R>(await readAll(answer).catch((error) => Promise.reject(connectionError(url, error))));
+    send: async (path, body) => {
+      const headers = { 'content-type': 'application/octet-stream' };
+      await readAll(url, await checked(await exchange(address, 'post', path, headers, body)));
     },
+    upload: async <R extends RouteRow>(row: R, input: ApiCall<R>, from: Readable, size: number) =>
+      parse<R>(await readAll(url, await ask(row, input, { from, size }))),
     stream: async (row, input, into) => {
       const answer = await ask(row, input);
       await pipeline(answer, into, { end: false }).catch((error: NodeJS.ErrnoException) => {
@@ -259,8 +267,7 @@ export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }
     ) => {
       for (let attempt = 1; ; attempt += 1) {
         const answer = await ask(read, { path });
-        const before = await readAll(answer).catch((error) => Promise.reject(connectionError(url, error)));
-        const body = await edit(parse<R>(before));
+        const body = await edit(parse<R>(await readAll(url, answer)));
         try {
           return parse<W>(await bytes(write, { path, body, ifMatch: answer.headers.etag }));
         } catch (error) {

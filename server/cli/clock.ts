@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { action } from './caller.ts';
+import { addNoun } from './rows.ts';
 
 const routes = apiRoutes.clock;
 
@@ -16,20 +16,20 @@ const toTime = (text: string): string => {
 };
 
 export const addClock = (program: Command): void => {
-  const noun = program.command('clock').summary('the time that decides deadlines');
-  noun
-    .command('show')
-    .description('Shows the time that decides deadlines, and whether the clock has jumped.')
-    .action(action(async ({ call, output }) => output.record(await call(routes.get))));
-  noun
-    .command('confirm')
-    .description(
-      'Confirms the time after the clock has jumped. What is due by it is destroyed within the next minute. Audited.',
-    )
-    .requiredOption('--time <time>', 'what time it is by a clock that you trust, not by that of the service', toTime)
-    .action(
-      action<{ readonly time: string }>(async ({ call, output }, { time }) =>
-        output.record(await call(routes.confirm, { body: { time } })),
-      ),
-    );
+  const noun = addNoun(program, 'clock', 'the time that decides deadlines');
+  noun.row(routes.get, 'show', 'Shows the time that decides deadlines, and whether the clock has jumped.');
+  noun.row(
+    routes.confirm,
+    'confirm',
+    'Confirms the time after the clock has jumped. What is due by it is destroyed within the next minute. Audited.',
+    {
+      options: {
+        '--time <time>': {
+          help: 'what time it is by a clock that you trust, not by that of the service',
+          required: true,
+          parse: toTime,
+        },
+      },
+    },
+  );
 };

@@ -1,11 +1,11 @@
 // `dke cloud`: runs the simulated cloud in this process until a signal ends it.
 
-import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { openCrypto } from '../cloud-simulator/crypto.ts';
 import { openCloudFiles } from '../cloud-simulator/files.ts';
 import { startCloud } from '../cloud-simulator/server.ts';
 import { CommandError } from './exit-codes.ts';
+import { readFile } from './files.ts';
 
 interface CloudFlags {
   readonly data: string;
@@ -27,14 +27,6 @@ const milliseconds = (value: string): number => {
   const ms = Number(value);
   if (!Number.isInteger(ms) || ms < 1 || ms > 60_000) throw new InvalidArgumentError('1 to 60000.');
   return ms;
-};
-
-const readCa = (path: string): Buffer => {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
 };
 
 const shaped =
@@ -81,7 +73,7 @@ export const addCloud = (program: Command): void => {
         accountId: account,
         accessKey: files.accessKey,
         tls: files.tls,
-        proxyCa: proxyCa === undefined ? undefined : readCa(proxyCa),
+        proxyCa: proxyCa === undefined ? undefined : readFile(proxyCa),
         budgetMs: budget,
         complain: (line) => {
           process.stderr.write(`dke cloud: ${line}\n`);

@@ -11,10 +11,13 @@ import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { action, type GlobalOptions, openCaller, type Paging, paged } from './caller.ts';
+import { openCaller } from './caller.ts';
+import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
-import { formatTable, type OutputFormat } from './output.ts';
+import { formatTable, type OutputFormat, paintOut, standardOutput } from './output.ts';
+import { clearProgress } from './progress.ts';
+import { nounOf } from './rows.ts';
 
 interface DoctorOptions {
   readonly conf?: string;
@@ -56,12 +59,24 @@ export const show = ({ what, results, whoSays = 'the cloud key service says' }: 
   ]);
   const advice = first?.fix === undefined ? '' : `  ${first.fix}\n`;
   const foretold = first?.predicts === undefined ? '' : `  ${whoSays} ${first.predicts}\n`;
-  return `${summary}\n${advice}${foretold}\n${formatTable(rows)}\n`;
+  const lines = formatTable(rows).split('\n');
+  const painted = lines.map((line, at) => {
+    const state = results[at]?.state;
+    return state === 'failed' ? paintOut('red', line) : state === 'warning' ? paintOut('yellow', line) : line;
+  });
+  return `${summary}\n${advice}${foretold}\n${painted.join('\n')}\n`;
 };
 
 /** Shows what was found, and ends with an error when something failed. */
-export const conclude = (diagnoses: readonly CheckedPart[], output: OutputFormat): void => {
-  process.stdout.write(output === 'json' ? `${JSON.stringify(diagnoses, null, 2)}\n` : diagnoses.map(show).join('\n'));
+export const conclude = (diagnoses: readonly CheckedPart[], format: OutputFormat): void => {
+  const output = standardOutput(format);
+  if (format === 'csv')
+    output.list(
+      { items: diagnoses.flatMap(({ what, results }) => results.map((each) => ({ ...each, what }))) },
+      { OF: 'what', STATE: 'state', LAYER: 'layer', CHECK: 'title', FOUND: 'evidence', FIX: 'fix' },
+    );
+  else if (output.raw) output.record(diagnoses);
+  else output.bytes(Buffer.from(diagnoses.map(show).join('\n')));
   const failures = diagnoses.flatMap(({ results }) => results).filter(({ state }) => state === 'failed').length;
   if (failures > 0) throw new CommandError('checks-failed', `${failures} of the checks failed`);
 };
@@ -90,6 +105,7 @@ const unreachable = ({ message, hint }: CommandError): CheckResult => ({
 const showEvent = (event: DiagnosisEvent): void => {
   if (event.kind !== 'ended') return;
   const { state, layer, title, evidence } = event.result;
+  clearProgress();
   process.stderr.write(`${marks[state].padEnd(8)}${layer.padEnd(11)}${title}: ${evidence}\n`);
 };
 
@@ -133,7 +149,7 @@ const addEndpointDoctor = (doctor: Command): void => {
     .option('--cloud-key-id <id>', 'XksKeyId of the KMS key')
     .option('--follow', 'show each check on standard error as it ends')
     .action(async (name: string, options: CloudOptions, command: Command) => {
-      const globals = command.optsWithGlobals<GlobalOptions>();
+      const globals = globalsOf(command);
       const cloud = {
         uriEndpoint: options.cloudUriEndpoint,
         uriPath: options.cloudUriPath,
@@ -160,36 +176,20 @@ const addEndpointDoctor = (doctor: Command): void => {
 
 /** Earlier runs, which the service keeps. */
 const addEarlier = (doctor: Command): void => {
+  const noun = nounOf(doctor);
   const { list, get } = apiRoutes.diagnostics;
-  paged(
-    doctor
-      .command('runs <endpoint>')
-      .description('Lists earlier checks of an endpoint, newest first; kept for 90 days.'),
-  ).action(
-    action<Paging>(async ({ call, output, resolve: find }, query, endpoint) => {
-      const path = { id: await find('endpoint', endpoint) };
-      output.list(await call(list, { path, query: { ...query } }), [
-        ['ID', (row) => row.id],
-        ['AT', (row) => row.at],
-        ['FAILED', ({ results }) => results.filter(({ state }) => state === 'failed').length],
-        ['WARNINGS', ({ results }) => results.filter(({ state }) => state === 'warning').length],
-        ['BEGIN WITH', ({ results }) => results.find(({ state }) => state === 'failed')?.title],
-      ]);
-    }),
-  );
-
-  doctor
-    .command('run <endpoint> <run-id>')
-    .description('Shows one of them.')
-    .action(
-      action(async ({ call, output, resolve: find }, _, endpoint, diagnosisId) => {
-        const diagnosis = await call(get, { path: { id: await find('endpoint', endpoint), diagnosisId } });
-        if (output.format === 'json') return output.record(diagnosis);
-        output.bytes(
-          Buffer.from(show({ what: `the endpoint ${endpoint} at ${diagnosis.at}`, results: diagnosis.results })),
-        );
-      }),
-    );
+  noun.row(list, 'runs <endpoint>', 'Lists earlier checks of an endpoint, newest first; kept for 90 days.', {
+    columns: {
+      ID: 'id',
+      AT: 'at',
+      FAILED: ({ results }) => results.filter(({ state }) => state === 'failed').length,
+      WARNINGS: ({ results }) => results.filter(({ state }) => state === 'warning').length,
+      'BEGIN WITH': ({ results }) => results.find(({ state }) => state === 'failed')?.title,
+    },
+  });
+  noun.row(get, 'run <endpoint> <run-id>', 'Shows one of them.', {
+    text: (output, { at, results }) => output.bytes(Buffer.from(show({ what: `the endpoint at ${at}`, results }))),
+  });
 };
 
 /** Where the data of the service are; a dke.toml that cannot be used is a finding. */

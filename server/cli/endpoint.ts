@@ -4,11 +4,11 @@ import type { Command } from 'commander';
 import { takeMember } from '../base/secret-member.ts';
 import type { AuthorizationRule, EndpointSettings, ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { action, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { showSecret } from './caller.ts';
 import { addRequests } from './endpoint-requests.ts';
 import { CommandError } from './exit-codes.ts';
 import { readTextFile } from './files.ts';
-import { confirm } from './output.ts';
+import { addNoun, type Given, type Noun, secretFlags } from './rows.ts';
 
 const routes = apiRoutes.endpoints;
 
@@ -24,65 +24,52 @@ const readRules = (path: string): readonly AuthorizationRule[] => {
   }
 };
 
-const addCredential = (endpoint: Command): void => {
-  const noun = endpoint.command('credential').summary('SigV4 credentials');
+const addCredential = (endpoint: Noun): void => {
+  const noun = endpoint.noun('credential', 'SigV4 credentials');
 
-  secretTarget(
-    noun
-      .command('add <endpoint>')
-      .description('Adds a credential, shown this once, as the proxy configuration file that AWS KMS takes.'),
-  ).action(
-    action<SecretTarget>(async ({ bytes, output, resolve }, options, endpoint) => {
-      const path = { id: await resolve('endpoint', endpoint) };
-      await showSecret(output, options, async () => {
-        const answer = await bytes(routes.addCredential, { path });
+  noun.act(
+    'add <endpoint>',
+    'Adds a credential, shown only once, as the proxy configuration file that AWS KMS takes.',
+    secretFlags,
+    ({ bytes, output }, options, id = '') =>
+      showSecret(output, options, async () => {
+        const answer = await bytes(routes.addCredential, { path: { id } });
         const file = Buffer.concat([answer, Buffer.from('\n')]);
         takeMember(answer, 'RawSecretAccessKey', 2)?.fill(0);
         const rest = JSON.parse(answer.toString('utf8')) as ProxyConfiguration;
         const { XksProxyUriPath, XksProxyAuthenticationCredential: credential } = rest;
         return { shown: { XksProxyUriPath, AccessKeyId: credential.AccessKeyId }, file };
-      });
-    }),
+      }),
   );
-
-  noun
-    .command('list <endpoint>')
-    .description('Lists credentials; never their secrets.')
-    .action(
-      action(async ({ call, output, resolve }, _, endpoint) => {
-        const { credentials } = await call(routes.get, { path: { id: await resolve('endpoint', endpoint) } });
-        output.list({ items: credentials }, [
-          ['ID', (row) => row.id],
-          ['ACCESS KEY ID', (row) => row.accessKeyId],
-          ['CREATED', (row) => row.createdAt],
-          ['LAST USED', (row) => row.lastUsedAt],
-        ]);
-      }),
-    );
-
-  noun
-    .command('remove <endpoint> <credential-id>')
-    .description('Removes a credential: what it signs is refused from now on.')
-    .action(
-      action(async ({ call, output, resolve }, _, endpoint, credentialId) => {
-        const path = { id: await resolve('endpoint', endpoint), credentialId };
-        output.record(await call(routes.removeCredential, { path }));
-      }),
-    );
+  noun.row(routes.get, 'list <endpoint>', 'Lists credentials; never their secrets.', {
+    page: ({ credentials }) => ({ items: credentials }),
+    columns: { ID: 'id', 'ACCESS KEY ID': 'accessKeyId', CREATED: 'createdAt', 'LAST USED': 'lastUsedAt' },
+  });
+  noun.row(
+    routes.removeCredential,
+    'remove <endpoint> <credential-id>',
+    'Removes a credential: what it signs is refused from now on.',
+  );
 };
 
-interface SettingsOptions {
-  readonly operatorProbes?: boolean;
-  readonly rate?: string | false;
-  readonly burst?: string;
-  readonly clientCa?: string;
-  readonly clientName?: string;
-  readonly clientCertificate?: false;
-  readonly rules?: string | false;
-}
+const probeFlags = {
+  '--operator-probes': 'answer health to probes without a signature (the default)',
+  '--no-operator-probes': 'require signed health probes',
+} as const;
+const settingsFlags = {
+  '--rate <requests>': 'at most so many requests a second; more are answered 429',
+  '--no-rate': 'no such limit',
+  '--burst <requests>': 'so many at once after a pause; one second of the rate when absent',
+  '--client-ca <file>': 'mutual TLS: CA bundle (PEM) of the client certificates',
+  '--client-name <name>': 'mutual TLS: common name of the client certificate',
+  '--no-client-certificate': 'no mutual TLS',
+  '--rules <file>': 'secondary authorization: a JSON file with a list of rules',
+  '--no-rules': 'no rules: all that is signed is allowed',
+  ...probeFlags,
+} as const;
 
 /** What the options leave of the settings as they are, and what they put in. */
-const changedSettings = (before: EndpointSettings, options: SettingsOptions): EndpointSettings => {
+const changedSettings = (before: EndpointSettings, options: Given<typeof settingsFlags>): EndpointSettings => {
   const { operatorProbes = before.operatorProbes, rate, burst, clientCa, clientName, rules } = options;
   const perSecond = rate === undefined || rate === false ? before.rate?.perSecond : Number(rate);
   const newRate =
@@ -103,151 +90,71 @@ const changedSettings = (before: EndpointSettings, options: SettingsOptions): En
   };
 };
 
-const addSettings = (endpoint: Command): void => {
-  endpoint
-    .command('set <endpoint>')
-    .description('Changes settings of an endpoint, and shows them. Those that no option names stay; they hold at once.')
-    .option('--rate <requests>', 'at most so many requests a second; more are answered 429')
-    .option('--no-rate', 'no such limit')
-    .option('--burst <requests>', 'so many at once after a pause; one second of the rate when absent')
-    .option('--client-ca <file>', 'mutual TLS: CA bundle (PEM) of the client certificates')
-    .option('--client-name <name>', 'mutual TLS: common name of the client certificate')
-    .option('--no-client-certificate', 'no mutual TLS')
-    .option('--rules <file>', 'secondary authorization: a JSON file with a list of rules')
-    .option('--no-rules', 'no rules: all that is signed is allowed')
-    .option('--operator-probes', 'answer health to probes without a signature')
-    .option('--no-operator-probes', 'want a signature of probes too')
-    .action(
-      action<SettingsOptions>(async ({ change, output, resolve }, options, name) => {
-        const path = { id: await resolve('endpoint', name) };
-        const edit = ({ settings }: { readonly settings: EndpointSettings }) => changedSettings(settings, options);
-        output.record((await change(routes.get, routes.changeSettings, path, edit)).settings);
-      }),
-    );
-};
-
-interface TryOptions {
-  readonly operation: string;
-  readonly principal?: string;
-  readonly key?: string;
-  readonly vpc?: string;
-  readonly vpcEndpoint?: string;
-  readonly viaService?: string;
-  readonly rules?: string;
-}
-
-const addTryRules = (endpoint: Command): void => {
-  endpoint
-    .command('try-rules <endpoint>')
-    .description(
-      'Tells what the rules of an endpoint say to a request, and which rule decides: those that hold, or those in a file. ' +
-        'Changes nothing.',
-    )
-    .requiredOption('--operation <name>', 'kmsOperation, such as Decrypt')
-    .option('--principal <arn>', 'awsPrincipalArn')
-    .option('--key <arn>', 'kmsKeyArn')
-    .option('--vpc <id>', 'awsSourceVpc')
-    .option('--vpc-endpoint <id>', 'awsSourceVpce')
-    .option('--via-service <name>', 'kmsViaService')
-    .option('--rules <file>', 'a JSON file with a list of rules that are not in force yet')
-    .action(
-      action<TryOptions>(async ({ call, output, resolve }, options, name) => {
-        const path = { id: await resolve('endpoint', name) };
-        const request = {
-          kmsOperation: options.operation,
-          awsPrincipalArn: options.principal,
-          kmsKeyArn: options.key,
-          awsSourceVpc: options.vpc,
-          awsSourceVpce: options.vpcEndpoint,
-          kmsViaService: options.viaService,
-        };
-        const rules = options.rules === undefined ? {} : { rules: readRules(options.rules) };
-        const { items } = await call(routes.simulateRules, { path, body: { requests: [request], ...rules } });
-        for (const { passed, ...decision } of items) {
-          if (output.format === 'json') return output.record({ ...decision, passed });
-          output.record(decision);
-          if (passed.length > 0)
-            output.list({ items: passed }, [
-              ['DOES NOT FIT', (row) => row.rule],
-              ['BECAUSE OF', (row) => row.subject],
-              ['WHICH IS', (row) => row.told],
-            ]);
-        }
-      }),
-    );
+const addRules = (noun: Noun): void => {
+  noun.act(
+    'set <endpoint>',
+    'Changes settings of an endpoint, and shows them. Those that no option names stay; changes apply at once.',
+    settingsFlags,
+    async ({ change, output }, options, id = '') => {
+      const edit = ({ settings }: { readonly settings: EndpointSettings }) => changedSettings(settings, options);
+      output.record((await change(routes.get, routes.changeSettings, { id }, edit)).settings);
+    },
+  );
+  noun.act(
+    'try-rules <endpoint>',
+    'Tells what the rules of an endpoint say to a request, and which rule decides: the active ones, or those in a file. ' +
+      'Changes nothing.',
+    {
+      '--operation <name>': { help: 'kmsOperation, such as Decrypt', required: true },
+      '--principal <arn>': 'awsPrincipalArn',
+      '--key <arn>': 'kmsKeyArn',
+      '--vpc <id>': 'awsSourceVpc',
+      '--vpc-endpoint <id>': 'awsSourceVpce',
+      '--via-service <name>': 'kmsViaService',
+      '--rules <file>': 'a JSON file with a list of rules that are not in force yet',
+    },
+    async ({ call, output }, options, id = '') => {
+      const request = {
+        kmsOperation: options.operation,
+        awsPrincipalArn: options.principal,
+        kmsKeyArn: options.key,
+        awsSourceVpc: options.vpc,
+        awsSourceVpce: options.vpcEndpoint,
+        kmsViaService: options.viaService,
+      };
+      const rules = options.rules === undefined ? {} : { rules: readRules(options.rules) };
+      const { items } = await call(routes.simulateRules, { path: { id }, body: { requests: [request], ...rules } });
+      for (const { passed, ...decision } of items) {
+        if (output.raw) return output.record({ ...decision, passed });
+        output.record(decision);
+        if (passed.length > 0)
+          output.list({ items: passed }, { 'DOES NOT FIT': 'rule', 'BECAUSE OF': 'subject', 'WHICH IS': 'told' });
+      }
+    },
+  );
 };
 
 export const addEndpoint = (program: Command): void => {
-  const noun = program.command('endpoint').summary('key store endpoints: what a cloud key service calls');
-
-  noun
-    .command('create <name>')
-    .description('Makes an endpoint for one key.')
-    .requiredOption('--vault <vault>', 'id or name of the vault')
-    .requiredOption('--key <key>', 'id or name of the key')
-    .option('--prefix <prefix>', 'of its path below /xks/; made at random when absent')
-    .option('--operator-probes', 'answer health to probes without a signature (the default)')
-    .option('--no-operator-probes', 'want a signature of probes too')
-    .action(
-      action<{
-        readonly vault: string;
-        readonly key: string;
-        readonly prefix?: string;
-        readonly operatorProbes?: boolean;
-      }>(async ({ call, output, resolve }, { vault, key, operatorProbes, ...options }, name) => {
-        const settings = operatorProbes === undefined ? {} : { settings: { operatorProbes } };
-        const body = {
-          name,
-          vaultId: await resolve('vault', vault),
-          keyId: await resolve('key', key),
-          ...options,
-          ...settings,
-        };
-        output.record(await call(routes.create, { body }));
-      }),
-    );
-
-  paged(noun.command('list').description('Lists endpoints.')).action(
-    action<Paging>(async ({ call, output }, query) => {
-      output.list(await call(routes.list, { query: { ...query } }), [
-        ['ID', (row) => row.id],
-        ['NAME', (row) => row.name],
-        ['STATE', (row) => row.state],
-        ['URI PATH', (row) => row.uriPath],
-        ['KEY', (row) => row.keyId],
-      ]);
-    }),
-  );
-
-  for (const [verb, description] of [
-    ['get', 'Shows an endpoint, by id or name.'],
-    ['enable', 'Takes an endpoint into use again.'],
-    ['disable', 'Every request is refused until it is enabled again.'],
-  ] as const)
-    noun
-      .command(`${verb} <endpoint>`)
-      .description(description)
-      .action(
-        action(async ({ call, output, resolve }, _, endpoint) => {
-          output.record(await call(routes[verb], { path: { id: await resolve('endpoint', endpoint) } }));
-        }),
-      );
-
-  noun
-    .command('delete <endpoint>')
-    .description('Deletes an endpoint. Its prefix is never given again; the key stays.')
-    .option('--confirm <name>', 'the name of the endpoint, to go on without a question')
-    .action(
-      action<{ readonly confirm?: string }>(async ({ call, output, resolve }, options, endpoint) => {
-        const path = { id: await resolve('endpoint', endpoint) };
-        const { name, uriPath } = await call(routes.get, { path });
-        await confirm(`The cloud can no longer use ${uriPath} (endpoint ${name}).`, name, options.confirm);
-        output.record(await call(routes.delete, { path }));
-      }),
-    );
-
+  const noun = addNoun(program, 'endpoint', 'key store endpoints: what a cloud key service calls');
+  noun.row(routes.create, 'create <name>', 'Creates an endpoint for one key.', {
+    options: {
+      '--vault <vault>': { help: 'id or name of the vault', required: true },
+      '--key <key>': { help: 'id or name of the key', required: true },
+      '--prefix <prefix>': 'of its path below /xks/; a random one when absent',
+      ...probeFlags,
+    },
+    also: (_, { operatorProbes }) => (operatorProbes === undefined ? {} : { body: { settings: { operatorProbes } } }),
+  });
+  noun.row(routes.list, 'list', 'Lists endpoints.', {
+    columns: { ID: 'id', NAME: 'name', STATE: 'state', 'URI PATH': 'uriPath', KEY: 'keyId' },
+  });
+  noun.row(routes.get, 'get <endpoint>', 'Shows an endpoint, by id or name.');
+  noun.row(routes.enable, 'enable <endpoint>', 'Re-enables an endpoint.');
+  noun.row(routes.disable, 'disable <endpoint>', 'Every request is refused until it is enabled again.');
+  noun.row(routes.delete, 'delete <endpoint>', 'Deletes an endpoint. Its prefix is never given again; the key stays.', {
+    confirm: [routes.get, ({ name, uriPath }) => `The cloud can no longer use ${uriPath} (endpoint ${name}).`],
+  });
   addRequests(noun);
-  addSettings(noun);
-  addTryRules(noun);
+  addRules(noun);
   addCredential(noun);
 };

@@ -16,14 +16,17 @@ import {
 } from 'node:fs';
 import { forbiddenModeOf } from '../base/secret-mode.ts';
 import { CommandError } from './exit-codes.ts';
+import { withoutProgress } from './progress.ts';
 
-export const readTextFile = (path: string): string => {
+export const readFile = (path: string, hint?: string): Buffer => {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path);
   } catch (error) {
-    throw new CommandError('config', `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, { hint });
   }
 };
+
+export const readTextFile = (path: string): string => readFile(path).toString('utf8');
 
 /** Bytes of a secret file (base/secret-mode.ts) of this user, or of root. Root reads files of every user. `-` is standard input. */
 export const readSecretFile = (path: string): Buffer => {
@@ -99,7 +102,7 @@ export const exportTo = async (
   write: (into: NodeJS.WritableStream) => Promise<void>,
 ): Promise<void> => {
   if (path === undefined) {
-    await write(process.stdout).catch((error: NodeJS.ErrnoException) => {
+    await withoutProgress(() => write(process.stdout)).catch((error: NodeJS.ErrnoException) => {
       // Who reads no further (`| head`) has what it wanted.
       if (error.code !== 'EPIPE') throw error;
     });

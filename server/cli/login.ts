@@ -3,17 +3,14 @@
 // and the OpenID provider are the browser's: who signs in so makes a token of their own at the console.
 
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
-import { request } from 'node:https';
 import type { Command } from 'commander';
-import { lookupWithin } from '../base/name-lookup.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Problem, RouteRow } from '../fronts/contract/api/row.ts';
 import type { Session } from '../fronts/contract/api/session.ts';
-import { checkUrl, type GlobalOptions, readCa } from './caller.ts';
-import { connectionError } from './client.ts';
+import { addressOf, outputOf } from './caller.ts';
+import { type Address, exchange, readAll } from './client.ts';
+import { globalsOf } from './context-file.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
-import { openOutput } from './output.ts';
 import { cookieName, readKept, sessionFile, writeKept } from './session-file.ts';
 import { askHidden } from './terminal.ts';
 
@@ -44,57 +41,28 @@ interface Answer {
   readonly session: string | undefined;
 }
 
-interface Place {
-  readonly url: string;
-  readonly ca: Buffer | undefined;
-  readonly timeoutMs: number;
-}
-
-const read = async (answer: IncomingMessage): Promise<Answer> => {
-  const parts: Buffer[] = [];
-  for await (const part of answer) parts.push(part as Buffer);
-  const text = Buffer.concat(parts).toString('utf8');
+/** `body` is wiped when it has left. */
+const send = async (address: Address, row: RouteRow, session: string | undefined, body?: Buffer): Promise<Answer> => {
+  const headers = {
+    accept: 'application/json',
+    origin: address.url,
+    'user-agent': 'dke',
+    ...(session === undefined ? {} : { cookie: `${cookieName}=${session}` }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const answer = await exchange(address, row.method, row.path, headers, body).finally(() => body?.fill(0));
+  const text = (await readAll(address.url, answer)).toString('utf8');
   const set = answer.headers['set-cookie']?.find((each) => each.startsWith(`${cookieName}=`));
-  let body: unknown;
   try {
-    body = text === '' ? undefined : JSON.parse(text);
+    return {
+      status: answer.statusCode ?? 0,
+      body: text === '' ? undefined : JSON.parse(text),
+      session: set?.slice(cookieName.length + 1).split(';')[0],
+    };
   } catch {
     throw new CommandError('unreachable', "the answer is not from this service's API", { hint: 'check --server' });
   }
-  return { status: answer.statusCode ?? 0, body, session: set?.slice(cookieName.length + 1).split(';')[0] };
 };
-
-/** `body` is wiped when it has left. */
-const send = (place: Place, row: RouteRow, session: string | undefined, body?: Buffer): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const sent = request(
-      new URL(row.path, place.url),
-      {
-        method: row.method.toUpperCase(),
-        ...(place.ca === undefined ? {} : { ca: place.ca }),
-        agent: false,
-        timeout: place.timeoutMs,
-        lookup: lookupWithin(place.timeoutMs * 0.8),
-        headers: {
-          accept: 'application/json',
-          origin: place.url,
-          'user-agent': 'dke',
-          ...(session === undefined ? {} : { cookie: `${cookieName}=${session}` }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': body.length }),
-        },
-      },
-      (answer) => {
-        body?.fill(0);
-        read(answer).then(resolve, reject);
-      },
-    );
-    sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
-    sent.on('error', (error: NodeJS.ErrnoException) => {
-      body?.fill(0);
-      reject(connectionError(place.url, error));
-    });
-    sent.end(body);
-  });
 
 const passkeyHint =
   'passkeys and the OpenID provider are of the browser: make a token of your own at the console (your profile), and give it with --token-file';
@@ -107,12 +75,6 @@ const refuse = ({ status, body }: Answer): never => {
     { hint: problem?.hint ?? passkeyHint, requestId: problem?.requestId },
   );
 };
-
-const placeOf = (options: GlobalOptions): Place => ({
-  url: checkUrl(options.server),
-  ca: options.caFile === undefined ? undefined : readCa(options.caFile),
-  timeoutMs: options.timeout * 1000,
-});
 
 /** The lines of an inherited descriptor, as bytes. */
 const linesOf = (descriptor: string): Buffer[] => {
@@ -166,8 +128,7 @@ export const addLogin = (program: Command): void => {
       'read them from this file descriptor: the password, and the code in a second line',
     )
     .action(async (user: string, { passwordFd }: { readonly passwordFd?: string }, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const place = placeOf(options);
+      const place = addressOf(globalsOf(command));
       const given = passwordFd === undefined ? undefined : linesOf(passwordFd);
       const ask = async (at: number, question: string): Promise<Buffer> => {
         const bytes = given === undefined ? await askHidden(question) : given[at];
@@ -212,7 +173,7 @@ export const addLogin = (program: Command): void => {
       const { [place.url]: before, ...others } = readKept();
       if (before !== undefined) await send(place, apiRoutes.session.end, before.session).catch(() => undefined);
       writeKept({ ...others, [place.url]: { user, session } });
-      openOutput(options.output, (text) => process.stdout.write(text)).record({
+      outputOf(command).record({
         user,
         server: place.url,
         expiresAt,
@@ -225,7 +186,7 @@ export const addLogin = (program: Command): void => {
     .summary('end the session of dke login')
     .description('Ends the session at the service, and forgets it here.')
     .action(async (_: object, command: Command) => {
-      const place = placeOf(command.optsWithGlobals<GlobalOptions>());
+      const place = addressOf(globalsOf(command));
       const { [place.url]: kept, ...others } = readKept();
       if (kept === undefined)
         throw new CommandError('not-found', `not signed in at ${place.url}`, {

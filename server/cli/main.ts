@@ -2,12 +2,13 @@
 // `dke`: reads the command line, runs one command, and ends with the exit code of its class (exit-codes.ts).
 
 import { existsSync, readFileSync } from 'node:fs';
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { redact } from '../base/redaction.ts';
 import { StartError } from '../base/start-error.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
 import { type OutputFormat, printError } from './output.ts';
 import { makeProgram } from './program.ts';
+import { clearProgress, startProgress, stopProgress } from './progress.ts';
 
 /** package.json lies two folders up from the sources and three from what was built of them. */
 const readVersion = (): string => {
@@ -53,15 +54,22 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
+const nameOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
+program.hook('preAction', (_, command) => startProgress(nameOf(command)));
+
 try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) exitWith(error.exitCode === 0 ? 'ok' : 'config');
   else {
+    clearProgress();
     const known = asCommandError(error);
     printError(known, program.opts<{ output: OutputFormat }>().output, (text) => {
       process.stderr.write(text);
     });
     exitWith(known.exitClass);
   }
+} finally {
+  stopProgress();
 }

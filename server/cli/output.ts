@@ -1,23 +1,32 @@
-// What the command prints: tables and records for people, the API's own JSON for programs. Answers go to standard output,
-// errors and questions to standard error.
+// What the command prints: tables and records for people; the API's own answers as JSON or YAML, and CSV, for programs. Answers go to
+// standard output, errors and questions to standard error.
 
 import { createInterface } from 'node:readline/promises';
+import { styleText } from 'node:util';
+import { csvLine } from '../base/csv.ts';
 import { CommandError } from './exit-codes.ts';
+import { clearProgress, withoutProgress } from './progress.ts';
+import { yamlOf } from './yaml.ts';
 
-export type OutputFormat = 'text' | 'json';
+export const outputFormats = ['text', 'table', 'json', 'yaml', 'csv'] as const;
+/** `table` is another name of `text`. */
+export type OutputFormat = (typeof outputFormats)[number];
 
-/** One column of a table: its heading and how it reads a row. */
-export type Columns<T> = readonly (readonly [heading: string, read: (row: T) => string | number | null | undefined])[];
+/** The columns of a table: for each heading a member of the row, or how it reads one. */
+export interface Columns<T> {
+  readonly [heading: string]: (keyof T & string) | ((row: T) => string | number | null | undefined);
+}
 
 export interface Output {
-  readonly format: OutputFormat;
-  /** One resource: members one a line, or the JSON. */
+  /** For programs: what is recorded is the API's own answer. */
+  readonly raw: boolean;
+  /** One resource: a member a line, or the whole answer. */
   record(value: object): void;
-  /** A list: a table with a last line that tells how to go on, or the JSON. */
+  /** A list: a table, with how to go on; or the whole answer. */
   list<T>(page: { readonly items: readonly T[]; readonly next?: string | null }, columns: Columns<T>): void;
   /** Bytes as they are, whatever the format. */
   bytes(content: Uint8Array): void;
-  /** A remark for people; nothing with JSON. */
+  /** A remark for people; nothing for programs. */
   say(line: string): void;
 }
 
@@ -63,35 +72,86 @@ export const formatTable = (rows: readonly (readonly string[])[]): string => {
     .join('\n');
 };
 
-export const openOutput = (format: OutputFormat, write: (text: string | Uint8Array) => void): Output => ({
-  format,
-  bytes: write,
-  record: (value) => {
-    if (format === 'json') return write(`${JSON.stringify(value, null, 2)}\n`);
-    write(`${formatTable(membersOf(value).map(([name, member]) => [name, printable(shown(member))]))}\n`);
-  },
-  list: (page, columns) => {
-    if (format === 'json') return write(`${JSON.stringify(page, null, 2)}\n`);
-    const more = page.next !== null && page.next !== undefined ? `more: --after ${page.next}\n` : '';
-    if (page.items.length === 0) return write(more === '' ? 'none\n' : `none so far\n${more}`);
-    const rows = page.items.map((row) => columns.map(([, read]) => printable(shown(read(row)))));
-    write(`${formatTable([columns.map(([heading]) => heading), ...rows])}\n`);
-    if (more !== '') write(more);
-  },
-  say: (line) => {
-    if (format === 'text') write(`${line}\n`);
-  },
-});
+/** Of a terminal, unless its user wants none. */
+const paint = (stream: NodeJS.WriteStream, style: 'bold' | 'red' | 'yellow', text: string): string =>
+  stream.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb'
+    ? styleText(style, text, { validateStream: false })
+    : text;
+export const paintOut = (style: 'bold' | 'red' | 'yellow', text: string): string => paint(process.stdout, style, text);
+
+const csvText = (value: unknown): string | number | null => {
+  if (value === null || value === undefined || typeof value === 'number') return value ?? null;
+  return Array.isArray(value) && value.length === 0 ? null : shown(value);
+};
+
+/** `tell` is for remarks beside an answer that is for programs. */
+export const openOutput = (
+  format: OutputFormat,
+  write: (text: string | Uint8Array) => void,
+  tell: (text: string) => void = () => undefined,
+): Output => {
+  const raw = format !== 'text' && format !== 'table';
+  const answer = (value: unknown): void =>
+    write(format === 'yaml' ? yamlOf(value) : `${JSON.stringify(value, null, 2)}\n`);
+  return {
+    raw,
+    bytes: write,
+    record: (value) => {
+      if (format === 'csv')
+        write(
+          [['MEMBER', 'VALUE'] as const, ...membersOf(value)]
+            .map(([name, member]) => csvLine([name, csvText(member)]))
+            .join(''),
+        );
+      else if (raw) answer(value);
+      else write(`${formatTable(membersOf(value).map(([name, member]) => [name, printable(shown(member))]))}\n`);
+    },
+    list: (page, columns) => {
+      if (format === 'json' || format === 'yaml') return answer(page);
+      const cells = Object.values(columns);
+      const rows = page.items.map((row) => cells.map((read) => (typeof read === 'string' ? row[read] : read(row))));
+      const more = page.next !== null && page.next !== undefined ? `more: --after ${page.next}\n` : '';
+      if (format === 'csv') {
+        write([Object.keys(columns), ...rows].map((row) => csvLine(row.map(csvText))).join(''));
+        tell(more);
+        return;
+      }
+      if (rows.length === 0) return write(more === '' ? 'none\n' : `none so far\n${more}`);
+      const texts = rows.map((row) => row.map((cell) => printable(shown(cell))));
+      const [heading = '', ...lines] = formatTable([Object.keys(columns), ...texts]).split('\n');
+      write(`${[paintOut('bold', heading), ...lines].join('\n')}\n${more}`);
+    },
+    say: (line) => {
+      if (!raw) write(`${line}\n`);
+    },
+  };
+};
+
+/** To this process's streams. */
+export const standardOutput = (format: OutputFormat): Output =>
+  openOutput(
+    format,
+    (text) => {
+      clearProgress();
+      process.stdout.write(text);
+    },
+    (text) => {
+      process.stderr.write(text);
+    },
+  );
 
 /** Prints why a command ended, for people or as JSON, to standard error. */
 export const printError = (error: CommandError, format: OutputFormat, complain: (text: string) => void): void => {
   const { message, hint, requestId, exitClass } = error;
-  if (format === 'json') {
+  // One line of JSON is YAML too.
+  if (format === 'json' || format === 'yaml') {
     complain(`${JSON.stringify({ error: exitClass, message, hint, requestId })}\n`);
     return;
   }
   const more = [hint, requestId === undefined ? undefined : `request ${requestId}`];
-  complain(`dke: ${message}\n${more.map((line) => (line === undefined ? '' : `  ${line}\n`)).join('')}`);
+  complain(
+    `${paint(process.stderr, 'red', 'dke:')} ${message}\n${more.map((line) => (line === undefined ? '' : `  ${line}\n`)).join('')}`,
+  );
 };
 
 /** Goes on only when the thing is named, or the word given where there is no name: `--confirm NAME` in scripts, typed at a terminal. */
@@ -99,7 +159,7 @@ export const confirm = async (what: string, name: string, given: string | undefi
   let answer = given;
   if (answer === undefined && process.stdin.isTTY) {
     const terminal = createInterface({ input: process.stdin, output: process.stderr });
-    answer = await terminal.question(`${what}\nType ${name} to go on: `);
+    answer = await withoutProgress(() => terminal.question(`${what}\nType ${name} to go on: `));
     terminal.close();
   }
   if (answer === name) return;

@@ -4,10 +4,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';
 import { addApproval } from './approval.ts';
-import { addAudit, addStatus } from './audit.ts';
+import { addAudit } from './audit.ts';
 import { addBackup } from './backup.ts';
 import { addClock } from './clock.ts';
 import { addCloud } from './cloud.ts';
+import { addCompletion } from './completion.ts';
+import { addContext } from './context.ts';
 import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
@@ -15,7 +17,8 @@ import { addKeyStore } from './key-store.ts';
 import { addLogin } from './login.ts';
 import { addNode } from './node.ts';
 import { addNotification } from './notification.ts';
-import { addOverview } from './overview.ts';
+import { outputFormats } from './output.ts';
+import { addOverview, addStatus } from './overview.ts';
 import { addProvider } from './provider.ts';
 import { addRecoveryKey } from './recovery-key.ts';
 import { addQuarantine, addRoot } from './root.ts';
@@ -36,7 +39,7 @@ import { addVerify } from './verify.ts';
 
 const seconds = (text: string): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 600) throw new InvalidArgumentError('1 to 600 seconds.');
+  if (!Number.isInteger(value) || value < 1 || value > 86_400) throw new InvalidArgumentError('1 to 86400 seconds.');
   return value;
 };
 
@@ -64,14 +67,21 @@ export const makeProgram = (version: string): Command => {
         'DKE_TENANT',
       ),
     )
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
-    .addOption(new Option('--timeout <seconds>', 'how long to wait for an answer').argParser(seconds).default(30))
+    .addOption(new Option('--context <name>', 'use this context: dke context list').env('DKE_CONTEXT'))
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(outputFormats).default('text'))
+    .addOption(
+      new Option(
+        '--timeout <seconds>',
+        'how long to wait for an answer; when absent 30, and 3600 for checks, snapshots and exports',
+      ).argParser(seconds),
+    )
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true });
 
   addServer(program);
   addAgent(program);
   addProvider(program);
+  addContext(program);
   addLogin(program);
   addToken(program);
   addUser(program);
@@ -102,6 +112,7 @@ export const makeProgram = (version: string): Command => {
   addOverview(program);
   addDoctor(program);
   addCloud(program);
+  addCompletion(program);
   nameHelp(program, 'dke');
   return program;
 };

@@ -8,7 +8,7 @@ import type { InstallAction, Installer, InstallReport, ProviderOptions } from '.
 import { conclude } from './doctor.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
-import { type OutputFormat, openOutput } from './output.ts';
+import { type OutputFormat, standardOutput } from './output.ts';
 
 const defaultConf = '/etc/dke/pkcs11.toml';
 
@@ -25,10 +25,8 @@ const withClasses = async <T>(run: () => T | Promise<T>): Promise<T> => {
 };
 
 const show = (report: InstallReport, format: OutputFormat): void => {
-  const output = openOutput(format, (text) => {
-    process.stdout.write(text);
-  });
-  if (format === 'json') {
+  const output = standardOutput(format);
+  if (output.raw) {
     output.record(report);
     return;
   }

@@ -4,10 +4,9 @@ import type { Command } from 'commander';
 import { core } from '../../addon/core.ts';
 import { parseRecoveryKey } from '../base/recovery-key.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { action, type GlobalOptions } from './caller.ts';
-import { openOutput } from './output.ts';
-import { choosePassphrase } from './passphrase.ts';
 import { createRecoveryKeyFile, describeRecoveryKeyFile } from './recovery-key-file.ts';
+import { addNoun } from './rows.ts';
+import { readPassphrase } from './terminal.ts';
 
 const routes = apiRoutes.recoveryKeys;
 
@@ -18,80 +17,48 @@ export const readyCore = (): typeof core => {
 };
 
 export const addRecoveryKey = (program: Command): void => {
-  const noun = program.command('recovery-key').summary('keys that open snapshots, kept apart from the service');
+  const noun = addNoun(program, 'recovery-key', 'keys that open snapshots, kept apart from the service');
 
-  noun
-    .command('create')
-    .description(
-      'Makes a recovery key in a new file (mode 600). Needs no service: do it on a machine apart, and keep copies.',
-    )
-    .requiredOption('--out <file>', 'the new file')
-    .option('--passphrase', 'protect it with a passphrase, asked for at the terminal')
-    .option('--passphrase-file <file>', 'protect it with the passphrase in this file (mode 600); - for standard input')
-    .action(
-      async (
-        {
-          out,
-          passphrase,
-          passphraseFile,
-        }: { readonly out: string; readonly passphrase?: true; readonly passphraseFile?: string },
-        command: Command,
-      ) => {
-        const output = openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-          process.stdout.write(text);
-        });
-        const chosen =
-          passphrase === true || passphraseFile !== undefined ? await choosePassphrase(passphraseFile) : null;
-        try {
-          output.record({ ...createRecoveryKeyFile(readyCore(), out, chosen), file: out });
-        } finally {
-          chosen?.fill(0);
-        }
-        output.say('register it: dke recovery-key register <publicKey> --name NAME');
-      },
-    );
-
-  noun
-    .command('show <file>')
-    .description('Shows the public half of the recovery key in a file.')
-    .action((file: string, _options: object, command: Command) => {
-      openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-        process.stdout.write(text);
-      }).record({ ...describeRecoveryKeyFile(file), file });
-    });
-
-  noun
-    .command('register <public-key>')
-    .description('Snapshots are sealed to it from now on: the text that create has printed, or the file itself.')
-    .requiredOption('--name <name>', 'whose it is, where it lies')
-    .action(
-      action<{ readonly name: string }>(async ({ call, output }, { name }, given = '') => {
-        const publicKey = parseRecoveryKey(given) === null ? describeRecoveryKeyFile(given).publicKey : given;
-        output.record(await call(routes.register, { body: { name, publicKey } }));
+  noun.local(
+    'create',
+    'Creates a recovery key in a new file (mode 600). Needs no service: do it on another machine, and keep copies.',
+    {
+      '--out <file>': { help: 'the new file', required: true },
+      '--passphrase': 'protect it with a passphrase, asked for at the terminal',
+      '--passphrase-file <file>': 'protect it with the passphrase in this file (mode 600); - for standard input',
+    },
+    async (output, { out, passphrase, passphraseFile }) => {
+      const chosen =
+        passphrase === true || passphraseFile !== undefined ? await readPassphrase(passphraseFile, true) : null;
+      try {
+        output.record({ ...createRecoveryKeyFile(readyCore(), out, chosen), file: out });
+      } finally {
+        chosen?.fill(0);
+      }
+      output.say('register it: dke recovery-key register <publicKey> --name NAME');
+    },
+  );
+  noun.local('show <file>', 'Shows the public half of the recovery key in a file.', {}, (output, _, file = '') =>
+    output.record({ ...describeRecoveryKeyFile(file), file }),
+  );
+  noun.row(
+    routes.register,
+    'register <public-key>',
+    'Snapshots are sealed to it from now on: the text that create has printed, or the file itself.',
+    {
+      options: { '--name <name>': { help: 'whose it is, and where it is kept', required: true } },
+      also: (_, __, given = '') => ({
+        body: { publicKey: parseRecoveryKey(given) === null ? describeRecoveryKeyFile(given).publicKey : given },
       }),
-    );
-
-  noun
-    .command('list')
-    .description('Lists recovery keys, removed ones too.')
-    .action(
-      action(async ({ call, output }) => {
-        output.list(await call(routes.list), [
-          ['ID', (row) => row.id],
-          ['NAME', (row) => row.name],
-          ['REGISTERED', (row) => row.createdAt],
-          ['REMOVED', (row) => row.removedAt],
-        ]);
-      }),
-    );
-
-  noun
-    .command('remove <id>')
-    .description('New snapshots are no longer sealed to it. Keep its file as long as older ones are kept.')
-    .option('--force', 'also the last one, while snapshots are made by a schedule')
-    .action(
-      action<{ readonly force?: boolean }>(async ({ call, output }, { force }, id = '') => {
-        output.record(await call(routes.remove, { path: { id }, query: force === true ? { force: 'true' } : {} }));
-      }),
-    );
+    },
+  );
+  noun.row(routes.list, 'list', 'Lists recovery keys, removed ones too.', {
+    columns: { ID: 'id', NAME: 'name', REGISTERED: 'createdAt', REMOVED: 'removedAt' },
+  });
+  noun.row(
+    routes.remove,
+    'remove <id>',
+    'New snapshots are no longer sealed to it. Keep its file as long as older ones are kept.',
+    { options: { '--force': 'also the last one, while snapshots are made by a schedule' } },
+  );
 };

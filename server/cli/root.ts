@@ -8,19 +8,13 @@ import { loadConfig } from '../config/config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
-import { action, type Caller, type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
-import { type Output, openOutput } from './output.ts';
+import type { Output } from './output.ts';
+import { addNoun, configFlag } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
 const routes = apiRoutes.root;
-
-interface OfflineOptions {
-  readonly config?: string;
-  readonly passphraseFile?: string;
-  readonly newPassphraseFile?: string;
-}
 
 const changes: readonly (readonly [ProviderChange, string, string])[] = [
   ['add', 'add-provider <name>', 'Lets a provider of dke.toml open the root key too. Wraps an unencrypted root key.'],
@@ -32,71 +26,57 @@ const changes: readonly (readonly [ProviderChange, string, string])[] = [
   ],
 ];
 
-const show = (output: Caller['output'], root: Root): void => {
-  if (output.format === 'json') {
+const show = (output: Output, root: Root): void => {
+  if (output.raw) {
     output.record(root);
     return;
   }
   const { providers, ...rest } = root;
   output.record(rest);
-  output.list({ items: providers }, [
-    ['PROVIDER', (row) => row.name],
-    ['TYPE', (row) => row.type],
-    ['SINCE', (row) => row.createdAt],
-    ['OPENED', (row) => (row.opened ? 'at this start' : null)],
-  ]);
+  output.list(
+    { items: providers },
+    { PROVIDER: 'name', TYPE: 'type', SINCE: 'createdAt', OPENED: (row) => (row.opened ? 'at this start' : null) },
+  );
 };
 
-const offlineOptions = (command: Command): Command =>
-  command
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--passphrase-file <file>', 'with the passphrase that opens the root key now, or its backup (mode 600)')
-    .option('--new-passphrase-file <file>', 'with the passphrase that is to open it (mode 600)');
-const outputOf = (command: Command): Output =>
-  openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-    process.stdout.write(text);
-  });
+const offlineFlags = {
+  ...configFlag,
+  '--passphrase-file <file>': 'with the passphrase that opens the root key now, or its backup (mode 600)',
+  '--new-passphrase-file <file>': 'with the passphrase that is to open it (mode 600)',
+} as const;
 
 const pollMs = 200;
+const longestWaitMs = 3_600_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const addRoot = (program: Command): void => {
-  const noun = program.command('root').summary('the root key: what opens it, rotation, unsealing');
-
-  noun
-    .command('show')
-    .description('Shows the epoch of the root key and what opens it.')
-    .action(action(async ({ call, output }) => show(output, await call(routes.get))));
-
-  noun
-    .command('rotate')
-    .description('Makes a new root key, or a new key of one tenant, and seals everything under it while it is served.')
-    .option('--tenant <tenant-id>', 'the key of this tenant alone')
-    .option('--wait', 'until it is done, at most as long as --timeout says')
-    .action(async (options: { readonly tenant?: string; readonly wait?: boolean }, command: Command) => {
-      const globals = command.optsWithGlobals<GlobalOptions>();
-      const { call, output } = openCaller(globals);
-      let root = await call(routes.rotate, {
-        body: options.tenant === undefined ? {} : { tenantId: options.tenant },
-      });
-      const end = performance.now() + globals.timeout * 1000;
-      while (options.wait === true && root.rotating) {
+  const noun = addNoun(program, 'root', 'the root key: what opens it, rotation, unsealing');
+  noun.row(routes.get, 'show', 'Shows the epoch of the root key and what opens it.', { text: show });
+  noun.act(
+    'rotate',
+    'Creates a new root key, or with --tenant a new key of that tenant, and seals everything under it while the service runs.',
+    { '--wait': 'until it is done, at most as long as --timeout says, or an hour' },
+    async ({ call, output, tenant, timeoutMs, resolve }, { wait }) => {
+      const body = tenant === undefined ? {} : { tenantId: await resolve('tenant', tenant) };
+      let rotated = await call(routes.rotate, { body });
+      const end = performance.now() + (timeoutMs ?? longestWaitMs);
+      while (wait === true && rotated.rotating) {
         if (performance.now() > end)
           throw new CommandError('unreachable', 'the rotation has not ended yet', {
             hint: 'it continues: dke root show; dke status shows what it waits for',
           });
         await pause(pollMs);
-        root = await call(routes.get);
+        rotated = await call(routes.get);
       }
-      show(output, root);
-    });
+      show(output, rotated);
+    },
+  );
 
-  noun
-    .command('unseal')
-    .description('Gives a sealed service the passphrase of one of its root providers.')
-    .option('--passphrase-file <file>', 'mode 600, or - for standard input; the terminal is asked when absent')
-    .action(async ({ passphraseFile }: OfflineOptions, command: Command) => {
-      const { send } = openCaller(command.optsWithGlobals<GlobalOptions>());
+  noun.act(
+    'unseal',
+    'Gives a sealed service the passphrase of one of its root providers.',
+    { '--passphrase-file <file>': 'mode 600, or - for standard input; the terminal is asked when absent' },
+    async ({ send }, { passphraseFile }) => {
       const passphrase =
         passphraseFile === undefined ? await askSecret('the root key', false) : readSecretFile(passphraseFile);
       if (passphrase === undefined)
@@ -109,85 +89,81 @@ export const addRoot = (program: Command): void => {
         passphrase.fill(0);
       }
       process.stdout.write('unsealed\n');
-    });
-
-  offlineOptions(noun.command('backup'))
-    .description(
-      'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of ' +
-        'the service. An erasure run makes the backup useless: make a new one then.',
-    )
-    .requiredOption('--out <file>', 'the new file')
-    .action(async (options: OfflineOptions & { readonly out: string }, command: Command) => {
+    },
+  );
+  noun.local(
+    'backup',
+    'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of ' +
+      'the service. An erasure run makes the backup useless: make a new one then.',
+    { ...offlineFlags, '--out <file>': { help: 'the new file', required: true } },
+    async (output, { config, out, passphraseFile, newPassphraseFile }) => {
       const { backUpRootKey } = await import('../app/offline.ts');
-      const ask = askFor(options.passphraseFile, options.newPassphraseFile);
-      const { epoch, at } = await backUpRootKey(loadConfig(options.config, process.cwd()), options.out, ask);
-      outputOf(command).record({ file: options.out, epoch, at: toRfc3339(at) });
-    });
-  offlineOptions(noun.command('restore <backup>'))
-    .description('Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.')
-    .option(
-      '--if-missing',
-      'do nothing where the root key file is there, or where no key is sealed yet: for a container that starts before each node',
-    )
-    .action(async (backup: string, options: OfflineOptions & { readonly ifMissing?: true }, command: Command) => {
+      const ask = askFor(passphraseFile, newPassphraseFile);
+      const { epoch, at } = await backUpRootKey(loadConfig(config, process.cwd()), out, ask);
+      output.record({ file: out, epoch, at: toRfc3339(at) });
+    },
+  );
+  noun.local(
+    'restore <backup>',
+    'Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.',
+    {
+      ...offlineFlags,
+      '--if-missing':
+        'do nothing if the root key file exists, or if no key is sealed yet: for a container that starts before each node',
+    },
+    async (output, options, backup = '') => {
       const { restoreRootKey } = await import('../app/offline.ts');
       const ask = askFor(options.passphraseFile, options.newPassphraseFile);
       const config = loadConfig(options.config, process.cwd());
       const epoch = await restoreRootKey(config, backup, ask, { ifMissing: options.ifMissing ?? false });
-      outputOf(command).record({ file: config.root.path, ...(epoch === undefined ? { restored: false } : { epoch }) });
-    });
-
+      output.record({ file: config.root.path, ...(epoch === undefined ? { restored: false } : { epoch }) });
+    },
+  );
   for (const [change, usage, description] of changes)
-    offlineOptions(noun.command(usage))
-      .description(
-        `${description} ${change === 'rewrap' ? 'The service may run.' : 'The service is stopped meanwhile.'}`,
-      )
-      .action(async (name: string, options: OfflineOptions, command: Command) => {
-        const ask = askFor(options.passphraseFile, options.newPassphraseFile);
+    noun.local(
+      usage,
+      `${description} ${change === 'rewrap' ? 'The service may run.' : 'The service is stopped meanwhile.'}`,
+      offlineFlags,
+      async (output, { config, passphraseFile, newPassphraseFile }, name = '') => {
+        const ask = askFor(passphraseFile, newPassphraseFile);
         const { changeProvider } = await import('../app/offline.ts');
-        const { providers } = await changeProvider(loadConfig(options.config, process.cwd()), change, name, ask);
-        outputOf(command).list({ items: providers }, [
-          ['PROVIDER', (row) => row.name],
-          ['TYPE', (row) => row.type],
-        ]);
-      });
+        const { providers } = await changeProvider(loadConfig(config, process.cwd()), change, name, ask);
+        output.list({ items: providers }, { PROVIDER: 'name', TYPE: 'type' });
+      },
+    );
 };
 
 const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void => {
-  if (output.format === 'json' || missing === null) {
-    output.record({ ...rest, missing });
-    return;
-  }
-  output.record({ ...rest, missing: missing.count, signed: missing.signed });
+  output.record({ ...rest, missing: missing?.count ?? null, ...(missing === null ? {} : { signed: missing.signed }) });
+  if (missing === null) return;
   if (missing.sinks.length > 0)
-    output.list({ items: missing.sinks }, [
-      ['SINK', (row) => row.name],
-      ['TARGET', (row) => row.target],
-      ['MISSING RECORDS', (row) => row.records ?? 'search it yourself'],
-    ]);
+    output.list(
+      { items: missing.sinks },
+      { SINK: 'name', TARGET: 'target', 'MISSING RECORDS': (row) => row.records ?? 'search it yourself' },
+    );
   if (missing.records.length > 0)
-    output.list({ items: missing.records }, [
-      ['RECORD', (row) => row.sequence],
-      ['AT', (row) => row.at],
-      ['KIND', (row) => row.kind],
-      ['BY', (row) => row.actorName],
-      ['OF', (row) => `${row.subjectKind} ${row.subjectId}`],
-    ]);
+    output.list(
+      { items: missing.records },
+      {
+        RECORD: 'sequence',
+        AT: 'at',
+        KIND: 'kind',
+        BY: 'actorName',
+        OF: (row) => `${row.subjectKind} ${row.subjectId}`,
+      },
+    );
 };
 
 export const addQuarantine = (program: Command): void => {
-  const noun = program.command('quarantine').summary('a database that is not the one of its last checkpoint');
-  noun
-    .command('show')
-    .description('Shows whether the service is in quarantine, why, and what differs.')
-    .action(action(async ({ call, output }) => showQuarantine(output, await call(apiRoutes.quarantine.get))));
-  noun
-    .command('confirm')
-    .description('Takes the database as it is. Audited; what was disabled or revoked since is not so any more.')
-    .requiredOption('--code <code>', 'what the service said on its standard output when it started')
-    .action(
-      action<{ readonly code: string }>(async ({ call, output }, { code }) =>
-        output.record(await call(apiRoutes.quarantine.confirm, { body: { code } })),
-      ),
-    );
+  const { quarantine } = apiRoutes;
+  const noun = addNoun(program, 'quarantine', 'review a database that failed its rollback check');
+  noun.row(quarantine.get, 'show', 'Shows whether the service is in quarantine, why, and what differs.', {
+    text: showQuarantine,
+  });
+  noun.row(
+    quarantine.confirm,
+    'confirm',
+    'Accepts the database as it is. Audited; what was disabled or revoked since is enabled and valid again.',
+    { options: { '--code <code>': { help: 'what the service printed when it started', required: true } } },
+  );
 };

@@ -1,22 +1,18 @@
 // `dke runbook`: what is done at the database for each operation that moves key material, with an application's own values, and
 // runs of it that are ticked step by step.
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { FilledRunbook, RunbookRun } from '../fronts/contract/api/runbooks.ts';
-import { action, type Paging, paged } from './caller.ts';
+import { addNoun, type Given } from './rows.ts';
 
 const routes = apiRoutes.runbooks;
 
-interface Variant {
-  readonly release: FilledRunbook['release'];
-  readonly containers?: NonNullable<FilledRunbook['containers']>;
-}
-const variant = (command: Command): Command =>
-  command
-    .addOption(new Option('--release <release>', 'of the database').choices(['11g', '12c-18c', '19c']).default('19c'))
-    .addOption(new Option('--containers <kind>', 'whether it is a container database').choices(['non-cdb', 'cdb']));
-const containersOf = ({ release, containers }: Variant) =>
+const variant = {
+  '--release <release>': { help: 'of the database', choices: ['11g', '12c-18c', '19c'], default: '19c' },
+  '--containers <kind>': { help: 'whether it is a container database', choices: ['non-cdb', 'cdb'] },
+} as const;
+const containersOf = ({ release, containers }: Given<typeof variant>) =>
   containers ?? (release === '11g' ? ('non-cdb' as const) : ('cdb' as const));
 
 const indent = (text: string): string => text.replaceAll(/^/gm, '     ');
@@ -51,121 +47,58 @@ const format = (
     '',
   ].join('\n');
 
+const progressOf = ({ id, ticks, steps }: RunbookRun) => ({ id, ticked: ticks.length, steps: steps.length });
+const note = { '--note <text>': 'for the audit log; never a secret' } as const;
+
 export const addRunbook = (program: Command): void => {
-  const noun = program.command('runbook').summary('what is done at the database: rotate, migrate, restore, upgrade');
-
-  noun
-    .command('list')
-    .description('Lists the runbooks.')
-    .action(
-      action(async ({ call, output }) => {
-        output.list(await call(routes.list), [
-          ['RUNBOOK', (row) => row.name],
-          ['WHAT', (row) => row.title],
-          ['DOWNTIME', (row) => (row.downtime ? 'yes' : 'no')],
-          ['RELEASES', (row) => row.releases.join(' ')],
-        ]);
-      }),
-    );
-
-  variant(noun.command('show <runbook> <application>'))
-    .description("Shows a runbook with the application's own values.")
-    .action(
-      action<Variant>(async ({ call, output, resolve }, options, name, application) => {
-        const filled = await call(routes.fill, {
-          path: { applicationId: await resolve('TDE application', application), name },
-          query: { release: options.release, containers: containersOf(options) },
-        });
-        if (output.format === 'json') return output.record(filled);
-        process.stdout.write(format(filled));
-      }),
-    );
-
-  variant(noun.command('start <runbook> <application>'))
-    .description('Starts a run: its steps are ticked one by one, and audited.')
-    .action(
-      action<Variant>(async ({ call, output, resolve }, options, name, application) => {
-        const run = await call(routes.start, {
-          path: { applicationId: await resolve('TDE application', application) },
-          body: { runbook: name as RunbookRun['runbook'], release: options.release, containers: containersOf(options) },
-        });
-        if (output.format === 'json') return output.record(run);
-        process.stdout.write(`run ${run.id}\n${format(run)}`);
-      }),
-    );
-
-  paged(noun.command('runs <application>').description('Lists the runs of an application, newest first.')).action(
-    action<Paging>(async ({ call, output, resolve }, query, application) => {
-      const path = { applicationId: await resolve('TDE application', application) };
-      output.list(await call(routes.runs, { path, query: { ...query } }), [
-        ['ID', (row) => row.id],
-        ['RUNBOOK', (row) => row.runbook],
-        ['STARTED', (row) => row.startedAt],
-        ['BY', (row) => row.startedBy.name],
-        ['TICKED', (row) => `${row.ticks.length}/${row.steps.length}`],
-        ['OUTCOME', (row) => row.outcome ?? 'goes on'],
-      ]);
-    }),
+  const noun = addNoun(program, 'runbook', 'what is done at the database: rotate, migrate, restore, upgrade');
+  noun.row(routes.list, 'list', 'Lists the runbooks.', {
+    columns: {
+      RUNBOOK: 'name',
+      WHAT: 'title',
+      DOWNTIME: (row) => (row.downtime ? 'yes' : 'no'),
+      RELEASES: (row) => row.releases.join(' '),
+    },
+  });
+  noun.row(routes.fill, 'show <runbook> <application>', "Shows a runbook with the application's own values.", {
+    options: variant,
+    also: (_, options) => ({ query: { containers: containersOf(options) } }),
+    text: (output, filled) => output.bytes(Buffer.from(format(filled))),
+  });
+  noun.row(
+    routes.start,
+    'start <runbook> <application>',
+    'Starts a run: its steps are ticked one by one, and audited.',
+    {
+      options: variant,
+      also: (_, options) => ({ body: { containers: containersOf(options) } }),
+      text: (output, run) => output.bytes(Buffer.from(`run ${run.id}\n${format(run)}`)),
+    },
   );
-
-  noun
-    .command('get <application> <run-id>')
-    .description('Shows a run with its ticks.')
-    .action(
-      action(async ({ call, output, resolve }, _, application, runId) => {
-        const path = { applicationId: await resolve('TDE application', application), runId };
-        const run = await call(routes.get, { path });
-        if (output.format === 'json') return output.record(run);
-        process.stdout.write(format(run, run.ticks));
-      }),
-    );
-
-  noun
-    .command('tick <application> <run-id> <step>')
-    .description('Ticks a step.')
-    .option('--not-needed', 'it was not needed')
-    .option('--note <text>', 'for the audit log; never a secret')
-    .action(
-      action<{ readonly notNeeded?: true; readonly note?: string }>(
-        async ({ call, output, resolve }, { notNeeded, note }, application, runId, step) => {
-          const path = { applicationId: await resolve('TDE application', application), runId, step };
-          const body = {
-            outcome: notNeeded === true ? ('not-needed' as const) : ('done' as const),
-            ...(note === undefined ? {} : { note }),
-          };
-          const run = await call(routes.tick, { path, body });
-          output.record({ id: run.id, ticked: run.ticks.length, steps: run.steps.length });
-        },
-      ),
-    );
-
-  noun
-    .command('untick <application> <run-id> <step>')
-    .description('Opens a step again.')
-    .action(
-      action(async ({ call, output, resolve }, _, application, runId, step) => {
-        const path = { applicationId: await resolve('TDE application', application), runId, step };
-        const run = await call(routes.untick, { path });
-        output.record({ id: run.id, ticked: run.ticks.length, steps: run.steps.length });
-      }),
-    );
-
-  noun
-    .command('finish <application> <run-id>')
-    .description('Finishes a run whose steps are all ticked.')
-    .option('--abandon', 'it was broken off: steps may be open')
-    .option('--note <text>', 'for the audit log; never a secret')
-    .action(
-      action<{ readonly abandon?: true; readonly note?: string }>(
-        async ({ call, output, resolve }, { abandon, note }, application, runId) => {
-          const path = { applicationId: await resolve('TDE application', application), runId };
-          const body = {
-            outcome: abandon === true ? ('abandoned' as const) : ('done' as const),
-            ...(note === undefined ? {} : { note }),
-          };
-          const run = await call(routes.finish, { path, body });
-          output.record({ id: run.id, outcome: run.outcome, finishedAt: run.finishedAt });
-        },
-      ),
-    );
+  noun.row(routes.runs, 'runs <application>', 'Lists the runs of an application, newest first.', {
+    columns: {
+      ID: 'id',
+      RUNBOOK: 'runbook',
+      STARTED: 'startedAt',
+      BY: (row) => row.startedBy.name,
+      TICKED: (row) => `${row.ticks.length}/${row.steps.length}`,
+      OUTCOME: (row) => row.outcome ?? 'goes on',
+    },
+  });
+  noun.row(routes.get, 'get <application> <run-id>', 'Shows a run with its ticks.', {
+    text: (output, run) => output.bytes(Buffer.from(format(run, run.ticks))),
+  });
+  noun.row(routes.tick, 'tick <application> <run-id> <step>', 'Ticks a step.', {
+    options: { '--not-needed': 'it was not needed', ...note },
+    also: (_, { notNeeded }) => ({
+      body: { outcome: notNeeded === true ? ('not-needed' as const) : ('done' as const) },
+    }),
+    value: progressOf,
+  });
+  noun.row(routes.untick, 'untick <application> <run-id> <step>', 'Opens a step again.', { value: progressOf });
+  noun.row(routes.finish, 'finish <application> <run-id>', 'Finishes a run whose steps are all ticked.', {
+    options: { '--abandon': 'it was broken off: steps may be open', ...note },
+    also: (_, { abandon }) => ({ body: { outcome: abandon === true ? ('abandoned' as const) : ('done' as const) } }),
+    value: ({ id, outcome, finishedAt }) => ({ id, outcome, finishedAt }),
+  });
 };

@@ -3,9 +3,10 @@
 import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config/config.ts';
-import { type GlobalOptions, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { showSecret } from './caller.ts';
+import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
-import { openOutput } from './output.ts';
+import { nounOf, passphraseFlag, secretFlags } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
 interface ServerOptions {
@@ -13,6 +14,9 @@ interface ServerOptions {
   readonly acceptDatabase?: boolean;
   readonly tokenOut?: string;
 }
+
+/** How long the service may take to answer. */
+const ownHealthSeconds = 30;
 
 export const addServer = (program: Command): void => {
   const server = program.command('server');
@@ -49,17 +53,16 @@ export const addServer = (program: Command): void => {
       process.exit();
     });
 
-  server
-    .command('health')
-    .description(
-      'Asks the running service of this host for its health. Ends with 0 when it is healthy or degraded, with 8 otherwise: for the health ' +
-        'check of a container. Needs no token.',
-    )
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .action(async (_: object, command: Command) => {
-      const { config, output, timeout } = command.optsWithGlobals<GlobalOptions & { readonly config?: string }>();
+  const noun = nounOf(server);
+  const health = noun.local(
+    'health',
+    'Asks the running service of this host for its health. Ends with 0 when it is healthy or degraded, with 8 otherwise: for the health ' +
+      'check of a container. Needs no token.',
+    {},
+    async (output) => {
       const { askOwnHealth } = await import('../diagnostics/own-health.ts');
-      const loaded = loadConfig(config, process.cwd());
+      const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
+      const { timeout = ownHealthSeconds } = globalsOf(health);
       const { statusCode, status } = await askOwnHealth(loaded, timeout * 1000).catch(
         (error: NodeJS.ErrnoException) => {
           throw new CommandError(
@@ -73,52 +76,32 @@ export const addServer = (program: Command): void => {
         throw new CommandError('unreachable', `the service is ${status || `not healthy: status ${statusCode}`}`, {
           hint: 'dke status names the check that fails',
         });
-      openOutput(output, (text) => {
-        process.stdout.write(text);
-      }).record({ status });
-    });
-
-  server
-    .command('renew-certificate')
-    .description(
-      "Creates the next self-signed certificate beside the service's present one. Add it to the ca_file of all clients; then --activate puts it in place, " +
-        'and SIGHUP makes the service serve it.',
-    )
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--activate', 'put the next certificate in the place of the present one')
-    .action(async (_: object, command: Command) => {
-      const { config, activate, output } = command.optsWithGlobals<
-        GlobalOptions & { readonly config?: string; readonly activate?: true }
-      >();
+      output.record({ status });
+    },
+  );
+  noun.local(
+    'renew-certificate',
+    "Creates the next self-signed certificate beside the service's present one. Add it to the ca_file of all clients; then --activate puts it in place, " +
+      'and SIGHUP makes the service serve it.',
+    { '--activate': 'put the next certificate in the place of the present one' },
+    async (output, { activate }) => {
       const { activateNextCertificate, createNextCertificate } = await import('../app/renew-certificate.ts');
-      const loaded = loadConfig(config, process.cwd());
-      openOutput(output, (text) => {
-        process.stdout.write(text);
-      }).record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
-    });
-
-  secretTarget(server.command('new-administrator'))
-    .description(
-      'Makes an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
-        'Needs the root key, and is recorded in the audit log.',
-    )
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--passphrase-file <file>', 'with the passphrase that opens the root key (mode 600)')
-    .action(async (_: object, command: Command) => {
-      const { config, passphraseFile, output, ...target } = command.optsWithGlobals<
-        GlobalOptions & SecretTarget & { readonly config?: string; readonly passphraseFile?: string }
-      >();
+      const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
+      output.record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
+    },
+  );
+  noun.local(
+    'new-administrator',
+    'Creates an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
+      'Needs the root key, and is recorded in the audit log.',
+    { ...secretFlags, ...passphraseFlag },
+    async (output, { passphraseFile, ...target }) => {
       const { recoverAdministrator } = await import('../app/offline.ts');
-      await showSecret(
-        openOutput(output, (text) => {
-          process.stdout.write(text);
-        }),
-        target,
-        async () => {
-          const loaded = loadConfig(config, process.cwd());
-          const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
-          return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
-        },
-      );
-    });
+      await showSecret(output, target, async () => {
+        const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
+        const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
+        return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
+      });
+    },
+  );
 };

@@ -1,47 +1,33 @@
 // `dke setup`: how far the set-up of a service is.
 
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { type Setup, settledStepSchema } from '../fronts/contract/api/setup.ts';
-import { action } from './caller.ts';
-import type { Output } from './output.ts';
+import type { Setup } from '../fronts/contract/api/setup.ts';
+import { addNoun } from './rows.ts';
 
 const routes = apiRoutes.setup;
-
-const show = (output: Output, { steps }: Setup): void => {
-  output.list({ items: steps }, [
-    ['STEP', (row) => row.step],
-    ['STATE', (row) => row.state],
-    ['WHAT THE SERVICE SEES', (row) => row.finding],
-    ['SETTLED BY', (row) => row.settled?.by],
-  ]);
-};
+type Step = Setup['steps'][number];
 
 export const addSetup = (program: Command): void => {
-  const noun = program.command('setup').summary('the first steps of a service');
-
-  noun
-    .command('show')
-    .description(
-      'Shows how far the set-up is: root key, administrator, audit sinks, recovery key, first verified snapshot.',
-    )
-    .action(
-      action(async ({ call, output }) => {
-        show(output, await call(routes.get));
-      }),
-    );
-
+  const noun = addNoun(program, 'setup', 'the first steps of a service');
+  const table = {
+    page: ({ steps }: Setup) => ({ items: steps }),
+    columns: {
+      STEP: 'step',
+      STATE: 'state',
+      'WHAT THE SERVICE SEES': 'finding',
+      'SETTLED BY': (row: Step) => row.settled?.by,
+    },
+  } as const;
+  noun.row(
+    routes.get,
+    'show',
+    'Shows how far the set-up is: root key, administrator, audit sinks, recovery key, first verified snapshot.',
+    table,
+  );
   for (const [verb, settled, description] of [
-    ['settle', true, 'Says that a step is settled of which the service cannot see it.'],
-    ['reopen', false, 'Says that a step is not settled after all.'],
+    ['settle', true, 'Marks a step complete that the service cannot see.'],
+    ['reopen', false, 'Marks a step as not complete.'],
   ] as const)
-    noun
-      .command(verb)
-      .addArgument(new Argument('<step>', 'of the set-up').choices(settledStepSchema.options))
-      .description(description)
-      .action(
-        action(async ({ call, output }, _, step) => {
-          show(output, await call(routes.settle, { body: { step: settledStepSchema.parse(step), settled } }));
-        }),
-      );
+    noun.row(routes.settle, `${verb} <step>`, description, { ...table, also: () => ({ body: { settled } }) });
 };

@@ -12,30 +12,27 @@ import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Snapshot, SnapshotRestore } from '../fronts/contract/api/snapshots.ts';
 import { inspectSnapshot, readItems } from '../snapshots/reader.ts';
 import { checkOf } from '../snapshots/writer.ts';
-import { action, type Caller, type GlobalOptions, type Paging, paged } from './caller.ts';
+import { type Caller, openCaller, outputOf } from './caller.ts';
+import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo } from './files.ts';
 import { copyLines } from './key-copies.ts';
-import { confirm, type Output, openOutput } from './output.ts';
-import { readPassphrase } from './passphrase.ts';
+import { confirm, type Output } from './output.ts';
 import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
-import { resolveTenant } from './tenant.ts';
+import { addFlags, addNoun, type Given } from './rows.ts';
+import { readPassphrase } from './terminal.ts';
 
 const routes = apiRoutes.snapshots;
 
+const recoveryFlags = {
+  '--recovery-key <file>': 'file of a recovery key that the snapshot is sealed to',
+  '--passphrase-file <file>': 'the passphrase of that file (mode 600); asked for when absent; - for standard input',
+} as const;
 interface RecoveryOptions {
-  readonly recoveryKey?: string;
-  readonly passphraseFile?: string;
+  readonly recoveryKey?: string | undefined;
+  readonly passphraseFile?: string | undefined;
 }
-
-const recoveryOptions = (command: Command): Command =>
-  command
-    .option('--recovery-key <file>', 'file of a recovery key that the snapshot is sealed to')
-    .option(
-      '--passphrase-file <file>',
-      'the passphrase of that file (mode 600); asked for when absent; - for standard input',
-    );
 
 /** Opens a snapshot's key with the recovery key, and hands it to `use`. */
 const withSnapshotKey = async <T>(
@@ -112,7 +109,7 @@ const verifyFile = async (
   const core = readyCore();
   let opened = 0;
   await withSnapshotKey(
-    { recoveryKey, ...(passphraseFile === undefined ? {} : { passphraseFile }) },
+    { recoveryKey, passphraseFile },
     async (id) => {
       const found = preface.recipients.find(({ recoveryKeyId }) => recoveryKeyId === id);
       if (found === undefined) throw new CommandError('denied', 'the snapshot is not sealed to this recovery key');
@@ -132,65 +129,56 @@ const verifyFile = async (
 };
 
 const showRestore = (output: Output, restored: SnapshotRestore): void => {
-  if (output.format === 'json') {
+  if (output.raw) {
     output.record(restored);
     return;
   }
   const { counts, stayDestroyed, activated, rules, ...rest } = restored;
   output.record(rest);
-  output.list({ items: Object.entries(counts) }, [
-    ['WHAT', ([table]) => table],
-    ['MADE', ([, each]) => each.made],
-    ['CHANGED', ([, each]) => each.changed],
-    ['UNCHANGED', ([, each]) => each.unchanged],
-    ['KEPT', ([, each]) => each.kept],
-    ['LEFT OUT', ([, each]) => each.leftOut],
-  ]);
+  output.list(
+    { items: Object.entries(counts) },
+    {
+      WHAT: ([table]) => table,
+      MADE: ([, each]) => each.made,
+      CHANGED: ([, each]) => each.changed,
+      UNCHANGED: ([, each]) => each.unchanged,
+      KEPT: ([, each]) => each.kept,
+      'LEFT OUT': ([, each]) => each.leftOut,
+    },
+  );
   if (stayDestroyed.length > 0)
-    output.list({ items: stayDestroyed }, [
-      ['STAYS DESTROYED', (row) => row.id],
-      ['NAME', (row) => row.name],
-      ['SINCE', (row) => row.destroyedAt],
-    ]);
-  if (rules.length > 0)
-    output.list({ items: rules }, [
-      ['DUAL CONTROL OF', (row) => row.vaultName],
-      ['MUST AGREE', (row) => row.required],
-    ]);
+    output.list({ items: stayDestroyed }, { 'STAYS DESTROYED': 'id', NAME: 'name', SINCE: 'destroyedAt' });
+  if (rules.length > 0) output.list({ items: rules }, { 'DUAL CONTROL OF': 'vaultName', 'MUST AGREE': 'required' });
   if (activated.length > 0)
-    output.list({ items: activated }, [
-      ['BECOMES ACTIVE', (row) => row.kind],
-      ['BY', (row) => row.change],
-      ['ID', (row) => row.id],
-      ['NAME', (row) => row.name],
-    ]);
+    output.list({ items: activated }, { 'BECOMES ACTIVE': 'kind', BY: 'change', ID: 'id', NAME: 'name' });
 };
 
-type RestoreOptions = RecoveryOptions & {
-  readonly recoveryKey: string;
-  readonly into?: string;
-  readonly newTenant?: string;
-  readonly dryRun?: true;
-  readonly confirm?: string;
-};
+const restoreFlags = {
+  '--into <tenant>': 'id or name of an empty tenant, when it is not the one that the snapshot is of',
+  '--new-tenant <name>': 'a new tenant',
+  '--dry-run': 'show what would be made, changed and left, and change nothing',
+  '--confirm <id>': 'the first eight characters of its id, instead of typing them',
+  ...recoveryFlags,
+} as const;
 
-const restore = async (caller: Caller, options: RestoreOptions, id: string): Promise<void> => {
+const restore = async (caller: Caller, options: Given<typeof restoreFlags>, id: string): Promise<void> => {
   const { call, output } = caller;
-  const { into, newTenant } = options;
+  const { recoveryKey, into, newTenant } = options;
+  if (recoveryKey === undefined)
+    throw new CommandError('config', 'a recovery key is needed', {
+      hint: 'give --recovery-key with the file of one that the snapshot is sealed to: dke snapshot show names them',
+    });
   if (into !== undefined && newTenant !== undefined)
     throw new CommandError('config', 'give --into or --new-tenant, not both');
   const target = {
-    ...(into === undefined ? {} : { tenantId: await resolveTenant(caller, into) }),
+    ...(into === undefined ? {} : { tenantId: into }),
     ...(newTenant === undefined ? {} : { newTenant }),
   };
   const run = async (dryRun: boolean): Promise<SnapshotRestore> => {
-    const answer = await openFor(caller, id, options);
+    const answer = await openFor(caller, id, { ...options, recoveryKey });
     return call(routes.restore, { path: { id }, query: { dryRun: String(dryRun) }, body: { ...answer, ...target } });
   };
-  if (options.dryRun === true) {
-    showRestore(output, await run(true));
-    return;
-  }
+  if (options.dryRun === true) return showRestore(output, await run(true));
   const snapshot = await call(routes.get, { path: { id } });
   await confirm(
     `The snapshot of ${snapshot.at} is restored; --dry-run shows what that changes.`,
@@ -205,190 +193,122 @@ const short = (row: Snapshot): string | null =>
     ? null
     : `${row.verification.sound ? row.verification.depth : 'DAMAGED'} ${row.verification.at}`;
 
-export const addSnapshot = (program: Command): void => {
-  const noun = program.command('snapshot').summary('backup and restore of a tenant');
-
-  noun
-    .command('create')
-    .description(
-      'Makes a snapshot of the tenant acted in: the default one for the whole platform, unless --of names another by its id.',
-    )
-    .option('--of <tenant-id>', 'the tenant')
-    .action(
-      action<{ readonly of?: string }>(async ({ call, output }, options) => {
-        output.record(await call(routes.create, { body: options.of === undefined ? {} : { tenantId: options.of } }));
-      }),
-    );
-
-  paged(noun.command('list').description('Lists snapshots, newest first.'))
-    .option('--of <tenant-id>', 'of this tenant only')
-    .option('--state <state>', 'making, held, deleted, purged, failed or missing')
-    .action(
-      action<Paging & { readonly of?: string; readonly state?: string }>(async ({ call, output }, { of, ...query }) => {
-        output.list(await call(routes.list, { query: { ...query, tenantId: of } }), [
-          ['ID', (row) => row.id],
-          ['AT', (row) => row.at],
-          ['TENANT', (row) => row.tenantId],
-          ['STATE', (row) => row.state],
-          ['KEYS', (row) => row.keys],
-          ['ERASED', (row) => row.erased],
-          ['BYTES', (row) => row.size],
-          ['VERIFIED', short],
-        ]);
-      }),
-    );
-
-  noun
-    .command('show <snapshot-id>')
-    .description('Shows a snapshot and the copies of it that left the service.')
-    .action(
-      action(async ({ call, output }, _, id = '') => {
-        const snapshot = await call(routes.get, { path: { id } });
-        const exported = await call(routes.exports, { path: { id } });
-        if (output.format === 'json') return output.record({ ...snapshot, exports: exported.items });
-        output.record(snapshot);
-        if (exported.items.length > 0)
-          output.list(exported, [
-            ['EXPORTED', (row) => row.at],
-            ['BY', (row) => row.actorName],
-          ]);
-      }),
-    );
-
-  recoveryOptions(
-    noun
-      .command('verify [snapshot-id]')
-      .description(
-        'Checks that a snapshot is complete and that its signature is valid; with a recovery key, opens all of it and compares every key.',
-      )
-      .option('--file <file>', 'a copy on this machine: needs no service and no token')
-      .option('--signer <key>', 'with --file: the verifierKey of the service that made it (dke audit log)'),
-  ).action(
-    async (
-      id: string | undefined,
-      options: RecoveryOptions & { readonly file?: string; readonly signer?: string },
-      command: Command,
-    ) => {
-      if (options.file !== undefined) {
-        const output = openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-          process.stdout.write(text);
+const verifyStored = async (caller: Caller, id: string, options: RecoveryOptions): Promise<void> => {
+  const { recoveryKey } = options;
+  const verified =
+    recoveryKey === undefined
+      ? await caller.call(routes.verify, { path: { id }, body: {} })
+      : await caller.call(routes.verifyOpened, {
+          path: { id },
+          body: await openFor(caller, id, { ...options, recoveryKey }),
         });
-        if (options.signer === undefined)
-          throw new CommandError('config', '--file needs --signer', {
-            hint: 'it is what dke audit log shows as verifierKey',
-          });
-        output.record(await verifyFile(options.file, options.signer, options));
-        return;
-      }
-      if (id === undefined) throw new CommandError('config', 'name a snapshot, or a copy with --file');
-      await action(async (caller) => {
-        const { recoveryKey } = options;
-        const verified =
-          recoveryKey === undefined
-            ? await caller.call(routes.verify, { path: { id }, body: {} })
-            : await caller.call(routes.verifyOpened, {
-                path: { id },
-                body: await openFor(caller, id, { ...options, recoveryKey }),
-              });
-        caller.output.record(verified);
-        if (verified.verification?.sound === false)
-          throw new CommandError('checks-failed', verified.verification.finding ?? 'the snapshot is damaged', {
-            hint: 'create another one now; check the disk of the snapshot folder',
-          });
-      })(options, command);
+  caller.output.record(verified);
+  if (verified.verification?.sound === false)
+    throw new CommandError('checks-failed', verified.verification.finding ?? 'the snapshot is damaged', {
+      hint: 'create another one now; check the disk of the snapshot folder',
+    });
+};
+
+const verifyFlags = {
+  '--file <file>': 'a copy on this machine: needs no service and no token',
+  '--signer <key>': 'with --file: the verifierKey of the service that made it (dke audit log)',
+  ...recoveryFlags,
+} as const;
+
+export const addSnapshot = (program: Command): void => {
+  const noun = addNoun(program, 'snapshot', 'backup and restore of a tenant');
+
+  noun.row(
+    routes.create,
+    'create',
+    'Creates a snapshot of the tenant acted in: the default one for the whole platform, unless --of names another by its id.',
+    { options: { '--of <tenant-id>': 'the tenant' } },
+  );
+  noun.row(routes.list, 'list', 'Lists snapshots, newest first.', {
+    options: {
+      '--of <tenant-id>': 'of this tenant only',
+      '--state <state>': 'making, held, deleted, purged, failed or missing',
+    },
+    columns: {
+      ID: 'id',
+      AT: 'at',
+      TENANT: 'tenantId',
+      STATE: 'state',
+      KEYS: 'keys',
+      ERASED: 'erased',
+      BYTES: 'size',
+      VERIFIED: short,
+    },
+  });
+  noun.act(
+    'show <snapshot-id>',
+    'Shows a snapshot and the copies of it that left the service.',
+    {},
+    async ({ call, output }, _, id = '') => {
+      const snapshot = await call(routes.get, { path: { id } });
+      const exported = await call(routes.exports, { path: { id } });
+      if (output.raw) return output.record({ ...snapshot, exports: exported.items });
+      output.record(snapshot);
+      if (exported.items.length > 0) output.list(exported, { EXPORTED: 'at', BY: 'actorName' });
     },
   );
-
-  noun
-    .command('export <snapshot-id>')
-    .description('Writes a copy into a new file; audited. A key that is destroyed later is still in the copy.')
-    .requiredOption('--out <file>', 'the new file')
-    .action(
-      action<{ readonly out: string }>(async ({ stream, output }, { out }, id = '') => {
-        await exportTo(out, (into) => stream(routes.export, { path: { id } }, into));
-        output.record({ id, file: out });
-      }),
-    );
-
-  noun
-    .command('import <file>')
-    .description('Brings a copy into the service. What is destroyed there is taken out of it at once.')
-    .option('--signer <key>', 'verifierKey of the service that made it, when it is another one')
-    .action(
-      action<{ readonly signer?: string }>(async ({ upload, output }, { signer }, path = '') => {
-        const size = await stat(path).then(
-          ({ size: bytes }) => bytes,
-          (error: NodeJS.ErrnoException) => {
-            throw new CommandError('permission', `${path} cannot be read (${error.code})`);
-          },
-        );
-        output.record(await upload(routes.import, { query: { signer } }, createReadStream(path), size));
-      }),
-    );
-
-  noun
-    .command('delete <snapshot-id>')
-    .description('Deletes a snapshot; undelete brings it back until its time is over.')
-    .action(
-      action(async ({ call, output }, _, id = '') => {
-        output.record(await call(routes.delete, { path: { id } }));
-      }),
-    );
-  noun
-    .command('undelete <snapshot-id>')
-    .description('Brings a deleted snapshot back.')
-    .action(
-      action(async ({ call, output }, _, id = '') => {
-        output.record(await call(routes.undelete, { path: { id } }));
-      }),
-    );
-
-  recoveryOptions(
-    noun
-      .command('restore <snapshot-id>')
-      .description('Brings a tenant back as it was. Destroyed keys stay destroyed; what was made since stays.')
-      .option('--into <tenant>', 'id or name of an empty tenant, when it is not the one that the snapshot is of')
-      .option('--new-tenant <name>', 'a new tenant')
-      .option('--dry-run', 'show what would be made, changed and left, and change nothing')
-      .option('--confirm <id>', 'the first eight characters of its id, instead of typing them'),
-  ).action(
-    action<RecoveryOptions & Omit<RestoreOptions, 'recoveryKey'>>(async (caller, options, id = '') => {
-      const { recoveryKey } = options;
-      if (recoveryKey === undefined)
-        throw new CommandError('config', 'a recovery key is needed', {
-          hint: 'give --recovery-key with the file of one that the snapshot is sealed to: dke snapshot show names them',
-        });
-      await restore(caller, { ...options, recoveryKey }, id);
-    }),
-  );
-
-  const schedule = noun.command('schedule').summary('when snapshots are made, and how long they are kept');
-  schedule
-    .command('show')
-    .description('Shows the schedule, which is set in the configuration file of the service.')
-    .action(
-      action(async ({ call, output }) => {
-        output.record(await call(routes.schedule));
-      }),
-    );
-
-  noun
-    .command('of-key <key>')
+  addFlags(noun.command.command('verify [snapshot-id]'), verifyFlags)
     .description(
-      'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it ' +
-        'in other tenants.',
+      'Checks that a snapshot is complete and that its signature is valid; with a recovery key, opens all of it and compares every key.',
     )
-    .action(
-      action(async ({ call, output, resolve }, _, key = '') => {
-        const { exported, copies } = await call(routes.ofKey, { path: { id: await resolve('key', key) } });
-        const found = { items: exported, copies };
-        output.list(found, [
-          ['SNAPSHOT', (row) => row.snapshotId],
-          ['OF', (row) => row.snapshotAt],
-          ['EXPORTED', (row) => row.at],
-          ['BY', (row) => row.actorName],
-        ]);
-        for (const line of copyLines(copies)) output.say(line);
-      }),
-    );
+    .action(async (id: string | undefined, options: Given<typeof verifyFlags>, command: Command) => {
+      const { file, signer } = options;
+      if (file === undefined) {
+        if (id === undefined) throw new CommandError('config', 'name a snapshot, or a copy with --file');
+        return verifyStored(openCaller(globalsOf(command)), id, options);
+      }
+      if (signer === undefined)
+        throw new CommandError('config', '--file needs --signer', {
+          hint: 'it is what dke audit log shows as verifierKey',
+        });
+      outputOf(command).record(await verifyFile(file, signer, options));
+    });
+  noun.act(
+    'export <snapshot-id>',
+    'Writes a copy into a new file; audited. A key that is destroyed later is still in the copy.',
+    { '--out <file>': { help: 'the new file', required: true } },
+    async ({ stream, output }, { out }, id = '') => {
+      await exportTo(out, (into) => stream(routes.export, { path: { id } }, into));
+      output.record({ id, file: out });
+    },
+  );
+  noun.act(
+    'import <file>',
+    'Imports a copy into the service. What is destroyed there is removed from it at once.',
+    { '--signer <verifier-key>': 'verifierKey of the service that made it, when it is another one' },
+    async ({ upload, output }, { signer }, path = '') => {
+      const { size } = await stat(path).catch((error: NodeJS.ErrnoException) => {
+        throw new CommandError('permission', `${path} cannot be read (${error.code})`);
+      });
+      output.record(await upload(routes.import, { query: { signer } }, createReadStream(path), size));
+    },
+  );
+  noun.row(routes.delete, 'delete <snapshot-id>', 'Deletes a snapshot; undelete brings it back until it is purged.');
+  noun.row(routes.undelete, 'undelete <snapshot-id>', 'Brings a deleted snapshot back.');
+  noun.act(
+    'restore <snapshot-id>',
+    'Brings a tenant back as it was. Destroyed keys stay destroyed; what was created since stays.',
+    restoreFlags,
+    (caller, options, id = '') => restore(caller, options, id),
+  );
+  noun
+    .noun('schedule', 'when snapshots are made, and how long they are kept')
+    .row(routes.schedule, 'show', 'Shows the schedule, which is set in the configuration file of the service.');
+  noun.act(
+    'of-key <key>',
+    'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it ' +
+      'in other tenants.',
+    {},
+    async ({ call, output }, _, id = '') => {
+      const { exported, copies } = await call(routes.ofKey, { path: { id } });
+      const found = { items: exported, copies };
+      output.list(found, { SNAPSHOT: 'snapshotId', OF: 'snapshotAt', EXPORTED: 'at', BY: 'actorName' });
+      for (const line of copyLines(copies)) output.say(line);
+    },
+  );
 };

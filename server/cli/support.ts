@@ -1,14 +1,14 @@
 // `dke support`: what a person who helps needs to see, without secrets, shown before it is written.
 
-import { readFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import { type BundlePart, collectBundle } from '../diagnostics/support-bundle.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { type GlobalOptions, openCaller } from './caller.ts';
+import { addressOf, type GlobalOptions, openCaller } from './caller.ts';
+import { exchange, readAll } from './client.ts';
+import { globalsOf } from './context-file.ts';
 import { reserveSecretFile } from './files.ts';
 import { confirm, formatTable } from './output.ts';
 
@@ -21,24 +21,13 @@ interface BundleOptions {
 }
 
 /** The metrics, which the service's own host may read without a token. */
-const readMetrics = ({ server, caFile, timeout }: GlobalOptions): Promise<string> =>
-  new Promise((done, fail) => {
-    const ca = caFile === undefined ? {} : { ca: readFileSync(caFile) };
-    const asking = request(new URL('/metrics', server), { ...ca, timeout: timeout * 1000 }, (answer) => {
-      let text = '';
-      answer.setEncoding('utf8').on('data', (piece: string) => {
-        text += piece;
-      });
-      answer.on('end', () => {
-        if (answer.statusCode === 200) done(text);
-        else fail(new Error(`the service answers ${answer.statusCode}`));
-      });
-      answer.on('error', fail);
-    });
-    asking.on('timeout', () => asking.destroy(new Error('the service does not answer')));
-    asking.on('error', fail);
-    asking.end();
-  });
+const readMetrics = async (globals: GlobalOptions): Promise<string> => {
+  const address = addressOf(globals);
+  const answer = await exchange(address, 'get', '/metrics', {});
+  const text = (await readAll(address.url, answer)).toString('utf8');
+  if (answer.statusCode !== 200) throw new Error(`the service answers ${answer.statusCode}`);
+  return text;
+};
 
 const summaryOf = (parts: readonly BundlePart[]): string =>
   formatTable([
@@ -70,7 +59,7 @@ export const addSupport = (program: Command): void => {
     .option('--show', 'show the whole content, not only its parts')
     .option('--confirm <word>', 'write it without a question: "write"')
     .action(async (options: BundleOptions, command: Command) => {
-      const globals = command.optsWithGlobals<GlobalOptions>();
+      const globals = globalsOf(command);
       const offline = () => import('../app/offline.ts');
       const { countTables } = await offline();
       const ask =

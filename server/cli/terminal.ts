@@ -4,13 +4,14 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
+import { withoutProgress } from './progress.ts';
 
 const enter = [0x0a, 0x0d];
 const cancel = [0x03, 0x04];
 const erase = [0x08, 0x7f];
 const longest = 1024;
 
-const askOnce = (question: string): Promise<Buffer | undefined> => {
+const typeHidden = (question: string): Promise<Buffer | undefined> => {
   let descriptor: number;
   try {
     descriptor = openSync('/dev/tty', 'r+');
@@ -55,20 +56,20 @@ const askOnce = (question: string): Promise<Buffer | undefined> => {
 };
 
 /** Undefined: there is no terminal. */
-export const askHidden = (question: string): Promise<Buffer | undefined> => askOnce(question);
+export const askHidden = (question: string): Promise<Buffer | undefined> => withoutProgress(() => typeHidden(question));
 
 /** Undefined: there is no terminal. `fresh`: asks twice, until both are the same. */
 export const askSecret = async (what: string, fresh: boolean): Promise<Buffer | undefined> => {
   for (;;) {
-    const first = await askOnce(`${fresh ? 'New passphrase' : 'Passphrase'} of ${what}: `);
+    const first = await askHidden(`${fresh ? 'New passphrase' : 'Passphrase'} of ${what}: `);
     if (first === undefined || !fresh) return first;
-    const second = await askOnce('The same again: ');
+    const second = await askHidden('The same again: ');
     const same = second !== undefined && first.equals(second);
     second?.fill(0);
     if (same) return first;
     first.fill(0);
     const descriptor = openSync('/dev/tty', 'w');
-    writeSync(descriptor, 'They differ.\n');
+    writeSync(descriptor, 'They are not the same.\n');
     closeSync(descriptor);
   }
 };
@@ -85,3 +86,23 @@ export const askFor =
     if (file !== undefined) return Promise.resolve(readSecretFile(file));
     return question.declared ? Promise.resolve(undefined) : askSecret(`root provider ${question.name}`, question.fresh);
   };
+
+const withoutLineEnd = (bytes: Buffer): Buffer => {
+  let end = bytes.length;
+  while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
+  const own = Buffer.from(bytes.subarray(0, end));
+  bytes.fill(0);
+  return own;
+};
+
+/** The passphrase of a recovery key: from the file when one is named, else from the terminal. The caller wipes it. */
+export const readPassphrase = async (file: string | undefined, fresh = false): Promise<Buffer> => {
+  const given = file === undefined ? await askSecret('the recovery key', fresh) : withoutLineEnd(readSecretFile(file));
+  if (given === undefined)
+    throw new CommandError('config', 'a passphrase is required, and there is no terminal to ask at', {
+      hint: 'give --passphrase-file with a file of mode 600; - reads standard input',
+    });
+  if (!fresh || given.length >= 8) return given;
+  given.fill(0);
+  throw new CommandError('config', 'the passphrase is shorter than 8 bytes');
+};

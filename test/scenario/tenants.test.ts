@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AuditLog } from '../../server/fronts/contract/api/audit.ts';
+import type { Root } from '../../server/fronts/contract/api/root.ts';
 import type { Session } from '../../server/fronts/contract/api/session.ts';
 import type { ChangedTenant, Tenant } from '../../server/fronts/contract/api/tenants.ts';
 import type { IssuedToken } from '../../server/fronts/contract/api/tokens.ts';
@@ -230,6 +231,9 @@ test('the whole life of one by the command, and any command in it', async () => 
   const { id } = await dke('tenant', 'create', 'lab');
   await dke('vault', 'create', 'only here', '--tenant', 'lab');
   expect(JSON.stringify(await dke('vault', 'list'))).not.toContain('only here');
+  // The key of the tenant, and not the root key.
+  const { epoch } = await dke<Root>('root', 'show');
+  expect((await dke<Root>('root', 'rotate', '--tenant', 'lab')).epoch).toBe(epoch);
   const { tenant, impact } = await dke<ChangedTenant>('tenant', 'suspend', 'lab', '--confirm', 'lab');
   expect([tenant.state, impact.vaults]).toEqual(['suspended', 1]);
   await dke('tenant', 'delete', 'lab', '--confirm', 'lab');

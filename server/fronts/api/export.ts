@@ -2,6 +2,7 @@
 // come from outside, such as those of callers of the proxy, so a cell that a spreadsheet would run as a formula is marked as text. Pages
 // are asked for as the connection takes them: memory stays bounded, however long the list is.
 
+import { csvLine } from '../../base/csv.ts';
 import type { Key } from '../../domain/key.ts';
 import type { RequestPages } from '../../operations/index.ts';
 import type { Key as ApiKey } from '../contract/api/keys.ts';
@@ -69,15 +70,6 @@ const keyColumns: Columns<ApiKey> = [
   ['lastUsedAt', (row) => row.lastUsedAt],
   ['integrity', (row) => row.integrity],
 ];
-
-/** One cell. What begins like a formula (also after blanks, which spreadsheets skip) gets a ' in front. */
-export const csvCell = (value: string | number | null): string => {
-  if (value === null) return '';
-  if (typeof value === 'number') return String(value);
-  const text = /^\s*[=+\-@\t\r|%]/.test(value) ? `'${value}` : value;
-  return /[",\r\n;]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
-};
-const csvLine = (cells: readonly (string | number | null)[]): string => `${cells.map(csvCell).join(',')}\r\n`;
 
 const ndjson = 'application/x-ndjson';
 const csv = 'text/csv; charset=utf-8; header=present';

@@ -1,7 +1,8 @@
 // The request log as a file: what a spreadsheet must not run, what CSV must not break on, and that only so much is read as is
 // taken.
 import { describe, expect, test } from 'vitest';
-import { csvCell, exportRequests } from '../../../server/fronts/api/export.ts';
+import { csvCell } from '../../../server/base/csv.ts';
+import { exportRequests } from '../../../server/fronts/api/export.ts';
 import type { LoggedRequest, RequestPages } from '../../../server/operations/index.ts';
 
 const record = (sequence: number, change: Partial<LoggedRequest> = {}): LoggedRequest => ({

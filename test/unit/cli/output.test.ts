@@ -1,9 +1,12 @@
 // What the command prints: tables, records, errors. Names come from other people and reach a terminal.
+import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { CommandError, classOfProblem, exitCodes } from '../../../server/cli/exit-codes.ts';
-import { formatTable, openOutput, printError } from '../../../server/cli/output.ts';
+import { formatTable, type OutputFormat, openOutput, printError } from '../../../server/cli/output.ts';
+import { lineOf } from '../../../server/cli/progress.ts';
+import { yamlOf } from '../../../server/cli/yaml.ts';
 
-const written = (format: 'text' | 'json', print: (output: ReturnType<typeof openOutput>) => void): string => {
+const written = (format: OutputFormat, print: (output: ReturnType<typeof openOutput>) => void): string => {
   let text = '';
   print(
     openOutput(format, (part) => {
@@ -25,9 +28,7 @@ describe('for people', () => {
 
   test('what a terminal would act on is shown as an escape', () => {
     const page = { items: [{ name: 'a\u001b[2Jb\u009bc\u007f' }], next: null };
-    expect(written('text', (output) => output.list(page, [['NAME', (row) => row.name]]))).toBe(
-      'NAME\na\\x1b[2Jb\\x9bc\\x7f\n',
-    );
+    expect(written('text', (output) => output.list(page, { NAME: 'name' }))).toBe('NAME\na\\x1b[2Jb\\x9bc\\x7f\n');
     expect(written('text', (output) => output.record({ name: 'x\ny' }))).toBe('name  x\\x0ay\n');
   });
 
@@ -58,9 +59,9 @@ mixed          1, {}
   });
 
   test('an empty list says so; a page that is not the last says how to go on', () => {
-    expect(written('text', (output) => output.list({ items: [] }, []))).toBe('none\n');
+    expect(written('text', (output) => output.list({ items: [] }, {}))).toBe('none\n');
     const page = { items: [{ id: 'x' }], next: 'cursor' };
-    expect(written('text', (output) => output.list(page, [['ID', (row) => row.id]]))).toBe(
+    expect(written('text', (output) => output.list(page, { ID: (row) => row.id }))).toBe(
       'ID\nx\nmore: --after cursor\n',
     );
   });
@@ -78,7 +79,7 @@ describe('for programs', () => {
   test('answers are the API’s own JSON, remarks are left out', () => {
     expect(written('json', (output) => output.say('a remark'))).toBe('');
     const page = { items: [{ id: 'x' }], next: null };
-    expect(JSON.parse(written('json', (output) => output.list(page, [])))).toEqual(page);
+    expect(JSON.parse(written('json', (output) => output.list(page, {})))).toEqual(page);
   });
 
   test('every class of failure has an exit code of its own', () => {
@@ -86,5 +87,66 @@ describe('for programs', () => {
     expect(new Set(codes).size).toBe(codes.length);
     expect(codes.every((code) => code >= 0 && code < 64)).toBe(true);
     for (const exitClass of Object.values(classOfProblem)) expect(exitCodes[exitClass]).toBeGreaterThan(0);
+  });
+
+  test('table is text; progress says what runs and for how long', () => {
+    const page = { items: [{ id: 'x' }], next: null };
+    expect(written('table', (output) => output.list(page, { ID: 'id' }))).toBe('ID\nx\n');
+    expect([lineOf('dke verify', 2_400), lineOf('dke verify', 125_000)]).toEqual([
+      'dke verify … 2 s',
+      'dke verify … 2 min 5 s',
+    ]);
+  });
+
+  test('CSV is that of RFC 4180, nothing in it is a formula, and how to go on is not in it', () => {
+    const told: string[] = [];
+    const wrote: string[] = [];
+    const put = (into: string[]) => (part: string | Uint8Array) => void into.push(String(part));
+    const items = [
+      { name: '=HYPERLINK("x")', tags: ['a', 'b'], uses: 3, at: null },
+      { name: ' -1, "or" so\n', tags: [], uses: 0, at: '2026-03-01T09:30:00.000Z' },
+    ];
+    openOutput('csv', put(wrote), put(told)).list(
+      { items, next: 'cursor' },
+      { NAME: 'name', TAGS: (row) => row.tags.join(' '), USES: 'uses', AT: (row) => row.at },
+    );
+    expect(wrote.join('').split('\r\n')).toEqual([
+      'NAME,TAGS,USES,AT',
+      '"\'=HYPERLINK(""x"")",a b,3,',
+      '"\' -1, ""or"" so\n",,0,2026-03-01T09:30:00.000Z',
+      '',
+    ]);
+    expect(told).toEqual(['more: --after cursor\n']);
+    expect(written('csv', (output) => output.record({ a: { b: '@x' }, c: null, d: [] }))).toBe(
+      "MEMBER,VALUE\r\na.b,'@x\r\nc,\r\nd,\r\n",
+    );
+    expect(written('csv', (output) => output.say('a remark'))).toBe('');
+  });
+
+  test('YAML is blocks of quoted texts', () => {
+    const page = { items: [{ id: 'no', on: null, tags: [], deep: [[1], { x: true }] }], next: null };
+    expect(written('yaml', (output) => output.list(page, {}))).toBe(
+      'items:\n  - id: "no"\n    "on": null\n    tags: []\n    deep:\n      - - 1\n      - x: true\nnext: null\n',
+    );
+  });
+
+  const python = spawnSync('python3', ['-c', 'import yaml']);
+  if (python.status !== 0) console.info('YAML is not read by another program: python3 with PyYAML is not installed');
+  test.runIf(python.status === 0)('YAML says the same to another program, whatever the texts are', () => {
+    const texts = [
+      ...['', ' ', 'no', '~', '- a', 'a: b', '#', '&a *a !!str', '0x1f', '2026-03-01', '1e3', "it's", '"', '\\', '%'],
+      ...['@', '`', 'a\nb\n', '\t', '\u0000\u001b\u007f\u0085\u009b', '\u2028\u2029', '\ufeff', '\ufffe\uffff', 'ä €'],
+      ...['\u{1f511}', '{}', '[]'],
+    ];
+    const value = {
+      texts,
+      ...Object.fromEntries(texts.map((text, at) => [text, { at, text, list: [[], {}, [text]] }])),
+      numbers: [0, -1, 1.5, 2 ** 53 - 1],
+      others: [true, false, null],
+    };
+    const program = 'import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin.buffer)))';
+    const read = spawnSync('python3', ['-c', program], { input: yamlOf(value), encoding: 'utf8' });
+    expect(read.stderr).toBe('');
+    expect(JSON.parse(read.stdout)).toEqual(value);
   });
 });

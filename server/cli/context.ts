@@ -1,0 +1,76 @@
+// `dke context`: adds, lists, chooses and removes named services (context-file.ts).
+
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { checkUrl, type GlobalOptions } from './caller.ts';
+import { type Context, contextFile, findContext, readContexts, writeContexts } from './context-file.ts';
+import { CommandError } from './exit-codes.ts';
+import { addNoun } from './rows.ts';
+
+export const addContext = (program: Command): void => {
+  const noun = addNoun(program, 'context', 'named services: address, authority, token file and tenant');
+  noun.local(
+    'add <name>',
+    'Adds a context, or replaces it, from the options --server, --ca-file, --token-file and --tenant. The first one is used at once.',
+    {},
+    (output, _, name = '') => {
+      const given = program.opts<GlobalOptions>();
+      if (program.getOptionValueSource('server') !== 'cli')
+        throw new CommandError('config', 'the address of the service is missing', {
+          hint: `dke context add ${name} --server https://HOST`,
+        });
+      if (given.tokenFile === '-' || !/^[^\s-][^\s]{0,63}$/.test(name))
+        throw new CommandError(
+          'config',
+          given.tokenFile === '-' ? 'a context needs a file with the token' : `${name} cannot be the name of a context`,
+        );
+      const of = (member: 'caFile' | 'tokenFile' | 'tenant'): string | undefined =>
+        program.getOptionValueSource(member) === 'cli' ? given[member] : undefined;
+      const files = (['caFile', 'tokenFile'] as const).flatMap((member) => {
+        const path = of(member);
+        return path === undefined ? [] : [[member, resolve(path)] as const];
+      });
+      const tenant = of('tenant');
+      const context: Context = {
+        server: checkUrl(given.server),
+        ...Object.fromEntries(files),
+        ...(tenant === undefined ? {} : { tenant }),
+      };
+      const { current, contexts } = readContexts();
+      writeContexts({ current: current ?? name, contexts: { ...contexts, [name]: context } });
+      output.record({ name, ...context, file: contextFile() });
+    },
+  );
+  noun.local('list', 'Lists contexts; the one in use has a star.', {}, (output) => {
+    const { current, contexts } = readContexts();
+    const items = Object.entries(contexts).map(([name, each]) => ({ name, used: name === current, ...each }));
+    output.list(
+      { items },
+      {
+        NAME: (row) => (row.used ? `${row.name} *` : row.name),
+        SERVER: 'server',
+        'CA FILE': 'caFile',
+        'TOKEN FILE': 'tokenFile',
+        TENANT: 'tenant',
+      },
+    );
+  });
+  noun.local('use <name>', 'Uses a context from now on.', {}, (output, _, name = '') => {
+    const all = readContexts();
+    const context = findContext(all, name);
+    writeContexts({ ...all, current: name });
+    output.record({ name, ...context });
+  });
+  noun.local(
+    'remove <name>',
+    'Removes a context. Its files stay. When it was the one in use, none is.',
+    {},
+    (output, _, name = '') => {
+      const all = readContexts();
+      const context = findContext(all, name);
+      const { [name]: removed, ...contexts } = all.contexts;
+      writeContexts({ current: all.current === name ? null : all.current, contexts });
+      output.record({ name, ...context });
+    },
+  );
+};

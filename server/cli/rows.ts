@@ -1,0 +1,277 @@
+// One row a command: the route of the contract that it calls, its words and its help. The rest follows from the contract: the arguments
+// are the parameters of the path, in order, and then members of the body or the query; so are the options. A word such as <vault> takes an
+// id or a name. `act` is for commands that do more than one call, with the types of their options.
+
+import { z } from '@hono/zod-openapi';
+import { type Command, Option } from 'commander';
+import type { AnswerOf, PathParameters, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
+import { type Caller, nameableOf, openCaller, outputOf } from './caller.ts';
+import type { ApiCall } from './client.ts';
+import { globalsOf } from './context-file.ts';
+import { type Columns, confirm, type Output } from './output.ts';
+
+interface FlagMore {
+  readonly help: string;
+  readonly required?: true;
+  readonly default?: string;
+  readonly choices?: readonly string[];
+  /** Throws InvalidArgumentError. */
+  readonly parse?: (text: string) => string;
+}
+/** Options as commander writes them (`--tag <tag...>`), with their help. */
+type Flags = Readonly<Record<string, string | FlagMore>>;
+
+type Camel<S extends string> = S extends `${infer Head}-${infer Rest}` ? `${Head}${Capitalize<Camel<Rest>>}` : S;
+type NameOf<F> = F extends `--no-${infer N}` ? Camel<N> : F extends `--${infer N} <${string}>` ? Camel<N> : LongOf<F>;
+type LongOf<F> = F extends `--${infer N}` ? Camel<N> : never;
+type ValueOf<F, M> = F extends `--no-${string}`
+  ? false
+  : F extends `${string}...>`
+    ? readonly string[]
+    : F extends `${string}>`
+      ? M extends { readonly choices: readonly (infer C)[] }
+        ? C
+        : string
+      : true;
+type Always = { readonly required: true } | { readonly default: string };
+export type Given<F extends Flags> = {
+  readonly [K in keyof F as NameOf<K>]: ValueOf<K, F[K]> | (F[K] extends Always ? never : undefined);
+};
+
+/** What a row adds to the request that its words make. */
+interface Also<R extends RouteRow> {
+  readonly path?: PathParameters<R['path']>;
+  readonly query?: ApiCall<R>['query'];
+  readonly body?: { readonly [K in keyof RequestBody<R>]?: RequestBody<R>[K] | undefined };
+}
+type ItemOf<A> = A extends { readonly items: readonly (infer T)[] } ? T : never;
+
+interface RowMore<R extends RouteRow, F extends Flags, C extends RouteRow, T> {
+  readonly options?: F;
+  /** Members of the request whose options have another name. */
+  readonly as?: Readonly<Record<string, string>>;
+  readonly also?: (caller: Caller, options: Given<F>, ...values: readonly string[]) => Also<R> | Promise<Also<R>>;
+  /** Asks for the name of the thing first; the answer of the first row has it. */
+  readonly confirm?: readonly [C, say: (thing: AnswerOf<C>) => string];
+  /** What is shown of the answer; all of it when absent. */
+  readonly value?: (answer: AnswerOf<R>) => object;
+  readonly page?: (answer: AnswerOf<R>) => { readonly items: readonly T[] };
+  /** Shows a list as a table. */
+  readonly columns?: Columns<NoInfer<T>>;
+  /** Shows it to people, otherwise than as a record or a table. */
+  readonly text?: (output: Output, answer: AnswerOf<R>) => void;
+}
+
+export interface Noun {
+  readonly command: Command;
+  noun(name: string, summary: string): Noun;
+  row<
+    R extends RouteRow,
+    const F extends Flags,
+    C extends RouteRow & { readonly answer: { readonly _output: { readonly name: string } } },
+    T = ItemOf<AnswerOf<R>>,
+  >(route: R, usage: string, description: string, more?: RowMore<R, F, C, T>): Command;
+  /** Arguments and options that name a thing are its id when `handle` gets them. */
+  act<const F extends Flags>(
+    usage: string,
+    description: string,
+    flags: F,
+    handle: (caller: Caller, options: Given<F>, ...values: readonly string[]) => Promise<void>,
+  ): Command;
+  /** On this host, without the service. */
+  local<const F extends Flags>(
+    usage: string,
+    description: string,
+    flags: F,
+    handle: (output: Output, options: Given<F>, ...values: readonly string[]) => Promise<void> | void,
+  ): Command;
+}
+
+export const pagingFlags = {
+  '--limit <count>': { help: 'at most so many, 1 to 1000', default: '100' },
+  '--after <cursor>': 'go on where the last page ended',
+} as const;
+
+/** Of commands whose answer has a secret. */
+export const secretFlags = {
+  '--out <file>': 'write the secret into this new file (mode 600) instead of showing it',
+  '--force': 'overwrite the file',
+} as const;
+
+/** Of commands on the host of the service. */
+export const configFlag = { '--config <file>': "the service's configuration; ./dke.toml when it is there" } as const;
+export const passphraseFlag = {
+  '--passphrase-file <file>': 'with the passphrase that opens the root key (mode 600)',
+} as const;
+
+export const addFlags = (command: Command, flags: Flags): Command => {
+  for (const [flag, about] of Object.entries(flags)) {
+    const more: FlagMore = typeof about === 'string' ? { help: about } : about;
+    const option = new Option(flag, more.help).makeOptionMandatory(more.required === true);
+    if (more.choices !== undefined) option.choices(more.choices);
+    if (more.default !== undefined) option.default(more.default);
+    if (more.parse !== undefined) option.argParser(more.parse);
+    command.addOption(option);
+  }
+  return command;
+};
+
+const camel = (text: string): string => text.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** The word of its value: `file` of `--out <file>`. */
+export const valueWord = (option: Option): string => /<([^>.]+)/.exec(option.flags)?.[1] ?? '';
+
+type Place = readonly ['path' | 'query' | 'body', string];
+
+/** Where in the request a word goes: an argument, or an option with the word of its value. */
+const placeOf = (
+  route: RouteRow,
+  name: string,
+  word: string,
+  as: RowMore<RouteRow, Flags, RouteRow, never>['as'],
+): Place | undefined => {
+  const given = as?.[name];
+  for (const part of ['body', 'query'] as const)
+    for (const each of given === undefined ? [name, `${name}Id`, camel(word), `${camel(word)}Id`] : [given])
+      if (each !== '' && route[part] !== undefined && each in route[part].shape) return [part, each];
+  return undefined;
+};
+
+/** The values that the contract lists for a member. */
+const choicesOf = (route: RouteRow, [part, name]: Place): readonly string[] | undefined => {
+  const schema = part === 'path' ? undefined : route[part]?.shape[name];
+  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined;
+};
+
+/** The service may know more values than this command: they are offered, and not required. */
+const candidates = new WeakMap<Option, readonly string[]>();
+export const candidatesOf = (option: Option): readonly string[] | undefined =>
+  option.argChoices ?? candidates.get(option);
+
+/** Parameters of the path for the arguments: by name, then in order. */
+const parametersOf = (route: RouteRow, words: readonly string[]): ReadonlyMap<string, string> => {
+  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  const found = new Map(
+    words.flatMap((word) => {
+      const name = names.find((each) => each === camel(word) || each === `${camel(word)}Id`);
+      return name === undefined ? [] : [[word, name] as const];
+    }),
+  );
+  const left = names.filter((name) => ![...found.values()].includes(name));
+  for (const word of words) {
+    const name = found.has(word) ? undefined : left.shift();
+    if (name !== undefined) found.set(word, name);
+  }
+  return found;
+};
+
+const confirmFlags = { '--confirm <name>': 'the name, to go on without a question' } as const;
+const dryRunFlags = { '--dry-run': 'show what it would mean and who must agree, change nothing' } as const;
+
+export const nounOf = (parent: Command): Noun => {
+  const act: Noun['act'] = (usage, description, flags, handle) => {
+    const made = addFlags(parent.command(usage).description(description), flags);
+    return made.action(async (...received: readonly unknown[]) => {
+      const caller = openCaller(globalsOf(made));
+      const resolve = async (word: string, value: unknown): Promise<unknown> => {
+        const kind = nameableOf(word);
+        if (kind === undefined) return value;
+        if (Array.isArray(value)) return Promise.all(value.map((each: string) => caller.resolve(kind, each)));
+        return typeof value === 'string' ? caller.resolve(kind, value) : value;
+      };
+      const values: unknown[] = [];
+      for (const [index, argument] of made.registeredArguments.entries()) {
+        const value = received[index];
+        // Several words are one text.
+        values.push(await resolve(argument.name(), Array.isArray(value) ? value.join(' ') : value));
+      }
+      const options: Record<string, unknown> = { ...made.opts() };
+      for (const option of made.options) {
+        const name = option.attributeName();
+        if (name in options) options[name] = await resolve(valueWord(option), options[name]);
+      }
+      await handle(caller, options as Parameters<typeof handle>[1], ...(values as readonly string[]));
+    });
+  };
+
+  const row: Noun['row'] = (route, usage, description, more = {}) => {
+    const flags = {
+      ...(route.query !== undefined && 'after' in route.query.shape ? pagingFlags : {}),
+      ...more.options,
+      ...(more.confirm === undefined ? {} : confirmFlags),
+      ...(more.confirm !== undefined && route.query !== undefined && 'dryRun' in route.query.shape ? dryRunFlags : {}),
+    } as NonNullable<typeof more.options>;
+    const made: Command = act(usage, description, flags, async (caller, options, ...values) => {
+      const request = { path: {}, query: {}, ...(route.body === undefined ? {} : { body: {} }) } as Record<
+        Place[0],
+        Record<string, unknown>
+      >;
+      const put = ([part, name]: Place, value: unknown): void => {
+        if (value !== undefined) request[part][name] = part === 'query' && value === true ? 'true' : value;
+      };
+      for (const [place, value] of argumentPlaces.map((place, index) => [place, values[index]] as const))
+        if (place) put(place, value);
+      for (const [name, place] of optionPlaces) if (place) put(place, (options as Record<string, unknown>)[name]);
+      const also = await more.also?.(caller, options, ...values);
+      for (const part of ['path', 'query', 'body'] as const)
+        for (const [name, value] of Object.entries(also?.[part] ?? {})) put([part, name], value);
+      const { confirm: name, dryRun } = options as { readonly confirm?: string; readonly dryRun?: true };
+      if (more.confirm !== undefined && dryRun !== true) {
+        const [read, say] = more.confirm;
+        const thing = await caller.call(read, { path: request.path } as ApiCall<typeof read>);
+        await confirm(say(thing), (thing as { readonly name: string }).name, name);
+      }
+      const answer = await caller.call(route, request as ApiCall<typeof route>);
+      const { output } = caller;
+      if (dryRun === true && more.confirm !== undefined)
+        output.record((answer as { readonly plan?: object }).plan ?? {});
+      else if (more.text !== undefined && !output.raw) more.text(output, answer);
+      else if (more.columns !== undefined) output.list(more.page?.(answer) ?? (answer as never), more.columns);
+      else output.record(more.value?.(answer) ?? (answer as object));
+    });
+    const words = made.registeredArguments.map((argument) => argument.name());
+    const parameters = parametersOf(route, words);
+    const argumentPlaces = words.map((word): Place | undefined => {
+      const parameter = parameters.get(word);
+      return parameter === undefined ? placeOf(route, camel(word), '', more.as) : ['path', parameter];
+    });
+    for (const [index, place] of argumentPlaces.entries()) {
+      const choices = place === undefined ? undefined : choicesOf(route, place);
+      if (choices !== undefined) made.registeredArguments[index]?.choices(choices);
+    }
+    const optionPlaces = made.options
+      .filter((option) => more.confirm === undefined || option.attributeName() !== 'confirm')
+      .map(
+        (option) =>
+          [option.attributeName(), placeOf(route, option.attributeName(), valueWord(option), more.as)] as const,
+      );
+    for (const option of made.options) {
+      const [, place] = optionPlaces.find(([name]) => name === option.attributeName()) ?? [];
+      const choices = place === undefined || option.isBoolean() ? undefined : choicesOf(route, place);
+      if (choices !== undefined) candidates.set(option, choices);
+    }
+    // A word that leads nowhere is a mistake in the row, unless the row itself says what it means.
+    const lost = [...optionPlaces, ...argumentPlaces.map((place, index) => [words[index], place] as const)].find(
+      ([, place]) => place === undefined,
+    );
+    if (lost !== undefined && more.also === undefined)
+      throw new TypeError(`${usage}: ${lost[0]} is no part of ${route.method} ${route.path}`);
+    return made;
+  };
+
+  const local: Noun['local'] = (usage, description, flags, handle) => {
+    const made = addFlags(parent.command(usage).description(description), flags);
+    return made.action((...received: readonly unknown[]) =>
+      handle(
+        outputOf(made),
+        made.opts() as Parameters<typeof handle>[1],
+        ...(received.slice(0, -2) as readonly string[]),
+      ),
+    );
+  };
+
+  return { command: parent, row, act, local, noun: (name, summary) => addNoun(parent, name, summary) };
+};
+
+export const addNoun = (parent: Command, name: string, summary: string): Noun =>
+  nounOf(parent.command(name).summary(summary));
