@@ -112,8 +112,8 @@ describe('allowed networks', () => {
   });
 
   test.each([
-    ['no network', { networks: ['10.0.0.0/33'] }, 'neither an address nor a network'],
-    ['a name', { networks: ['db1.example'] }, 'neither an address nor a network'],
+    ['no network', { networks: ['10.0.0.0/33'] }, 'is not an address or a network'],
+    ['a name', { networks: ['db1.example'] }, 'is not an address or a network'],
     ['no certificate', { certificates: ['x'] }, 'not exactly one certificate'],
   ])('%s is refused with what to send instead', async (_what, callers, message) => {
     const issued = await registerApplication(site.api, `bad ${message} ${_what}`, groupId);

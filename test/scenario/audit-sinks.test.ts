@@ -422,7 +422,9 @@ describe('https', () => {
       activity_id: 3,
     });
     expect(events.some((event) => event.class_uid === 0)).toBe(true);
-    expect(service.complaints.map(({ message }) => message)).toContain('a sink is not reached; it is tried again');
+    expect(service.complaints.map(({ message }) => message)).toContain(
+      'a sink is unreachable; delivery will be retried',
+    );
     rmSync(service.folder, { recursive: true });
   });
 

@@ -236,7 +236,7 @@ describe('a database that was changed by hand', () => {
       (await site.api.audit(`kind=key.unrecoverable&subjectId=${doomed.id}`)).length > 0 ? true : undefined;
     expect(await database.call('destroy', { handle: doomed.handle })).toEqual({ rv: 'CKR_OK' });
     await until('the run that is held back', async () =>
-      site.server.log().includes('erasure run is held back') ? true : undefined,
+      site.server.log().includes('erasure run is blocked') ? true : undefined,
     );
     expect(await unrecoverable()).toBe(undefined);
     expect(await use(doomed)).toEqual({ rv: 'CKR_KEY_HANDLE_INVALID' });

@@ -96,8 +96,10 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await typeInto('Code from the app', codeOf(secret));
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    await page.getByRole('link', { name: /^Next: forward the audit log/ }).click();
-    await step('Create an administrator').locator('summary', { hasText: 'Ada is one, with a second factor' }).waitFor();
+    await page.getByRole('link', { name: /^Next: send the audit log/ }).click();
+    await step('Create an administrator')
+      .locator('summary', { hasText: 'Ada is an administrator with a second factor' })
+      .waitFor();
     expect((await stateOf()).administrator).toBe('done');
   });
 
@@ -148,7 +150,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
   test('the first snapshot is made; the set-up is finished when it was opened with the file', async () => {
     await page.getByRole('button', { name: 'Create snapshot' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Create snapshot', exact: true }).click();
-    await page.getByText('and not opened yet').waitFor();
+    await page.getByText('but not opened yet').waitFor();
     expect(await stateOf()).toMatchObject({ snapshot: 'open' });
     const { items } = await site.api.call<{ items: { id: string }[] }>('GET', '/api/snapshots');
     const passphraseFile = join(site.folder, 'passphrase');

@@ -111,8 +111,8 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
       return asked;
     };
     let asked = await ask(1);
-    await asked.getByText(/it asks for 1 approvers, and there are 0/i).waitFor();
-    await asked.getByText(/give others the role key-approver first/i).waitFor();
+    await asked.getByText(/it requires 1 approvals, and there are 0/i).waitFor();
+    await asked.getByText(/first give the role key-approver to more users/i).waitFor();
     expect(await asked.getByRole('button', { name: 'Set rule' }).isDisabled()).toBe(true);
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('dual-control-refused', page);
@@ -120,7 +120,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
 
     await site.api.call('POST', '/api/tokens', { name: 'anna', grants: [{ role: 'key-approver', scope: null }] });
     asked = await ask(2);
-    await asked.getByText(/it asks for 2 approvers, and there are 1/i).waitFor();
+    await asked.getByText(/it requires 2 approvals, and there are 1/i).waitFor();
     await asked.getByLabel('Required approvals').selectOption('1');
     await asked.getByText(/^Eligible approvers: .*anna/).waitFor();
     await asked.getByRole('button', { name: 'Set rule' }).click();

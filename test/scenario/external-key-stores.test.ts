@@ -247,7 +247,7 @@ test('the command registers, lists, probes and forgets; a store is registered on
   expect(JSON.parse((await dke(...registration)).stdout)).toMatchObject({ customKeyStoreId: 'cks-9' });
   const twice = await dke(...registration);
   expect(twice.code).toBe(11);
-  expect(twice.stderr).toContain('registered already');
+  expect(twice.stderr).toContain('already registered');
   await expect
     .poll(async () => JSON.parse((await dke('probe', 'orders')).stdout))
     .toMatchObject({ connection: { state: 'CONNECTED' } });

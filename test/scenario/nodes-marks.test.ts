@@ -191,7 +191,7 @@ test('a node that has taken the new root key of another one since it began a run
   });
   expect(await offering).toEqual([]);
   answer();
-  await expect(beginning).rejects.toThrow('another node has taken over the duty erasure: nothing was changed');
+  await expect(beginning).rejects.toThrow('another node has taken over the job erasure: nothing was changed');
   expect(epochsOf(two)).toEqual([2, 1]);
   expect(errors).toEqual([]);
 });

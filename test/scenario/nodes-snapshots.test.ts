@@ -90,7 +90,7 @@ test('in one folder, what one node has made the other verifies, exports and open
     for (const member of [one, two])
       expect(await verify(member, answer)).toMatchObject({
         status: 409,
-        text: expect.stringContaining('there is no such opening'),
+        text: expect.stringContaining('this opening does not exist'),
       });
     // It outlives the node that began it, and an erasure run.
     const later = answerOpening(await begin(), recovery.key);

@@ -62,7 +62,7 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     expect(shown.stdout).toMatch(/^quarantined +true$/m);
     expect(shown.stdout).toMatch(/^finding +older$/m);
     const guess = await command('confirm', '--code', '0123456789abcdef');
-    expect([guess.code, guess.stderr]).toEqual([9, expect.stringMatching(/not the confirmation code/)]);
+    expect([guess.code, guess.stderr]).toEqual([9, expect.stringMatching(/the confirmation code is wrong/)]);
 
     const code = await quarantineCodeOf(server);
     // Not in the log, which many may read.
@@ -199,7 +199,7 @@ test('an old row that is put back is refused at once, and the next start is in q
     server = await begin();
     const again = openConsoleApi(server, token);
     expect(await again.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'rows-changed' });
-    expect(server.output()).toMatch(/^quarantine: .*rows that are not those that the service wrote last/m);
+    expect(server.output()).toMatch(/^quarantine: .*rows that differ from those that the service wrote last/m);
     const code = await quarantineCodeOf(server);
     await again.call('POST', '/api/quarantine/confirm', { code });
     expect((await again.send('GET', '/health')).text).toBe('{"status":"healthy"}');

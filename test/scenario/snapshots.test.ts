@@ -208,7 +208,9 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
       'is not registered here',
     );
     await json('recovery-key', 'register', publicKey, '--name', 'safe of the bank');
-    expect((await run('snapshot', 'restore', id, ...withKey(), ...confirm(id))).stderr).toContain('not here');
+    expect((await run('snapshot', 'restore', id, ...withKey(), ...confirm(id))).stderr).toContain(
+      'does not exist here',
+    );
     const restored = await json<SnapshotRestore>('snapshot', 'restore', id, ...withKey(), ...into, ...confirm(id));
     expect(restored).toMatchObject({ newTenant: false, newIds: false, newHandles: 0 });
 

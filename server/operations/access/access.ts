@@ -7,15 +7,15 @@ import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { AccessOperations } from './interface.ts';
 
-const noSuchTenant = (): ServiceError => new ServiceError('not-found', 'no such tenant');
+const noSuchTenant = (): ServiceError => new ServiceError('not-found', 'tenant not found');
 
 const refuseGone = (tenant: Pick<Tenant, 'id' | 'state'> | undefined): void => {
   if (tenant?.state === 'deleted')
-    throw new ServiceError('conflict', 'the tenant is deleted: nothing in it is changed', {
+    throw new ServiceError('conflict', 'the tenant is deleted: nothing in it can be changed', {
       hint: `restore it first: dke tenant restore ${tenant.id}`,
     });
   if (tenant === undefined || tenant.state === 'purged')
-    throw new ServiceError('conflict', 'the tenant is purged: nothing in it is changed');
+    throw new ServiceError('conflict', 'the tenant is purged: nothing in it can be changed');
 };
 
 /** The one that is meant where none is named: the default one for those who may act in it, else the first of theirs that is served. */
@@ -40,12 +40,12 @@ export const createAccess = ({
     // Who has no role at all is refused by what they ask for.
     const reached = grants.length === 0 || grants.some(({ tenantId }) => tenantId === null || tenantId === tenant?.id);
     if (named === undefined && tenant === undefined)
-      throw new ServiceError('unauthenticated', 'the tenant is not there any more', { reason: 'deleted' });
+      throw new ServiceError('unauthenticated', 'the tenant no longer exists', { reason: 'deleted' });
     if (tenant === undefined || !reached) throw noSuchTenant();
     const stopped = directory.stopOf(tenant.id);
     if (stopped !== null && !grants.some(({ tenantId }) => tenantId === null))
       throw new ServiceError('unauthenticated', `the tenant is ${stopped}`, {
-        hint: 'those who run the service can bring it back',
+        hint: 'ask a platform operator to resume or restore it',
         reason: stopped,
       });
     return inTenant(actor, tenant.id);
@@ -65,7 +65,7 @@ export const createAccess = ({
   },
   check: (grants, permission, tenantId, scope) => {
     if (isAllowed(grants, permission, tenantId, scope)) return;
-    throw new ServiceError('forbidden', `this needs the permission ${permission}`, {
+    throw new ServiceError('forbidden', `this requires the permission ${permission}`, {
       hint: `roles that have it: ${rolesWith(permission).join(', ')}; GET /api/session (dke token whoami) shows what you may do`,
     });
   },

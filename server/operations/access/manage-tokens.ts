@@ -88,7 +88,7 @@ export const createToken =
         : await latestExpiry(store.read, actor.id, { own, grants, kind, now });
     // Its holder would give roles that do not end with the emergency.
     if (latest !== null && grants.some(({ role }) => role !== 'break-glass' && givesRoles(role)))
-      throw new ServiceError('validation', 'a break-glass token gives no other role that can give roles', {
+      throw new ServiceError('validation', 'a break-glass token cannot give other roles that can give roles', {
         hint: 'give break-glass instead: it ends with yours',
       });
     const limit = latest ?? (breaksGlass ? now + longestBreakGlassMs : null);
@@ -96,14 +96,14 @@ export const createToken =
       throw new ServiceError(
         'validation',
         latest === null
-          ? 'a break-glass token expires within eight hours: give its expiry'
-          : 'a token that is made with a break-glass token expires no later than that one: give its expiry',
+          ? 'a break-glass token must expire within eight hours'
+          : 'a token that is created with a break-glass token must expire no later than that token',
         { hint: `dke token create NAME --role ROLE --expires ${toRfc3339(limit)}` },
       );
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
-      throw new ServiceError('validation', 'the expiry is not in the future');
+      throw new ServiceError('validation', 'the expiry must be in the future');
     if (kind === 'metrics' && actor.reach !== everyTenant)
-      throw new ServiceError('validation', 'a token for metrics is the whole platform’s: name no tenant');
+      throw new ServiceError('validation', 'a token for metrics belongs to the whole platform: do not name a tenant');
     const tenantId = actor.reach === everyTenant ? null : actor.reach;
     const purpose = purposeOf[kind];
     const token = makeBearer(core, purpose);
@@ -125,8 +125,8 @@ export const createToken =
       await requireGrantable(tx, grants);
       // The audit log names tokens: two of one name could not be told apart there.
       if (await tx.tokens.hasLive(tenantId, ownerId, name, now))
-        throw new ServiceError('conflict', `a token named ${name} is in use`, {
-          hint: 'choose another name, or revoke that token first: dke token list',
+        throw new ServiceError('conflict', `there is already a valid token named ${name}`, {
+          hint: 'choose another name, or revoke that token first (dke token list, dke token revoke)',
         });
       // Another node may have put a new key into the place of the one in memory.
       await ring.refreshHashKey(tx, 'api-token-hash');
@@ -183,8 +183,8 @@ export const revokeToken =
       const isTheirs = before.id === actor.id || (before.ownerId !== null && before.ownerId === actor.id);
       const fault = isTheirs || before.grants.length === 0 ? undefined : faultOfGrants(before.grants, own);
       if (fault !== undefined)
-        throw new ServiceError('forbidden', 'this token may do more than you could give', {
-          hint: 'only those who could give a token all its roles revoke it',
+        throw new ServiceError('forbidden', 'this token has roles that you cannot give', {
+          hint: 'only a caller who could give all roles of the token can revoke it',
         });
       if (before.revokedAt !== null) return show(before);
       const now = clock.now();
@@ -194,7 +194,7 @@ export const revokeToken =
           throw new ServiceError(
             'conflict',
             'this is the last administrator token that does not expire, and no user is an administrator',
-            { hint: 'create another one without an expiry, or a user with the role administrator, first' },
+            { hint: 'first create another one without an expiry, or a user with the role administrator' },
           );
       }
       const after: StoredToken = { ...before, revokedAt: now };
@@ -300,7 +300,7 @@ const renewHash = async (
       await tx.tokens.update({ ...current, hash: ring.hashToken(purpose, token) });
     });
   } catch (error) {
-    log.warn('an API token was not stored under the present key', { id, error });
+    log.warn('an API token could not be stored under the current key', { id, error });
   }
 };
 

@@ -38,15 +38,19 @@ const endTokens = async (
   const ended = await revokeTokens(tx, actor, now, isChosen);
   for (const { id, name, grants } of ended)
     if (id !== actor.id && grants.length > 0 && faultOfGrants(grants, own) !== undefined)
-      throw new ServiceError('forbidden', `the token ${name} may do more than you could give`, {
-        hint: 'only those who could give a token all its roles end it',
+      throw new ServiceError('forbidden', `the token ${name} has roles that you cannot give`, {
+        hint: 'only a caller who could give all roles of a token can end it',
       });
   const administrators = ended.filter(isAdministrator);
   const lost = administrators.find(({ expiresAt }) => expiresAt === null) ?? administrators[0];
   if (lost !== undefined && (await countAdministrators(tx, lost, now)) === 0)
-    throw new ServiceError('conflict', 'this would end the last administrator token, and no user is an administrator', {
-      hint: 'create a user with the role administrator first; or run dke token rotate-key, then dke token end-former-key --force',
-    });
+    throw new ServiceError(
+      'conflict',
+      'this would revoke the last administrator token, and no user is an administrator',
+      {
+        hint: 'first create a user with the role administrator; or run dke token rotate-key, then dke token end-former-key --force',
+      },
+    );
   return ended.length;
 };
 
@@ -84,9 +88,13 @@ export const endFormerTokenKey =
       const left = force ? [] : await namesOf(tx, isChosen);
       if (left.length > 0) {
         const names = [...left.slice(0, mostNamed), ...(left.length > mostNamed ? ['…'] : [])].join(', ');
-        throw new ServiceError('conflict', `${left.length} API tokens were not used since the rotation: ${names}`, {
-          hint: 'use or replace them first; to end them: dke token end-former-key --force',
-        });
+        throw new ServiceError(
+          'conflict',
+          `${left.length} API tokens have not been used since the rotation: ${names}`,
+          {
+            hint: 'use or replace them first; to revoke them: dke token end-former-key --force',
+          },
+        );
       }
       const ended = await endTokens(tx, actor, own, now, isChosen);
       if ((await ring.wipeFormerTokenKeys(tx)) > 0)

@@ -15,7 +15,7 @@ export const createGroup =
     const { tenantId } = actor;
     const group = await store.write(async (tx): Promise<TdeGroup> => {
       if ((await tx.groups.findByName(tenantId, name)) !== undefined)
-        throw new ServiceError('conflict', 'a group of this name exists');
+        throw new ServiceError('conflict', 'a group with this name already exists');
       const now = clock.now();
       const vault: Vault = {
         id: newId(now),

@@ -55,12 +55,12 @@ const plan = async (from: Repositories, tenantId: string, id: string, groupId: s
   const application = await findApplication(from, tenantId, id);
   const source = await findSoundGroup(from, tenantId, application.groupId);
   const target = await findSoundGroup(from, tenantId, groupId);
-  if (target.id === source.id) throw new ServiceError('conflict', 'the application is in this group');
-  if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group is of another tenant');
+  if (target.id === source.id) throw new ServiceError('conflict', 'the application is already in this group');
+  if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group belongs to another tenant');
   const vault = await from.vaults.get(tenantId, target.vaultId);
   if (!isVaultOpen(vault))
     throw new ServiceError('conflict', "the group's vault is not enabled", {
-      hint: 'enable it first: the keys of the application would not be usable in it',
+      hint: 'enable it first: until then, the application could not use its keys there',
     });
   const objects = await objectsOf(from, id);
   const keys = objects.filter(isLiveKey);
@@ -108,8 +108,8 @@ const move =
   ): Promise<CarriedOut<{ readonly application: TdeApplication; readonly move: ApplicationMove }>> => {
     const { application: before, target, objects, move: planned } = await plan(tx, actor.tenantId, id, groupId);
     if (planned.takenLabels.length > 0)
-      throw new ServiceError('label-exists', 'labels of its keys are taken in the new group', {
-        hint: 'a master key shares its label with no other key of a group: see takenLabels in the answer to dryRun=true',
+      throw new ServiceError('label-exists', 'labels of its keys are already in use in the new group', {
+        hint: 'the label of a master key must be unique in its group: see takenLabels in the answer to dryRun=true',
       });
     const after: TdeApplication = { ...before, groupId: target.id };
     await tx.applications.update(after);

@@ -22,7 +22,7 @@ export const registerApplication =
     const answer = await store.write(async (tx) => {
       const group = await findGroup(tx, actor.tenantId, groupId);
       if ((await tx.applications.findByName(group.tenantId, name)) !== undefined)
-        throw new ServiceError('conflict', 'an application of this name exists');
+        throw new ServiceError('conflict', 'an application with this name already exists');
       const now = clock.now();
       const application: TdeApplication = {
         id: newId(now),

@@ -16,12 +16,12 @@ export const removeAccessGuid =
       const application = await findApplication(tx, actor.tenantId, id);
       const all = await tx.accessGuids.list(id);
       const found = all.find((accessGuid) => accessGuid.id === accessGuidId);
-      if (found === undefined) throw new ServiceError('not-found', 'no such access_guid');
+      if (found === undefined) throw new ServiceError('not-found', 'access_guid not found');
       const { hash: _hash, ...before } = found;
       if (found.removedAt !== null) return before;
       if (all.filter((accessGuid) => accessGuid.removedAt === null).length < 2)
-        throw new ServiceError('conflict', 'this is the last live access_guid', {
-          hint: 'rotate first, or disable the application',
+        throw new ServiceError('conflict', 'this is the last valid access_guid', {
+          hint: 'first run dke tde app rotate-guid, or disable the application',
         });
       const removedAt = clock.now();
       await tx.accessGuids.update({ ...found, removedAt });

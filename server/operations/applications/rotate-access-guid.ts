@@ -18,7 +18,9 @@ export const rotateAccessGuid =
       const application = await findApplication(tx, actor.tenantId, id);
       const live = (await tx.accessGuids.list(id)).filter((accessGuid) => accessGuid.removedAt === null);
       if (live.length >= mostLive)
-        throw new ServiceError('conflict', 'two access_guids are live', { hint: 'remove the old one first' });
+        throw new ServiceError('conflict', 'the application already has two valid access_guids', {
+          hint: 'remove the old one first',
+        });
       return issueAccessGuid(ports, tx, actor, application);
     });
     await directory.renew({ applications: [id] });

@@ -40,8 +40,8 @@ export const setCallers =
     const networks = [...new Set(wanted.networks)];
     const strange = networks.find((network) => !isNetwork(network));
     if (strange !== undefined)
-      throw new ServiceError('validation', `${strange} is neither an address nor a network`, {
-        hint: 'write an address such as 192.0.2.7, or a network such as 192.0.2.0/24 or 2001:db8::/48',
+      throw new ServiceError('validation', `${strange} is not an address or a network`, {
+        hint: 'use an address such as 192.0.2.7, or a network such as 192.0.2.0/24 or 2001:db8::/48',
       });
     const certificates = new Map(
       wanted.certificates.map((pem, index) => {
@@ -52,10 +52,10 @@ export const setCallers =
     if (networks.length > mostCallers || certificates.size > mostCallers)
       throw new ServiceError(
         'validation',
-        `an application has at most ${mostCallers} networks and ${mostCallers} client certificates`,
+        `an application can have at most ${mostCallers} networks and ${mostCallers} client certificates`,
       );
     if (certificates.size > 0 && !identity.asksClientCertificates)
-      throw new ServiceError('conflict', 'this service does not ask its callers for certificates', {
+      throw new ServiceError('conflict', 'this service does not request client certificates', {
         hint: 'set tls.client_certificates = true in dke.toml and restart the service',
       });
     const callers = { networks, certificates: [...certificates.values()] };

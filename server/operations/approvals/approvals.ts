@@ -134,10 +134,10 @@ const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Plan): re
 const fingerprintOf = (rules: readonly ApprovalRule[], parameters: Parameters, { state }: Plan): string =>
   createHash('sha256').update(canonicalJson({ rules, parameters, state })).digest('hex');
 
-const missing = (): ServiceError => new ServiceError('not-found', 'no such request for approval');
+const missing = (): ServiceError => new ServiceError('not-found', 'request for approval not found');
 
 const isOver = ({ state }: Approval): ServiceError =>
-  new ServiceError('conflict', `the request for approval is over: ${state}`);
+  new ServiceError('conflict', `the request for approval has ended: ${state}`);
 
 export const createApprovals = (
   { store, clock, deadlines, usage }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'usage'>,
@@ -146,7 +146,7 @@ export const createApprovals = (
   const registry = new Map<GovernedKind, GovernedOperation<Parameters, unknown>>();
   const operationOf = (kind: GovernedKind): GovernedOperation<Parameters, unknown> => {
     const found = registry.get(kind);
-    if (found === undefined) throw new ServiceError('unsupported', `this service does not carry out ${kind}`);
+    if (found === undefined) throw new ServiceError('unsupported', `this service does not support ${kind}`);
     return found;
   };
 
@@ -191,7 +191,7 @@ export const createApprovals = (
     if (approval === undefined) throw missing();
     if (approval.integrity !== 'ok')
       throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
-        hint: 'make the request again',
+        hint: 'repeat the request',
       });
     return approval;
   };
@@ -255,8 +255,8 @@ export const createApprovals = (
       const service = serviceActor(actor.requestId);
       if (open.expiresAt <= now) await end(tx, service, open, 'expired');
       else if (open.requestedBy.id !== actor.id)
-        throw new ServiceError('conflict', `${open.requestedBy.name} has asked for this already`, {
-          hint: `dke approval show ${open.id} tells how far it is; they can withdraw it`,
+        throw new ServiceError('conflict', `${open.requestedBy.name} has already requested this`, {
+          hint: `run dke approval show ${open.id}; the requester can withdraw it`,
         });
       else if (open.fingerprint !== fingerprint) await end(tx, service, open, 'outdated');
       else if (open.state === 'pending') return { waits: open };
@@ -317,7 +317,7 @@ export const createApprovals = (
     // Of a deleted tenant nothing is decided but how it ends.
     const stopped = before.kind === 'tenant.purge' ? null : (await tx.tenants.get(before.tenantId))?.state;
     if (stopped === 'deleted' || stopped === 'purged')
-      throw new ServiceError('conflict', `the tenant is ${stopped}: nothing in it is changed`, {
+      throw new ServiceError('conflict', `the tenant is ${stopped}: nothing in it can be changed`, {
         hint: 'restore it first',
       });
     const now = clock.now();
@@ -327,20 +327,20 @@ export const createApprovals = (
       return { approval, refusal: isOver(approval) };
     }
     if (before.requestedBy.id === actor.id)
-      throw new ServiceError('forbidden', 'requests cannot be decided by the user who made them', {
-        hint: decision === 'refuse' ? 'withdraw it instead' : 'another approver must agree',
+      throw new ServiceError('forbidden', 'you cannot decide your own request', {
+        hint: decision === 'refuse' ? 'withdraw it instead: dke approval withdraw' : 'another approver must approve it',
       });
     if (!before.rules.some((rule) => mayApprove(rule, actor.id)))
       throw new ServiceError('forbidden', 'you were not an approver for this vault when the request was made', {
-        hint: 'dke vault dual-control show lists the approvers; the requester can withdraw the request and make it again',
+        hint: 'dke vault dual-control show lists the approvers; the requester can withdraw the request and repeat it',
       });
     const identity = await findIdentity(tx, actor.id, now);
     if (identity === undefined || identity.since >= before.requestedAt)
       throw new ServiceError('forbidden', 'you became an approver, or got a new password, after the request was made', {
-        hint: 'the requester can withdraw it and make it again',
+        hint: 'the requester can withdraw it and repeat it',
       });
     if (before.decisions.some(({ by }) => by.id === actor.id))
-      throw new ServiceError('conflict', 'you have agreed already: others must');
+      throw new ServiceError('conflict', 'you have already approved this request: other approvers are required');
     const by = { id: actor.id, name: actor.name };
     const decisions = [...before.decisions, { by, decision, at: now, comment }];
     const decided: Approval = { ...before, decisions, missing: missingApprovals({ ...before, decisions }) };
@@ -349,8 +349,8 @@ export const createApprovals = (
       const approval = await end(tx, service, before, 'outdated');
       return {
         approval,
-        refusal: new ServiceError('conflict', 'what the request is about has changed: nothing was done', {
-          hint: 'it must be asked for again',
+        refusal: new ServiceError('conflict', 'the subject of the request has changed: nothing was done', {
+          hint: 'repeat the request',
         }),
       };
     }
@@ -371,7 +371,7 @@ export const createApprovals = (
       const approval = await end(tx, service, decided, 'outdated');
       return {
         approval,
-        refusal: new ServiceError('conflict', 'who asked for it may not do it any more: nothing was done'),
+        refusal: new ServiceError('conflict', 'the requester no longer has the permission: nothing was done'),
       };
     }
     const { afterCommit } = await operation.carryOut(tx, requester, decided.parameters, undefined);
@@ -426,8 +426,8 @@ export const createApprovals = (
         store.write(async (tx) => {
           const approval = await load(tx, actor.tenantId, id);
           if (approval.requestedBy.id !== actor.id)
-            throw new ServiceError('forbidden', 'only who made a request withdraws it', {
-              hint: 'an approver refuses it',
+            throw new ServiceError('forbidden', 'only the requester can withdraw a request', {
+              hint: 'an approver can reject it: dke approval refuse',
             });
           if (approval.endedAt !== null) throw isOver(approval);
           return end(tx, actor, approval, 'withdrawn');

@@ -47,22 +47,22 @@ export const dualControl = (
     rule: DualControlRule,
   ): Promise<void> => {
     if (!Number.isInteger(rule.required) || rule.required < 1 || rule.required > mostApprovals)
-      throw new ServiceError('validation', `a rule asks for 1 to ${mostApprovals} others`);
+      throw new ServiceError('validation', `a rule requires 1 to ${mostApprovals} approvals`);
     if (rule.actions.length === 0 && rule.databases === 'allowed')
-      throw new ServiceError('validation', 'a rule governs something', { hint: 'name destroy, export or restore' });
+      throw new ServiceError('validation', 'a rule must name an action', { hint: 'name destroy, export or restore' });
     const able = await possible(from, vault, rule);
     const known = new Set(able.map(({ id }) => id));
     const unknown = rule.approvers?.find((id) => !known.has(id));
     if (unknown !== undefined)
-      throw new ServiceError('conflict', `${unknown} has no permission to approve`, {
-        hint: 'give them the role key-approver first (dke token create --role key-approver)',
+      throw new ServiceError('conflict', `${unknown} does not have the permission to approve`, {
+        hint: 'first give the role key-approver (for a token: dke token create --role key-approver)',
       });
     const others = able.filter(({ id }) => id !== actorId).length;
     if (others < rule.required)
       throw new ServiceError(
         'conflict',
-        `this rule could never be satisfied: it asks for ${rule.required} approvers, and there are ${others} besides the requester`,
-        { hint: 'give others the role key-approver first, or ask for fewer' },
+        `this rule could never be satisfied: it requires ${rule.required} approvals, and there are ${others} eligible approvers other than the requester`,
+        { hint: 'first give the role key-approver to more users, or require fewer approvals' },
       );
   };
 

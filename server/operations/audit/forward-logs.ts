@@ -163,7 +163,7 @@ export const createLogForwarding = (
         cursor = sent;
         pauseMs = shortestPauseMs;
         if (states.get(sink.name)?.failure !== null)
-          log.info('a sink is reached', { sink: sink.name, log: target.log, record: cursor.record });
+          log.info('a sink is reachable again', { sink: sink.name, log: target.log, record: cursor.record });
         states.set(sink.name, { deliveredAt: clock.now(), failure: null });
       } catch (error) {
         if (draining.signal.aborted) return;
@@ -175,7 +175,7 @@ export const createLogForwarding = (
         const message = error instanceof Error ? error.message : 'failed';
         const since = before?.failure?.since ?? clock.now();
         if (before?.failure?.message !== message)
-          log.error('a sink is not reached; it is tried again', {
+          log.error('a sink is unreachable; delivery will be retried', {
             sink: sink.name,
             log: target.log,
             target: sink.target,
@@ -193,7 +193,7 @@ export const createLogForwarding = (
       loops = Promise.all(
         targets.map((target) =>
           forward(target).catch((error: unknown) =>
-            log.error('forwarding to a sink ended', { sink: target.sink.name, error }),
+            log.error('forwarding to a sink ended unexpectedly', { sink: target.sink.name, error }),
           ),
         ),
       );

@@ -157,7 +157,7 @@ export const readAudit = (
       const latest = await store.read.audit.latestCheckpoint();
       const checkpoint = latest !== undefined && latest.size >= sequence ? latest : await sealer.checkpoint();
       if (event?.sequence !== sequence || checkpoint === undefined)
-        throw new ServiceError('not-found', `there is no audit record ${sequence}`);
+        throw new ServiceError('not-found', `audit record ${sequence} not found`);
       const hashes = await inclusionProof(store.read.audit.subtree, sequence - 1, checkpoint.size);
       return { entry: auditEntry(event), checkpoint, hashes };
     },

@@ -64,7 +64,7 @@ class ChangedDatabase extends Error {
   override readonly name = 'ChangedDatabase';
   readonly finding: Unsound;
   constructor(finding: Unsound) {
-    super('the database is not the one of the checkpoint beside the root key');
+    super('the database does not match the checkpoint next to the root key');
     this.finding = finding;
   }
 }
@@ -135,7 +135,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     try {
       root.anchor.write(note);
     } catch (error) {
-      log.error('the checkpoint of the audit log could not be kept beside the root key', { error });
+      log.error('the checkpoint of the audit log could not be written next to the root key', { error });
     }
   };
   /** `accepted`: an operator takes the log as it is. */
@@ -168,8 +168,8 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       const stored = await store.write(async (tx) => {
         await ring.refreshAuditKey(tx);
         if (root.previous !== undefined || (await tx.settings.get(rotationSetting)) !== undefined)
-          throw new ServiceError('conflict', 'a rotation is under way, which removes former keys from older copies', {
-            hint: 'wait until dke root show says that nothing is being rotated, then try again',
+          throw new ServiceError('conflict', 'a rotation is in progress', {
+            hint: 'wait until dke root show reports no rotation, then try again',
           });
         await requireContinued(tx, await tx.audit.size());
         const origin = await auditOrigin(tx);
@@ -220,7 +220,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       suspended = true;
       onChanged(error.finding);
       throw new ServiceError('key-tampered', `${error.message}: nothing was signed`, {
-        hint: 'dke quarantine show tells what differs',
+        hint: 'run dke quarantine show for the differences',
         cause: error,
       });
     }
@@ -341,7 +341,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
 
     accept: async (finding, actor) => {
       if (finding.state === 'sound') return;
-      log.warn('the database was taken although it is not what the checkpoint beside the root key says', {
+      log.warn('the database was accepted although it does not match the checkpoint next to the root key', {
         ...finding,
       });
       store.committed?.accept();

@@ -86,7 +86,7 @@ export const createDirectory = (
     const name = `${table} ${id}`;
     if (alarmed.has(name)) return;
     alarmed.add(name);
-    log.error('a stored row was changed from outside; it is refused', { table, id });
+    log.error('a stored row was changed from outside: every use of it is refused', { table, id });
     store
       .write((tx) =>
         tx.audit.append({

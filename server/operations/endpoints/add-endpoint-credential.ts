@@ -34,7 +34,9 @@ export const addEndpointCredential =
       const credential = await store.write(async (tx): Promise<EndpointCredential> => {
         const endpoint = await findEndpoint(tx, actor.tenantId, id);
         if (endpoint.credentials.length >= mostLive)
-          throw new ServiceError('conflict', 'two credentials are live', { hint: 'remove the old one first' });
+          throw new ServiceError('conflict', 'the endpoint already has two valid credentials', {
+            hint: 'remove the old one first',
+          });
         const now = clock.now();
         const made: EndpointCredential = {
           id: newId(now),

@@ -25,19 +25,19 @@ export const createEndpoint =
     core.random(random);
     const prefix = input.prefix ?? random.toString('hex');
     if (!prefixPattern.test(prefix))
-      throw new ServiceError('validation', 'a prefix has 1 to 64 letters, digits, hyphens and underscores');
+      throw new ServiceError('validation', 'a prefix must be 1 to 64 letters, digits, hyphens and underscores');
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
       const vault = await findVault(tx, actor.tenantId, input.vaultId);
       const key = await findKey(tx, actor.tenantId, input.keyId);
       if (vault.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
       if (key.vaultId !== vault.id) throw new ServiceError('conflict', 'the key is not in this vault');
       if (key.kind !== 'general' || key.algorithm !== 'aes' || key.bits !== 256)
-        throw new ServiceError('key-usage', 'an endpoint needs a general AES-256 key');
+        throw new ServiceError('key-usage', 'an endpoint requires a general-purpose AES-256 key');
       if (key.state !== 'active' && key.state !== 'disabled')
         throw new ServiceError('conflict', `the key is ${key.state}`);
       if ((await tx.endpoints.findByPrefix(prefix)) !== undefined)
-        throw new ServiceError('conflict', 'the prefix is taken', {
-          hint: 'prefixes of deleted endpoints are not given again',
+        throw new ServiceError('conflict', 'the prefix is already in use', {
+          hint: 'choose another one; prefixes of deleted endpoints are not reused',
         });
       const now = clock.now();
       const made: Endpoint = {

@@ -90,7 +90,7 @@ export const diagnoseEndpoint = (
       // Those of a deleted endpoint are there still.
       const endpoint = await store.read.endpoints.get(tenantId, id);
       const found = endpoint === undefined ? undefined : await store.read.diagnoses.get(diagnosisId);
-      if (found?.endpointId !== id) throw new ServiceError('not-found', 'no such diagnosis');
+      if (found?.endpointId !== id) throw new ServiceError('not-found', 'diagnostics run not found');
       return found;
     },
   };

@@ -17,7 +17,7 @@ const mostAuthorities = 20;
 const readAuthorities = (bundle: string): readonly X509Certificate[] => {
   const blocks = bundle.match(certificateShape) ?? [];
   if (blocks.length < 1 || blocks.length > mostAuthorities)
-    throw new ServiceError('validation', `a CA bundle has 1 to ${mostAuthorities} certificates in PEM`);
+    throw new ServiceError('validation', `a CA bundle must have 1 to ${mostAuthorities} certificates in PEM`);
   const certificates = blocks.map((block, index) => {
     const which = `certificate ${index + 1} of the CA bundle`;
     let certificate: X509Certificate;
@@ -27,15 +27,15 @@ const readAuthorities = (bundle: string): readonly X509Certificate[] => {
       throw new ServiceError('validation', `${which} cannot be read`, { cause: error });
     }
     if (!certificate.ca)
-      throw new ServiceError('validation', `${which} is no authority's`, {
-        hint: 'give the certificates of the authority that issues the client certificates, and of those above it',
+      throw new ServiceError('validation', `${which} is not a CA certificate`, {
+        hint: 'use the certificates of the authority that issues the client certificates, and of all above it',
       });
     return certificate;
   });
   for (const [index, certificate] of certificates.entries())
     if (!certificates.some((issuer) => certificate.checkIssued(issuer)))
       throw new ServiceError('validation', `the issuer of certificate ${index + 1} is not in the CA bundle`, {
-        hint: `add ${certificate.issuer.replaceAll('\n', ', ')}, and so on up to the root`,
+        hint: `add ${certificate.issuer.replaceAll('\n', ', ')}, and all above it up to the root`,
       });
   return certificates;
 };
@@ -54,7 +54,7 @@ export const withDefaults = (
 export const checkRuleNames = (rules: EndpointSettings['rules']): void => {
   const names = rules.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new ServiceError('validation', `two rules are named ${twice}`);
+  if (twice !== undefined) throw new ServiceError('validation', `two rules have the name ${twice}`);
 };
 
 /** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
@@ -63,8 +63,8 @@ export const checkEndpointSettings = (settings: EndpointSettings, identity: Serv
   if (settings.clientCertificate === null) return;
   readAuthorities(settings.clientCertificate.authorities);
   if (!identity.asksClientCertificates)
-    throw new ServiceError('conflict', 'this service does not ask its callers for certificates', {
-      hint: 'set tls.client_certificates = true in dke.toml and start the service again',
+    throw new ServiceError('conflict', 'this service does not request client certificates', {
+      hint: 'set tls.client_certificates = true in dke.toml and restart the service',
     });
 };
 

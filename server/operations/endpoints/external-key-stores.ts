@@ -18,7 +18,7 @@ type Needs = Pick<Ports, 'store' | 'clock' | 'log' | 'keyStoreProbe' | 'cloud'>;
 
 const find = async (tx: Repositories, tenant: TenantScope, id: string): Promise<ExternalKeyStore> => {
   const store = await tx.externalKeyStores.get(tenant, id);
-  if (store === undefined) throw new ServiceError('not-found', 'no such external key store');
+  if (store === undefined) throw new ServiceError('not-found', 'external key store not found');
   return store;
 };
 
@@ -74,7 +74,7 @@ export const externalKeyStores = (ports: Needs): ExternalKeyStoreOperations => {
         const endpoint = await findEndpoint(tx, actor.tenantId, endpointId);
         if (endpoint.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
         if ((await tx.externalKeyStores.findByCloudId(actor.tenantId, customKeyStoreId, region)) !== undefined)
-          throw new ServiceError('conflict', 'this custom key store is registered already');
+          throw new ServiceError('conflict', 'this custom key store is already registered');
         const now = clock.now();
         const made: ExternalKeyStore = {
           id: newId(now),

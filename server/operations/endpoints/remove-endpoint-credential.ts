@@ -12,7 +12,7 @@ export const removeEndpointCredential =
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
       const before = await findEndpoint(tx, actor.tenantId, id);
       const credential = before.credentials.find((candidate) => candidate.id === credentialId);
-      if (credential === undefined) throw new ServiceError('not-found', 'no such credential');
+      if (credential === undefined) throw new ServiceError('not-found', 'credential not found');
       await tx.records.wipe(credentialId, 1, 'endpoint-secret');
       await tx.endpoints.removeCredential(credentialId);
       await tx.audit.append({

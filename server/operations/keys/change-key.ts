@@ -18,7 +18,7 @@ export const changeKey =
       if (!isRenamed && tags.join() === before.tags.join()) return before;
       if (before.state === 'destroyed') throw new ServiceError('conflict', 'the key is destroyed');
       if (isRenamed && before.kind === 'master')
-        throw new ServiceError('conflict', "a master key's name is its label, which its database gives it");
+        throw new ServiceError('conflict', 'the name of a master key is its label, which its database sets');
       const after: Key = { ...before, name: isRenamed ? checkName(input.name) : before.name, tags };
       await tx.keys.update(after);
       await tx.audit.append({

@@ -27,7 +27,7 @@ export const createKey =
           );
         if (vault.kind !== 'general')
           throw new ServiceError('conflict', 'the vault belongs to a TDE group', {
-            hint: 'make the key in a general vault',
+            hint: 'create the key in a general vault',
           });
         const now = clock.now();
         const key: Key = {

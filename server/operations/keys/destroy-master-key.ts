@@ -51,7 +51,7 @@ export const destroyKeyIn =
     const blastRadius = await findBlastRadius(tx, application, before, reach);
     const destroyedAt = await destructionTime(tx, clock);
     const key = await tx.keys.get(tenantId, keyId);
-    if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
+    if (key === undefined) throw new ServiceError('key-not-found', 'master key not found');
     // A tampered row is written again here, with its destruction: its content no longer counts.
     const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
     await tx.keys.update(after);
@@ -101,10 +101,14 @@ export const destroyKey = (ports: DestroyPorts) => {
       const key = await tx.keys.get(tenantId, keyId);
       const vault = key === undefined ? undefined : await tx.vaults.get(tenantId, key.vaultId);
       if (vault?.dualControl?.databases === 'refused')
-        throw new ServiceError('forbidden', 'dual control of the group: no database destroys a master key by itself', {
-          hint: "destroy it in the application's key management, where others agree",
-          reason: 'dual-control',
-        });
+        throw new ServiceError(
+          'forbidden',
+          'dual control of the group: a database cannot destroy a master key directly',
+          {
+            hint: 'run dke tde key destroy; other people must then approve it',
+            reason: 'dual-control',
+          },
+        );
       return destroy(tx, actor, tenantId, applicationId, keyId, by);
     });
     await afterCommit();

@@ -53,6 +53,6 @@ export const findMasterKey = async (
 ): Promise<MasterKey> => {
   const [found] = key === undefined ? [] : await viewMasterKeys(from, applicationId, [key]);
   if (found === undefined)
-    throw new ServiceError('key-not-found', 'no such master key', { hint: 'identifiers are compared with their case' });
+    throw new ServiceError('key-not-found', 'master key not found', { hint: 'identifiers are case-sensitive' });
   return found;
 };

@@ -31,7 +31,7 @@ export const readKeys = ({
   list: async ({ tenantId }, query) => {
     const isByUse = query.usedAfter !== undefined || query.usedBefore !== undefined;
     if (isByUse && query.after !== undefined && !/^[0-9]{1,15}\.[0-9a-z-]{1,36}$/.test(query.after))
-      throw new ServiceError('validation', 'after is not a cursor of this list');
+      throw new ServiceError('validation', 'after must be the next of a previous page');
     return pageOf(query, (window) => store.read.keys.list(tenantId, query, window), isByUse ? useCursor : byId);
   },
   export: async (actor, filter, format) => {

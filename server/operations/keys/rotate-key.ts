@@ -24,8 +24,8 @@ export const rotateKey =
       const version = await store.write(async (tx): Promise<KeyVersion> => {
         const key = await findKey(tx, actor.tenantId, id);
         if (key.kind !== 'general')
-          throw new ServiceError('conflict', 'a master key is rotated by its database', {
-            hint: 'run ADMINISTER KEY MANAGEMENT SET KEY there',
+          throw new ServiceError('conflict', 'only its database can rotate a master key', {
+            hint: 'run ADMINISTER KEY MANAGEMENT SET KEY in the database',
           });
         if (key.state !== 'active') throw new ServiceError('conflict', `the key is ${key.state}`);
         if (key.currentVersion >= largestVersion) throw new ServiceError('conflict', 'the key has too many versions');

@@ -20,7 +20,7 @@ const findDeletable = async (from: Repositories, tenantId: string, id: string): 
   const key = await findKey(from, tenantId, id);
   if (nextState(key.state, 'soft-delete') === null) throw new ServiceError('conflict', `the key is ${key.state}`);
   // A deleted general key is gone for its users; deleting it again tells so.
-  if (key.state === 'soft-deleted' && key.kind === 'general') throw new ServiceError('key-not-found', 'no such key');
+  if (key.state === 'soft-deleted' && key.kind === 'general') throw new ServiceError('key-not-found', 'key not found');
   return key;
 };
 
@@ -59,7 +59,7 @@ export const softDeleteKey = (
         await clearVaultCopy(tx, after);
       } catch (error) {
         vaultCopyCleared = false;
-        log.warn('the vault copy of a deleted key was not cleared', { keyId: id, error });
+        log.warn('the vault copy of a deleted key could not be cleared', { keyId: id, error });
       }
       await tx.audit.append({
         kind: 'key.deleted',

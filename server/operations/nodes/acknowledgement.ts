@@ -71,7 +71,7 @@ export const createAcknowledgement = (
       const pendingNodes = pending.map(({ name }) => name).sort();
       const forMs = pendingForMs(pending);
       const pendingUntil = forMs === null ? null : clock.now() + forMs;
-      log.warn('a change is not yet shown by every node', { epoch, pending: pendingNodes, until: pendingUntil });
+      log.warn('a change is not yet confirmed by every node', { epoch, pending: pendingNodes, until: pendingUntil });
       return { pendingNodes, pendingUntil };
     },
   };

@@ -79,13 +79,13 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     if (changes.isLost())
       throw new ServiceError(
         'unavailable',
-        'changes that were confirmed are missing in the database: this node uses no keys',
+        'confirmed changes are missing in the database: this node does not use keys',
         {
-          hint: 'dke quarantine show tells what to do',
+          hint: 'run dke quarantine show for what to do',
         },
       );
-    throw new ServiceError('unavailable', 'this node has received no changes for too long: it uses no keys', {
-      hint: 'look why it does not reach its database; other nodes may go on',
+    throw new ServiceError('unavailable', 'this node has received no changes for too long: it does not use keys', {
+      hint: 'check why it does not reach its database; other nodes may still work',
     });
   };
 
@@ -96,7 +96,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     if (isDoubt(cause)) return cause;
     return new ServiceError(
       'unavailable',
-      'the change is made, but not confirmed: this node does not reach the other nodes, which may act on the old state',
+      'the change was made but not confirmed: this node cannot reach the other nodes, which may use the old state',
       {
         hint: 'repeat the request at another node, with the same Idempotency-Key if it had one; dke node list shows the nodes',
         reason: 'unconfirmed',
@@ -154,7 +154,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       try {
         await beat();
       } catch (error) {
-        if (!away) log.error('this node does not hear of changes: the store does not answer', { error });
+        if (!away) log.error('this node does not receive changes: the store does not answer', { error });
         away = true;
       }
     });

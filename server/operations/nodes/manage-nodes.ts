@@ -12,7 +12,7 @@ const kinds = { draining: 'node.drained', active: 'node.resumed', removed: 'node
 export const manageNodes = ({ store, fleet }: Pick<Ports, 'store' | 'fleet'>): NodeOperations => {
   const find = async (id: string): Promise<FleetNode> => {
     const node = (await fleet.nodes()).find((one) => one.id === id);
-    if (node === undefined) throw new ServiceError('not-found', 'no such node');
+    if (node === undefined) throw new ServiceError('not-found', 'node not found');
     return node;
   };
   const change =
@@ -20,18 +20,18 @@ export const manageNodes = ({ store, fleet }: Pick<Ports, 'store' | 'fleet'>): N
     async (actor: Actor, id: string): Promise<FleetNode> => {
       await store.write(async (tx) => {
         const before = await tx.nodes.get(id);
-        if (before === undefined) throw new ServiceError('not-found', 'no such node');
+        if (before === undefined) throw new ServiceError('not-found', 'node not found');
         if (before.state === state) return;
         const from: readonly NodeState[] = state === 'active' ? ['draining'] : ['active', 'draining', 'stopped'];
         if (!from.includes(before.state))
           throw new ServiceError('conflict', `the node is ${before.state}`, {
             ...(before.state === 'removed'
-              ? { hint: 'delete the file node in its data directory: it joins as another one' }
+              ? { hint: 'delete the file node in its data directory; it then joins as a new node' }
               : {}),
           });
         if (state === 'removed' && id === fleet.id)
-          throw new ServiceError('conflict', 'a node does not remove itself', {
-            hint: 'ask another node; to take the last one out of use, stop it',
+          throw new ServiceError('conflict', 'a node cannot remove itself', {
+            hint: 'send the request to another node; if this is the last node, stop it',
           });
         await tx.nodes.setState(id, state);
         await tx.audit.append({

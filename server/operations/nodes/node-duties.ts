@@ -25,7 +25,7 @@ interface Performance {
 /** What the work of a duty throws when another node has it now. Nothing was changed. */
 export class DutyLost extends ServiceError {
   constructor(duty: Duty) {
-    super('unavailable', `another node has taken over the duty ${duty}: nothing was changed`);
+    super('unavailable', `another node has taken over the job ${duty}: nothing was changed`);
   }
 }
 
@@ -135,7 +135,7 @@ export const createNodeDuties = (
         }
         if (own !== undefined && (row?.nodeId !== nodeId || row.fence !== own.hold.fence)) {
           held.delete(duty);
-          log.warn('another node has taken over a duty of this node', { duty });
+          log.warn('another node has taken over a job of this node', { duty });
         }
         const free = isFree(row);
         if (!free || held.has(duty) || !mayHave(duty) || isStuck(duty)) continue;
@@ -143,7 +143,7 @@ export const createNodeDuties = (
         const fence = await link.takeDuty(row ?? { duty, nodeId: null, fence: 0, renewals: 0 }, nodeId);
         if (fence === undefined) continue;
         held.set(duty, { hold: { duty, nodeId, fence }, until: asked + leaseMs });
-        log.info('this node has a duty now', { duty });
+        log.info('this node has taken over a job', { duty });
         taken.push(duty);
       }
       return taken;

@@ -115,7 +115,7 @@ export const createShownChanges = (
         return;
       }
       if (found === 'pruned') {
-        log.warn('changes were pruned before this node had read them: everything is read again');
+        log.warn('changes were pruned before this node had read them: it reads everything again');
         await reloadAll();
       } else {
         if (found.changes.length === 0) return;
@@ -138,8 +138,8 @@ export const createShownChanges = (
     await catching;
   };
   const lostError = (): ServiceError =>
-    new ServiceError('unavailable', 'changes that were confirmed are missing in the database: this one may be made', {
-      hint: 'dke quarantine show tells what to do',
+    new ServiceError('unavailable', 'confirmed changes are missing in the database: this change may have been made', {
+      hint: 'run dke quarantine show for what to do',
       reason: 'unconfirmed',
     });
 
@@ -164,7 +164,8 @@ export const createShownChanges = (
       const until = clock.monotonic() + reachMs;
       // Also a change that seems to be shown is looked up: after a failover another one may have had its number.
       for (;;) {
-        if (!(await within(until - clock.monotonic(), catchUp()))) throw new Error('the changes were not read in time');
+        if (!(await within(until - clock.monotonic(), catchUp())))
+          throw new Error('the changes could not be read in time');
         const standing = standingOf(own, settled, view());
         if (standing.state === 'lost') throw lostError();
         if (standing.state !== 'awaited' || clock.monotonic() > until) {

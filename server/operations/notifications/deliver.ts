@@ -104,7 +104,7 @@ export const createNotificationDelivery = (
         if (error instanceof DutyLost) continue;
         const message = reasonOf(error);
         if (states.get(target.name)?.failure?.message !== message)
-          log.error('a notification does not reach its target; it is tried again', { target: target.name, error });
+          log.error('a notification target is unreachable; delivery will be retried', { target: target.name, error });
         failed(target, message);
         await pause(pauseMs);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
@@ -144,7 +144,7 @@ export const createNotificationDelivery = (
             id: newId(clock.now()),
             event: 'test',
             at: clock.now(),
-            text: 'this is a test: notifications of this service reach you',
+            text: 'this is a test: you receive notifications from this service',
             cure: '',
             notification: null,
           };

@@ -29,7 +29,7 @@ export const inbox = (
     (actor: TenantActor, id: string): Promise<InboxItem> =>
       store.write(async (tx) => {
         const before = await tx.notifications.get(actor.reach, id);
-        if (before === undefined) throw new ServiceError('not-found', 'no such notification');
+        if (before === undefined) throw new ServiceError('not-found', 'notification not found');
         if ((before.acknowledgedAt !== null) === takes || before.resolvedAt !== null) return tell(before);
         const by = takes ? { acknowledgedAt: clock.now(), acknowledgedBy: actor.name } : released;
         const after: Notification = { ...before, ...by };
@@ -51,7 +51,7 @@ export const inbox = (
           await pageOf(query, (window) => store.read.notifications.listResolved(reach, query, window), byId),
         );
       if (query.after !== undefined && !/^\d{1,16}\..{1,64}$/.test(query.after))
-        throw new ServiceError('validation', 'after is not a cursor of this list');
+        throw new ServiceError('validation', 'after must be the next of a previous page');
       return tellPage(
         await pageOf(query, (window) => store.read.notifications.listOpen(reach, query, window), harmCursor),
       );

@@ -31,14 +31,14 @@ export const snapshotSources = (
     });
     // A schedule that makes none.
     if (schedule !== null && live.length === 0)
-      return [none(serviceTenantId, 'any tenant', 'there is a schedule, and no recovery key')];
+      return [none(serviceTenantId, 'any tenant', 'there is a schedule but no recovery key')];
     const held = new Set((await listSnapshots(read, ['held'])).map(({ tenantId }) => tenantId));
     const found: Condition[] = [];
     for (const { id, name, state, createdAt } of await read.tenants.list()) {
       const isLive = state === 'active' || state === 'suspended';
       if (!isLive || held.has(id) || createdAt > clock.now() - dayMs) continue;
       if ((await read.tenants.contents(id)).keys > 0)
-        found.push(none(id, name, live.length === 0 ? 'there is no recovery key' : 'none was made'));
+        found.push(none(id, name, live.length === 0 ? 'there is no recovery key' : 'none was created'));
     }
     return found;
   };

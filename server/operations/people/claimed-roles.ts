@@ -108,7 +108,7 @@ export const createClaimedRoles = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'
       const user = grants && (await tx.users.get(everyTenant, session.holder.id));
       if (grants === undefined || user === undefined || sameGrants(user.grants, grants)) return;
       if (await isOwnedOtherwise(tx, user))
-        throw new ServiceError('unauthenticated', 'the user has been changed', { hint: 'sign in again' });
+        throw new ServiceError('unauthenticated', 'the user was changed', { hint: 'sign in again' });
       await setRoles(tx, user, grants, from);
     },
   };

@@ -92,7 +92,7 @@ export const createFactors = (
   const useStep = async (tx: Repositories, id: string, step: number, change: Partial<StoredFactor>): Promise<void> => {
     const factor = await tx.factors.get(id);
     if (factor === undefined || factor.counter >= step)
-      throw new ServiceError('unauthenticated', 'the code has been used', { hint: 'wait for the next one' });
+      throw new ServiceError('unauthenticated', 'the code was already used', { hint: 'wait for the next one' });
     await tx.factors.update({ ...factor, counter: step, lastUsedAt: clock.now(), ...change });
   };
 
@@ -120,8 +120,8 @@ export const createFactors = (
   const requireRecent = async (caller: SessionCaller): Promise<StoredSession> => {
     const session = await sessionOf(caller);
     if (clock.now() - session.createdAt > recentMs)
-      throw new ServiceError('forbidden', 'this needs a sign-in of the last quarter of an hour', {
-        hint: 'sign out and in again, then do it',
+      throw new ServiceError('forbidden', 'this requires a sign-in within the last 15 minutes', {
+        hint: 'sign out, sign in again, and repeat it',
       });
     return session;
   };
@@ -198,11 +198,11 @@ export const createFactors = (
       await requireRecent(caller);
       const factor = await store.read.factors.get(id);
       if (factor === undefined || factor.userId !== user.id || factor.kind !== 'totp' || factor.confirmedAt !== null)
-        throw new ServiceError('not-found', 'no such one-time password waits to be confirmed');
+        throw new ServiceError('not-found', 'no one-time password with this id is waiting for confirmation');
       const step = factor.integrity === 'ok' ? await matchStep(factor, code) : undefined;
       if (step === undefined)
-        throw new ServiceError('validation', 'the code is not right', {
-          hint: 'compare the clock of the device with the time; the code changes every 30 seconds',
+        throw new ServiceError('validation', 'the code is wrong', {
+          hint: 'check the clock of your device; the code changes every 30 seconds',
         });
       const made = await store.write(async (tx) => {
         await useStep(tx, id, step, { confirmedAt: clock.now() });
@@ -227,8 +227,8 @@ export const createFactors = (
         await sessions.requireLive(tx, caller.sessionId);
         const factors = await tx.factors.list(user.id);
         if (!hasSecondFactor(factors))
-          throw new ServiceError('conflict', 'recovery codes stand in for a second factor, and there is none', {
-            hint: 'make one first',
+          throw new ServiceError('conflict', 'recovery codes replace a second factor, and you have none', {
+            hint: 'set up a second factor first',
           });
         for (const { id, kind } of factors) if (kind === 'recovery-code') await tx.factors.remove(id);
         const now = clock.now();
@@ -253,12 +253,12 @@ export const createFactors = (
         const user = await findSelf(tx, caller);
         const factors = await tx.factors.list(user.id);
         const factor = factors.find((each) => each.id === id && each.kind !== 'recovery-code');
-        if (factor === undefined) throw new ServiceError('not-found', 'no such factor');
+        if (factor === undefined) throw new ServiceError('not-found', 'second factor not found');
         const rest = factors.filter((each) => each.id !== id);
         if (!hasSecondFactor(rest)) {
           if (people.secondFactor === 'required' && changesAnything(user.grants))
-            throw new ServiceError('conflict', 'this is the last second factor, and your roles need one', {
-              hint: 'make another one first',
+            throw new ServiceError('conflict', 'this is your last second factor, and your roles require one', {
+              hint: 'set up another one first',
             });
           for (const each of rest) await tx.factors.remove(each.id);
         }
@@ -297,7 +297,7 @@ export const createFactors = (
       if (factor !== undefined)
         use = async (tx) => {
           if ((await tx.factors.get(factor.id)) === undefined)
-            throw new ServiceError('unauthenticated', 'the recovery code has been used');
+            throw new ServiceError('unauthenticated', 'the recovery code was already used');
           await tx.factors.remove(factor.id);
           await tx.audit.append({
             kind: 'recovery-code.used',
@@ -313,8 +313,8 @@ export const createFactors = (
     }
     if (use === undefined) {
       await signIn.refuse({ method, reason: 'wrong-code', user }, attempt, from);
-      throw new ServiceError('unauthenticated', 'the code is not right', {
-        hint: 'a code counts once and for a minute; a recovery code counts once',
+      throw new ServiceError('unauthenticated', 'the code is wrong', {
+        hint: 'each code is valid once and for about a minute; each recovery code is valid once',
       });
     }
     const spend = use;

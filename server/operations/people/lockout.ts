@@ -53,7 +53,7 @@ export const createLockout = ({
     usage.refused('api', 'locked');
     meter.signIn('locked');
     throw new ServiceError('rate-limited', `${what}: the next attempt is possible at ${toRfc3339(until)}`, {
-      hint: 'an administrator can unlock a user: dke user unlock; a passkey is not locked',
+      hint: 'an administrator can unlock a user (dke user unlock); passkeys still work',
       reason: 'locked',
       retryAfterSeconds: Math.max(1, Math.ceil((until - clock.now()) / 1000)),
     });

@@ -44,7 +44,7 @@ export const createOpenIdOperations = (
 ): OpenIdOperations => {
   const requireProvider = (): IdentityProvider => {
     if (provider === undefined)
-      throw new ServiceError('conflict', 'no OpenID provider is set up', { hint: '[oidc] in dke.toml names one' });
+      throw new ServiceError('conflict', 'no OpenID provider is set up', { hint: 'set one in [oidc] in dke.toml' });
     return provider;
   };
   const hashOf = (state: string): string => ring.hashToken('sign-in-attempt', `openid\0${state}`);
@@ -55,8 +55,8 @@ export const createOpenIdOperations = (
   const addUser = async (person: OpenIdPerson, from: SignInOrigin): Promise<StoredUser> => {
     const name = person.name !== null && isUserName(person.name) ? person.name : person.subject;
     if (!isUserName(name))
-      throw new ServiceError('forbidden', 'the provider gives no name that can be a user name', {
-        hint: 'an administrator can register the subject: dke user create NAME --subject',
+      throw new ServiceError('forbidden', 'the OpenID provider sends no name that is valid as a user name', {
+        hint: 'an administrator can register the subject: dke user create NAME --subject SUBJECT',
       });
     const now = clock.now();
     const displayName = person.displayName?.slice(0, 128).trim().normalize('NFC') ?? '';
@@ -81,8 +81,8 @@ export const createOpenIdOperations = (
     };
     await store.write(async (tx) => {
       if ((await tx.users.findByName(foldUserName(name))) !== undefined)
-        throw new ServiceError('forbidden', 'there is another user of this name', {
-          hint: 'an administrator can join the two: dke user change NAME --subject',
+        throw new ServiceError('forbidden', 'another user with this name already exists', {
+          hint: 'an administrator can link that user: dke user change NAME --subject SUBJECT',
         });
       await tx.users.insert(user);
       await tx.audit.append({
@@ -157,7 +157,7 @@ export const createOpenIdOperations = (
       if (kept === undefined || binding === undefined || kept.binding !== bindingHash(binding)) {
         await signIn.refuse({ method: 'openid', reason: 'unknown-state', user: undefined }, undefined, from);
         throw new ServiceError('unauthenticated', 'this sign-in was started in another browser, or too long ago', {
-          hint: 'begin again at the sign-in page',
+          hint: 'start again at the sign-in page',
         });
       }
       const person = await requireProvider().finish(returned, kept.data);

@@ -68,9 +68,13 @@ export const createPasskeyOperations = (
 
   const requireAvailable = (): void => {
     if (!passkeys.available())
-      throw new ServiceError('conflict', 'passkeys need a name in the address of the service, not an IP address', {
-        hint: 'set server.public_url or the first of server.public_names in dke.toml',
-      });
+      throw new ServiceError(
+        'conflict',
+        'passkeys require a host name, not an IP address, in the address of the service',
+        {
+          hint: 'set server.public_url or the first of server.public_names in dke.toml',
+        },
+      );
   };
 
   const keep = async (
@@ -128,7 +132,7 @@ export const createPasskeyOperations = (
       const asked = read !== undefined && (await take('passkey-registration', user.id, read.challenge));
       const made = asked ? await passkeys.verifyNew(answer, read.challenge) : null;
       if (made === null)
-        throw new ServiceError('validation', 'the authenticator’s answer is not valid', { hint: 'begin again' });
+        throw new ServiceError('validation', 'the answer of the authenticator is not valid', { hint: 'start again' });
       const data = canonicalJson({ ...made.credential, transports: [...made.credential.transports] });
       const now = clock.now();
       const factor = newFactor(now, user.id, { kind: 'passkey', name, data, counter: made.counter, confirmedAt: now });
@@ -178,7 +182,7 @@ export const createPasskeyOperations = (
       const user = await findSelf(store.read, caller);
       const known = await passkeysOf(user.id);
       if (known.length === 0)
-        throw new ServiceError('not-found', 'there is no passkey', { hint: 'give a code instead' });
+        throw new ServiceError('not-found', 'the user has no passkey', { hint: 'use a code instead' });
       return keep('passkey-second-factor', user.id, await passkeys.ask(known.map(credentialOf)));
     },
   };

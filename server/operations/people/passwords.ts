@@ -8,6 +8,6 @@ export const checkPassword = (password: Uint8Array, userName: string): void => {
   const fault = faultOfPassword(password, userName);
   if (fault !== undefined)
     throw new ServiceError('validation', `the password ${fault}`, {
-      hint: 'a sentence is a good one, and any character may stand in it, blanks too',
+      hint: 'use a sentence; any character is allowed, including spaces',
     });
 };

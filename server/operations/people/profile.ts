@@ -48,14 +48,15 @@ export const createProfile = (
         refuseOwnSecret(ports.provider, user);
         if (user.password !== null) {
           if (current === undefined)
-            throw new ServiceError('validation', 'the present password is missing', { hint: 'send it as "current"' });
+            throw new ServiceError('validation', 'the current password is missing', { hint: 'send it as "current"' });
           const attempt = await lockout.begin(foldUserName(user.name), from.peer);
           if ((await passwords.verify(current, user.password, from.peer)) === 'wrong') {
             await signIn.refuse({ method: 'password', reason: 'wrong-password', user }, attempt, from);
-            throw new ServiceError('validation', 'the present password is not right');
+            throw new ServiceError('validation', 'the current password is wrong');
           }
           await store.write((tx) => attempt.succeeded(tx, true), { durable: false });
-          if (current.equals(next)) throw new ServiceError('validation', 'the new password is the present one');
+          if (current.equals(next))
+            throw new ServiceError('validation', 'the new password is the same as the current one');
         }
         checkPassword(next, user.name);
         const password = await passwords.hash(next, from.peer);
@@ -64,8 +65,8 @@ export const createProfile = (
           const now = await findSelf(tx, caller);
           refuseOwnSecret(ports.provider, now);
           if (now.password !== user.password)
-            throw new ServiceError('conflict', 'the password was changed meanwhile', {
-              hint: 'sign in with the new one',
+            throw new ServiceError('conflict', 'the password was changed in the meantime', {
+              hint: 'sign in with the new password',
             });
           await tx.users.update({
             ...now,
@@ -96,7 +97,7 @@ export const createProfile = (
     createToken: async (caller, { name, expiresAt, grants: chosen }) => {
       const user = await findSelf(store.read, caller);
       if (expiresAt > clock.now() + longestTokenMs)
-        throw new ServiceError('validation', "a user's own token is valid for a year at most");
+        throw new ServiceError('validation', "a user's own token can be valid for at most one year");
       refuseLongToken(ports.provider, user, expiresAt - clock.now());
       const actor: TenantActor = {
         ...caller.actor,

@@ -14,7 +14,7 @@ export const refuseLongToken = (
   if (provider?.managesRoles !== true || subject === null || lifetimeMs <= provider.tokenMs) return;
   throw new ServiceError(
     'validation',
-    `the OpenID provider manages this user: a token expires within ${provider.tokenMs / 3_600_000} hours`,
+    `the OpenID provider manages this user: a token must expire within ${provider.tokenMs / 3_600_000} hours`,
     { hint: 'choose an earlier expiry; oidc.token_hours in dke.toml sets the limit' },
   );
 };

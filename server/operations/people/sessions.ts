@@ -52,8 +52,8 @@ const requireGivable = async (
   const holder = kind === 'user' ? await from.users.get(everyTenant, id) : await from.tokens.get(everyTenant, id);
   if (holder === undefined || holder.grants.length === 0) return;
   if (faultOfGrants(holder.grants, own, 'users:manage') !== undefined)
-    throw new ServiceError('forbidden', 'the holder of this session may do more than you could give', {
-      hint: 'a session is ended by its holder, or by a person who could give the holder all their roles',
+    throw new ServiceError('forbidden', 'the user of this session has roles that you cannot give', {
+      hint: 'only the user, or a person who could give all roles of the user, can end the session',
     });
 };
 
@@ -120,7 +120,7 @@ export const createSessions = (
       await store
         .write((tx) => tx.sessions.touch(session.id, now), { durable: false })
         // A database that takes no changes now does not keep people from reading.
-        .catch((error: unknown) => log.warn('the last use of a session was not written', { error }));
+        .catch((error: unknown) => log.warn('the last use of a session could not be written', { error }));
     return found;
   };
 
@@ -227,7 +227,7 @@ export const createSessions = (
     const view = await store.write(async (tx) => {
       const found = await tx.sessions.get(tenant, id);
       const isTheirs = ofUser === undefined || (found?.holder.kind === 'user' && found.holder.id === ofUser);
-      if (found === undefined || !isTheirs) throw new ServiceError('not-found', 'no such session');
+      if (found === undefined || !isTheirs) throw new ServiceError('not-found', 'session not found');
       const shown = await viewSession(tx, found);
       if (ofUser === undefined && found.holder.id !== actor.id) await requireGivable(tx, found.holder, own);
       await tx.sessions.remove(id);

@@ -83,7 +83,7 @@ export const createSignIn = (
         current.password !== user.password ||
         current.subject !== user.subject
       )
-        throw new ServiceError('unauthenticated', 'the user has been changed', { hint: 'sign in again' });
+        throw new ServiceError('unauthenticated', 'the user was changed', { hint: 'sign in again' });
       const after = await change(tx, current);
       const step = nextStep(after, await tx.factors.list(user.id), how.proved, people.secondFactor);
       await attempt?.succeeded(tx, step !== 'second-factor');
@@ -117,8 +117,8 @@ export const createSignIn = (
                     ? 'no-password'
                     : 'wrong-password';
           await refuse({ method: 'password', reason, user }, attempt, from);
-          throw new ServiceError('unauthenticated', 'the user name or the password is not right', {
-            hint: 'an administrator can give you an invitation to choose a new password',
+          throw new ServiceError('unauthenticated', 'the user name or password is wrong', {
+            hint: 'an administrator can send you an invitation to set a new password',
           });
         }
         const outdated = verdict === 'outdated' ? await passwords.hash(password, from.peer) : undefined;
@@ -151,7 +151,7 @@ export const createSignIn = (
             from,
           );
           throw new ServiceError('unauthenticated', 'the invitation is not valid', {
-            hint: 'it is good once and for a limited time: ask an administrator for another one',
+            hint: 'invitations are single-use and expire: ask an administrator for a new one',
           });
         }
         checkPassword(password, user.name);
@@ -160,7 +160,7 @@ export const createSignIn = (
         const made = await store.write(async (tx) => {
           const current = await tx.users.get(everyTenant, user.id);
           if (current === undefined || current.invitationHash !== hash || current.state !== 'active')
-            throw new ServiceError('unauthenticated', 'the invitation has been used');
+            throw new ServiceError('unauthenticated', 'the invitation was already used');
           await tx.users.update({
             ...current,
             password: stored,

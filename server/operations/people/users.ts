@@ -34,17 +34,17 @@ export const findUser = async (
   id: string,
 ): Promise<StoredUser> => {
   const user = await from.users.get(tenant, id);
-  if (user === undefined || user.state === 'deleted') throw new ServiceError('not-found', 'no such user');
+  if (user === undefined || user.state === 'deleted') throw new ServiceError('not-found', 'user not found');
   return user;
 };
 
 const checkEmail = (email: string | null): string | null => {
-  if (email !== null && !isEmail(email)) throw new ServiceError('validation', 'the e-mail address is none');
+  if (email !== null && !isEmail(email)) throw new ServiceError('validation', 'the e-mail address is not valid');
   return email;
 };
 const checkSubject = (subject: string | null): string | null => {
   if (subject !== null && !/^[\x21-\x7e]{1,255}$/.test(subject))
-    throw new ServiceError('validation', 'a subject at the OpenID provider has 1 to 255 printable ASCII characters');
+    throw new ServiceError('validation', 'the subject must be 1 to 255 printable ASCII characters');
   return subject;
 };
 
@@ -55,7 +55,7 @@ const requireSubjectRight = (own: readonly Grant[]): void => {
       'forbidden',
       'setting a subject at the OpenID provider requires users:manage for the whole platform',
       {
-        hint: 'ask an administrator of the platform',
+        hint: 'ask a platform administrator',
       },
     );
 };
@@ -65,9 +65,9 @@ const requireLasting = (own: readonly Grant[], grants: readonly Grant[]): void =
   if (grants.length === 0 || faultOfGrants(grants, lastingGrants(own), 'users:manage') === undefined) return;
   throw new ServiceError(
     'forbidden',
-    'a break-glass token gives no user roles or a way to sign in: a user does not expire',
+    'a break-glass token cannot give users roles or a way to sign in, because users do not expire',
     {
-      hint: 'make a token that expires with it instead: dke token create NAME --role ROLE --expires TIME',
+      hint: 'create a token that expires with it instead: dke token create NAME --role ROLE --expires TIME',
     },
   );
 };
@@ -80,7 +80,7 @@ const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<vo
   for await (const vault of each((window) => tx.vaults.list(everyTenant, window), byId))
     if (vault.state !== 'deleted' && vault.dualControl?.approvers?.includes(userId))
       throw new ServiceError('conflict', `the dual control of the vault ${vault.name} names this user as an approver`, {
-        hint: `set the rule without this user first (dke vault dual-control set), and add the user again afterwards: the other approvers must agree to that`,
+        hint: `first set the rule without this user (dke vault dual-control set), and add the user again afterwards; the other approvers must approve both`,
       });
 };
 
@@ -88,9 +88,13 @@ const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<vo
 const refuseAwaitedApprover = async (tx: Repositories, userId: string): Promise<void> => {
   for (const { id, rules, subject } of await tx.approvals.listOpen())
     if (rules.some(({ approvers }) => approvers?.includes(userId)))
-      throw new ServiceError('conflict', `this user can agree to a request that waits, about ${subject.name}`, {
-        hint: `change the subject when the request is over: dke approval show ${id}`,
-      });
+      throw new ServiceError(
+        'conflict',
+        `this user is an eligible approver of a pending request about ${subject.name}`,
+        {
+          hint: `change the subject after the request has ended: dke approval show ${id}`,
+        },
+      );
 };
 
 /** Whether they may do everything, everywhere. */
@@ -115,7 +119,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     if (fault !== undefined)
       throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
     if (grants.some(({ role }) => role === 'break-glass'))
-      throw new ServiceError('validation', 'break-glass is given as a token that expires, not to a user', {
+      throw new ServiceError('validation', 'break-glass can only be given as a token that expires, not to a user', {
         hint: 'dke token create NAME --role break-glass --expires TIME',
       });
     await requireGrantable(tx, grants);
@@ -131,7 +135,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     const user = await findUser(tx, reach, id);
     const fault = user.grants.length === 0 ? undefined : faultOfGrants(user.grants, own, 'users:manage');
     if (fault !== undefined)
-      throw new ServiceError('forbidden', 'this user may do more than you could give', {
+      throw new ServiceError('forbidden', 'this user has roles that you cannot give', {
         hint: 'only a user who could give all of their roles can manage them',
       });
     return user;
@@ -148,7 +152,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     if (!counts || user.tenantId !== null || !isSupreme(user.grants)) return;
     if ((await tx.users.countAdministrators()) + (await tx.tokens.countAdministrators('lasting')) < 2)
       throw new ServiceError('conflict', 'this is the last administrator (tokens that expire do not count)', {
-        hint: 'create another user with the role administrator, or a token without an expiry, first',
+        hint: 'first create another user with the role administrator, or such a token without an expiry',
       });
   };
 
@@ -200,7 +204,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       if (!isUserName(name))
         throw new ServiceError(
           'validation',
-          'a user name has 1 to 64 letters, digits and . _ @ + -, a letter or digit first',
+          'a user name must be 1 to 64 letters, digits and . _ @ + -, and begin with a letter or digit',
         );
       checkName(displayName);
       checkEmail(email);
@@ -232,12 +236,12 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         await checkGrants(tx, grants, own);
         requireLasting(own, grants);
         if ((await tx.users.findByName(foldUserName(name))) !== undefined)
-          throw new ServiceError('conflict', 'there is a user of this name', {
-            hint: 'names differ not by case alone',
+          throw new ServiceError('conflict', 'a user with this name already exists', {
+            hint: 'names are compared without regard to case',
           });
         if (subject !== null && (await tx.users.findBySubject(subject)) !== undefined)
-          throw new ServiceError('conflict', 'there is a user of this subject', {
-            hint: 'a subject of the OpenID provider belongs to one user: dke user list shows whom',
+          throw new ServiceError('conflict', 'a user with this subject already exists', {
+            hint: 'a subject can belong to only one user: run dke user list to find it',
           });
         await tx.users.insert(user);
         await record(tx, 'user.created', actor, user, {
@@ -287,8 +291,8 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
           await refuseAwaitedApprover(tx, id);
         }
         if (subject !== null && subject !== before.subject && (await tx.users.findBySubject(subject)) !== undefined)
-          throw new ServiceError('conflict', 'there is a user of this subject', {
-            hint: 'a subject of the OpenID provider belongs to one user: dke user list shows whom',
+          throw new ServiceError('conflict', 'a user with this subject already exists', {
+            hint: 'a subject can belong to only one user: run dke user list to find it',
           });
         const after: StoredUser = { ...before, displayName, email, subject, mustChangePassword, grants };
         const changed = (['displayName', 'email', 'subject', 'mustChangePassword'] as const).filter(

@@ -73,14 +73,16 @@ export const readRequests = ({ store, clock }: Pick<Ports, 'store' | 'clock'>): 
       const to = span.to ?? clock.now();
       const from = span.from ?? to - verifiedByDefaultMs;
       if (from >= to)
-        throw new ServiceError('validation', 'the time ends before it begins', { hint: 'from is earlier than to' });
+        throw new ServiceError('validation', 'the end of the time range is before its beginning', {
+          hint: 'from must be earlier than to',
+        });
       return verifyRequests(store.read, { from, to });
     },
 
     correlate: async ({ reach }, text) => {
       const kmsRequestIds = findKmsRequestIds(text);
       if (kmsRequestIds.length === 0)
-        throw new ServiceError('validation', 'there is no request id in this text', {
+        throw new ServiceError('validation', 'the text does not contain a request id', {
           hint: 'paste the whole CloudTrail event, or the value of its requestID',
         });
       const items: LoggedRequest[] = [];

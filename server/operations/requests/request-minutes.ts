@@ -237,7 +237,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
       endMinute();
       if (lateMinutes.length > 0) {
         const count = lateMinutes.flatMap(({ parts }) => parts).reduce((sum, one) => sum + one.count, 0);
-        log.warn('request records came after their minute had been hashed', { count, minutes: lateMinutes.length });
+        log.warn('request records arrived after their minute was hashed', { count, minutes: lateMinutes.length });
       }
       const over: State = { closed: next.closed, through: next.through, next: null };
       await advance(text, over, [...lateMinutes, ...done], next.closed, state.closed);

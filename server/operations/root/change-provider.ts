@@ -38,9 +38,9 @@ export const createProviderChanges = ({
           apply();
         });
         erasure.schedule();
-        log.info('a root provider has a new key; the root key is rotated', { name });
+        log.info('a root provider has a new key; the root key is being rotated', { name });
       } catch (error) {
-        log.error('a root provider did not get its new key', { error });
+        log.error('a root provider could not get a new key', { error });
         change?.drop();
       }
     },

@@ -32,13 +32,13 @@ export const manageRoot = ({
     rotate: async (actor, tenantId) => {
       await store.write(async (tx) => {
         const tenant = tenantId === undefined ? undefined : await tx.tenants.get(tenantId);
-        if (tenantId !== undefined && tenant === undefined) throw new ServiceError('not-found', 'no such tenant');
+        if (tenantId !== undefined && tenant === undefined) throw new ServiceError('not-found', 'tenant not found');
         const before = await tx.settings.get(rotationSetting);
         // Every tenant's key is new after a rotation of the root.
         if (before === 'root') return;
         if (before !== undefined && tenantId !== undefined)
           throw new ServiceError('conflict', 'a key of a tenant is being rotated', {
-            hint: 'wait until dke root show says that nothing is being rotated',
+            hint: 'wait until dke root show reports no rotation',
           });
         await tx.settings.set(
           rotationSetting,

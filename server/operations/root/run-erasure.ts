@@ -59,7 +59,10 @@ const hold = async (
   const since = known ?? clock.now();
   if (known === null) {
     const subjects = records.slice(0, mostNamed).map(({ kind, id, name, copy }) => ({ kind, id, name, copy }));
-    log.error('the erasure run is held back: stored records do not open', { records: records.length, subjects });
+    log.error('the erasure run is blocked: stored records cannot be opened (dke status names them)', {
+      records: records.length,
+      subjects,
+    });
     await store.write(async (tx) => {
       await tx.settings.set(heldSetting, `${told} ${since}`);
       await tx.audit.append({
@@ -419,7 +422,7 @@ export const createErasureScheduler = (
             return;
           }
           failure = error instanceof Error ? error.message : 'failed';
-          log.error('the erasure run failed and will be tried again', { error });
+          log.error('the erasure run failed and will be retried', { error });
           later(delays.retryMs);
         },
       )

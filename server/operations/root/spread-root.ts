@@ -144,7 +144,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
   const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
     if (!(await link.setRootRun(before, after, fleet.duties.current())))
-      throw new Error('another run of the root key is under way');
+      throw new Error('another rotation of the root key is in progress');
   };
   const parcelFor = (node: SeenNode, old: RootKey): RootParcel => {
     const { epoch, key } = root.current;
@@ -161,7 +161,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     const sealed = parcel.sealed.subarray(headLength, headLength + length);
     const proof = parcel.sealed.subarray(headLength + length);
     if (!holds(root.current, fleet.id, { rootEpoch: run.epoch, sealed: sealed.toString('hex') }, proof)) {
-      log.error('a root key was left for this node that no other node has sealed: it is not taken');
+      log.error('a root key was left for this node that was not sealed by another node: it is ignored');
       return;
     }
     const key = core.hpkeOpenKek(own, info, aadOf(fleet.id, run.epoch), sealed);
@@ -172,7 +172,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     }
     await tell();
     await link.wipeParcel(fleet.id);
-    log.info('the new root key is here', { rootEpoch: run.epoch });
+    log.info('this node has the new root key', { rootEpoch: run.epoch });
   };
 
   /** Nodes whose root key is another one with the number of this node's, as `<id> <number>`. */

@@ -86,7 +86,7 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
       const [oldest] = pauses.keys();
       if (pauses.size > mostOrigins && oldest !== undefined) pauses.delete(oldest);
       log.warn('a wrong passphrase was given for the root key', { failures, origin });
-      throw new ServiceError('forbidden', 'the passphrase is wrong', { hint: 'nothing was locked: try again' });
+      throw new ServiceError('forbidden', 'the passphrase is wrong', { hint: 'try again' });
     }
     done(found);
   };

@@ -55,7 +55,7 @@ const valuesOf = async (from: Repositories, tenantId: string, applicationId: str
 
 const check = (runbooks: Runbooks, { runbook, release, containers }: RunbookVariant): RunbookName => {
   const name = runbookNames.find((each) => each === runbook);
-  if (name === undefined) throw new ServiceError('not-found', 'no such runbook', { hint: 'run dke runbook list' });
+  if (name === undefined) throw new ServiceError('not-found', 'runbook not found', { hint: 'run dke runbook list' });
   const fault = faultOfRunbook(runbooks, name, release, containers);
   if (fault !== undefined) throw new ServiceError('conflict', fault);
   return name;
@@ -73,18 +73,18 @@ export const followRunbook = (
   ): Promise<RunbookRun> => {
     await findApplication(from, tenantId, applicationId);
     const run = await from.runbookRuns.get(id);
-    if (run === undefined || run.applicationId !== applicationId) throw new ServiceError('not-found', 'no such run');
+    if (run === undefined || run.applicationId !== applicationId) throw new ServiceError('not-found', 'run not found');
     return run;
   };
   const findOpen = async (from: Reads, actor: TenantActor, applicationId: string, id: string): Promise<RunbookRun> => {
     const run = await find(from, actor, applicationId, id);
     if (run.outcome !== null)
-      throw new ServiceError('conflict', 'the run is finished', { hint: 'start another run of the runbook' });
+      throw new ServiceError('conflict', 'the run is finished', { hint: 'start a new run of the runbook' });
     return run;
   };
   const titleOf = (run: RunbookRun, step: string): string => {
     const found = run.steps.find(({ id }) => id === step);
-    if (found === undefined) throw new ServiceError('not-found', 'the runbook has no such step');
+    if (found === undefined) throw new ServiceError('not-found', 'the runbook does not have this step');
     return found.title;
   };
 
@@ -174,8 +174,8 @@ export const followRunbook = (
         const run = await findOpen(tx, actor, applicationId, id);
         const open = openSteps(run);
         if (outcome === 'done' && open.length > 0)
-          throw new ServiceError('conflict', `${open.length} of ${run.steps.length} steps are not ticked`, {
-            hint: 'tick each as done or not needed; or abandon the run',
+          throw new ServiceError('conflict', `${open.length} of ${run.steps.length} steps are not complete`, {
+            hint: 'mark each as done or not needed, or abandon the run',
           });
         const finished: RunbookRun = {
           ...run,

@@ -162,7 +162,7 @@ export const createSearchOperation = ({ store }: Pick<Ports, 'store'>): SearchOp
             items.push({
               kind: 'request',
               id: field === 'request-id' ? requestId : (kmsRequestId ?? requestId),
-              name: `${operation}, answered ${status}`,
+              name: `${operation}, status ${status}`,
               field,
               tenantId: tenant === everyTenant ? null : tenant,
               state: String(status),
@@ -265,12 +265,12 @@ export const createSearchOperation = ({ store }: Pick<Ports, 'store'>): SearchOp
   return {
     find: async (actor, grants, { text: given, kinds = searchKindNames, limit = defaultSearchLimit, namesTenant }) => {
       if (!Number.isInteger(limit) || limit < 1 || limit > largestSearchLimit)
-        throw new ServiceError('validation', `limit is from 1 to ${largestSearchLimit}`);
+        throw new ServiceError('validation', `limit must be from 1 to ${largestSearchLimit}`);
       const text = given.trim();
       const folded = foldQuery(text);
       if (folded === '')
-        throw new ServiceError('validation', 'there is nothing to look for in this', {
-          hint: 'give the beginning of a word of a name, an id or a request id: at least one letter or digit',
+        throw new ServiceError('validation', 'the search text has no letter or digit', {
+          hint: 'enter the beginning of a word in a name, an id or a request id',
         });
       const searched: SearchKind[] = [];
       const more: SearchKind[] = [];

@@ -64,7 +64,10 @@ export const checkHealth = ({
     const checks = [
       await check('store', async () => {
         if (!fleet.hears())
-          throw new ServiceError('unavailable', 'this node does not hear of changes: its link to the database is down');
+          throw new ServiceError(
+            'unavailable',
+            'this node does not receive changes: its connection to the database is down',
+          );
         await soon(store.probe());
       }),
       await check('root-key', () => root.check()),

@@ -80,7 +80,7 @@ export const createDeadlines = (
     );
     written = uptime;
     if (before.doubt === null && after.doubt !== null)
-      log.error('the clock has jumped: deadlines wait, and nothing is destroyed by them', {
+      log.error('the clock has jumped: deadlines wait until it is confirmed (dke clock confirm)', {
         expected: toRfc3339(after.at),
         clock: toRfc3339(now),
       });
@@ -94,9 +94,13 @@ export const createDeadlines = (
     confirm: async (actor, time) => {
       const now = await earliest();
       if (Math.abs(time - now) > confirmMs)
-        throw new ServiceError('conflict', `the clock says ${toRfc3339(now)}, and you say ${toRfc3339(time)}`, {
-          hint: 'set the clock of each host and of the database first; then confirm the time that it is',
-        });
+        throw new ServiceError(
+          'conflict',
+          `the clock of the service shows ${toRfc3339(now)}, but the given time is ${toRfc3339(time)}`,
+          {
+            hint: 'first correct the clocks of all hosts and of the database, then confirm the current time',
+          },
+        );
       const uptime = hostUptime();
       const kept = await store.write(async (tx) => {
         const before = await read(tx);

@@ -28,23 +28,23 @@ export interface QuarantineGate {
 const describe = (place: string, finding: Unsound): string =>
   finding.state === 'incomplete'
     ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
-      `log (${place}-wal) is damaged or missing, or an older copy was put back; stop the service and put the newer files back, or confirm ` +
-      'that what is there is to be used'
+      `log (${place}-wal) is damaged or missing, or an older copy was restored; stop the service and restore the newer files, or confirm ` +
+      'that this database is to be used'
     : finding.state === 'restored'
-      ? `${place} was restored from a backup of ${finding.at}: what was changed, disabled or revoked since is as it was then (dke quarantine show ` +
-        'lists what the sinks of the audit log know); confirm that it is to be used, and repeat the missing changes'
+      ? `${place} was restored from a backup of ${finding.at}: later changes, including revocations, are lost (dke quarantine show ` +
+        'lists those that the sinks of the audit log have); confirm that it is to be used, and repeat the missing changes'
       : finding.state === 'older'
         ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
-          'service and put the newer database back, or confirm that this one was restored on purpose'
+          'service and restore the newer database, or confirm that this one was restored on purpose'
         : finding.state === 'lost-changes'
           ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
             'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
           : finding.state === 'rows-changed'
-            ? `${place} has rows that are not those that the service wrote last: older rows were restored, or rows were removed or added` +
-              `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
-              'back, or confirm that this one is to be used'
-            : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
-              'service; stop the service and put the right database back, or confirm that this one is to be used';
+            ? `${place} has rows that differ from those that the service wrote last: older rows were restored, or rows were removed or added` +
+              `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and restore the right database, ` +
+              'or confirm that this one is to be used'
+            : `${place} does not match the checkpoint next to the root key: its audit log was changed, or belongs to another ` +
+              'service; stop the service and restore the right database, or confirm that this one is to be used';
 
 export const createQuarantine = (
   whole: Store,
@@ -80,8 +80,8 @@ export const createQuarantine = (
 
   const shut = (): Promise<never> =>
     Promise.reject(
-      new ServiceError('unavailable', 'the service is in quarantine: nothing is changed', {
-        hint: 'dke quarantine show tells what differs; dke quarantine confirm takes the database as it is',
+      new ServiceError('unavailable', 'the service is in quarantine: nothing can be changed', {
+        hint: 'run dke quarantine show for the differences; dke quarantine confirm accepts the database as it is',
       }),
     );
   const store: Store = {
@@ -137,20 +137,20 @@ export const createQuarantine = (
       confirm: async (actor, given) => {
         if (open || finding.state === 'sound') throw new ServiceError('conflict', 'the service is not in quarantine');
         if (confirming)
-          throw new ServiceError('conflict', 'it is being confirmed', {
-            hint: 'dke quarantine show tells when that is done',
+          throw new ServiceError('conflict', 'the database is already being confirmed', {
+            hint: 'run dke quarantine show to see when it is done',
           });
         if (guesses >= mostGuesses)
-          throw new ServiceError('rate-limited', 'too many wrong codes were given', {
-            hint: 'start the service again: it prints a new code',
+          throw new ServiceError('rate-limited', 'too many wrong codes were entered', {
+            hint: 'restart the service: it prints a new code',
           });
         const text = Buffer.alloc(code.length);
         text.write(given, 'latin1');
         if (given.length !== code.length || !core.timingSafeEqual(text, Buffer.from(code, 'latin1'))) {
           guesses += 1;
-          log.warn('a wrong quarantine confirmation code was given', { guesses, actor: actor.name });
-          throw new ServiceError('forbidden', 'this is not the confirmation code', {
-            hint: 'the service says it on its standard output at start, for those who have its host',
+          log.warn('a wrong quarantine confirmation code was entered', { guesses, actor: actor.name });
+          throw new ServiceError('forbidden', 'the confirmation code is wrong', {
+            hint: 'the service prints the code on its standard output when it starts',
           });
         }
         confirming = true;

@@ -101,7 +101,7 @@ export const setUpSteps = (
             isBackedUp
               ? `backed up ${toRfc3339(backup.at)}`
               : isOld
-                ? `replaced since its copy was made, which is useless now: dke root backup --out FILE`
+                ? `replaced since its last backup, which is now useless: dke root backup --out FILE`
                 : 'no backup: dke root backup --out FILE'
           }`,
         ),
@@ -109,23 +109,23 @@ export const setUpSteps = (
           'administrator',
           administrator !== undefined,
           administrator === undefined
-            ? 'no person is an administrator with a second factor'
-            : `${administrator} is one, with a second factor`,
+            ? 'no user is an administrator with a second factor'
+            : `${administrator} is an administrator with a second factor`,
         ),
         toStep(
           'audit-sinks',
           reached,
           sinks.length === 0
-            ? 'the log is kept only here'
+            ? 'the audit log is local only'
             : failing.length === 0
-              ? `the log ${reached ? 'goes' : 'is on its way'} to ${sinks.map(({ name }) => name).join(', ')}`
-              : `the log does not reach ${failing.join(', ')}`,
+              ? `the audit log is ${reached ? 'forwarded' : 'being forwarded'} to ${sinks.map(({ name }) => name).join(', ')}`
+              : `the audit log does not reach ${failing.join(', ')}`,
         ),
         toStep(
           'recovery-key',
           keys.length > 0,
           keys.length === 0
-            ? 'none is registered: no snapshot can be made'
+            ? 'none is registered: no snapshots can be created'
             : `snapshots are sealed to ${keys.map(({ name }) => name).join(', ')}`,
         ),
         toStep(
@@ -134,8 +134,8 @@ export const setUpSteps = (
           finishedAt !== null
             ? 'created, and opened with a recovery key'
             : newest === undefined
-              ? 'none was created yet'
-              : `created, and not opened yet: dke snapshot verify ${newest.id} --recovery-key recovery.key`,
+              ? 'no snapshot was created yet'
+              : `created but not opened yet: dke snapshot verify ${newest.id} --recovery-key recovery.key`,
         ),
       ],
     };

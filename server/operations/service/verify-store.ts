@@ -50,7 +50,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     if (state === 'purged') purged.add(id);
     if (state !== 'purged' && !tenants.has(id)) findings.push(`tenant ${id} has no key`);
     // Its key went with the commit that said so: with it everything sealed under it would open.
-    if (state === 'purged' && tenants.has(id)) findings.push(`tenant ${id} is purged, and its key is there`);
+    if (state === 'purged' && tenants.has(id)) findings.push(`tenant ${id} is purged, but its key still exists`);
   }
   if (root.previous === undefined)
     for (const { tenantId, epoch, rootEpoch } of keks)
@@ -67,7 +67,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   const { isSound, older } = await read.whole.compareRowSet();
   if (!isSound)
     findings.push(
-      'rows: they are not those that the service wrote last: older rows were restored, or rows were removed or added',
+      'rows: they differ from those that the service wrote last: older rows were restored, or rows were removed or added',
     );
   for (const name of older) findings.push(`${name}: an older version of the row was restored`);
 
@@ -90,14 +90,14 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
       if (record.record === null || purged.has(record.tenantId)) continue;
       records += 1;
       const what = `${record.class} ${record.version} of ${record.objectId}`;
-      if (!opens(record)) findings.push(`${what}: the record does not open`);
+      if (!opens(record)) findings.push(`${what}: the record cannot be opened`);
       const found = present.get(record.objectId) ?? new Set();
       found.add(`${record.class} ${record.version}`);
       present.set(record.objectId, found);
       if (!copies.includes(record.class)) continue;
       const key = await read.keys.get(everyTenant, record.objectId);
-      if (key === undefined) findings.push(`${what}: there is no such key`);
-      else if (recordAttributes(key) !== record.attributes) findings.push(`${what}: its key says otherwise`);
+      if (key === undefined) findings.push(`${what}: its key does not exist`);
+      else if (recordAttributes(key) !== record.attributes) findings.push(`${what}: it does not match its key`);
     }
     if (batch.length < page) break;
   }
@@ -106,14 +106,15 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     present.get(id)?.has(`${copy} ${version}`) === true;
   const checkKey = async (key: Key): Promise<void> => {
     const say = (what: string): void => void findings.push(`key ${key.id} (${key.state}): ${what}`);
-    if ((key.state === 'destroyed') !== (key.destroyedAt !== null)) say('its state and its destruction do not agree');
-    if (key.state === 'disabled' && key.disabledAt === null) say('the time since when it is disabled is missing');
-    if (key.unrecoverableAt !== null && key.destroyedAt === null) say('it is unrecoverable and not destroyed');
+    if ((key.state === 'destroyed') !== (key.destroyedAt !== null))
+      say('its state and its time of destruction contradict each other');
+    if (key.state === 'disabled' && key.disabledAt === null) say('the time when it was disabled is missing');
+    if (key.unrecoverableAt !== null && key.destroyedAt === null) say('it is unrecoverable but not destroyed');
     const versions = await read.keys.versions(key.id);
     if (versions.length !== key.currentVersion || !versions.some(({ version }) => version === key.currentVersion))
-      say(`it has ${versions.length} versions and is at ${key.currentVersion}`);
+      say(`it has ${versions.length} versions, but its current version is ${key.currentVersion}`);
     if (key.state === 'destroyed') {
-      if ((present.get(key.id)?.size ?? 0) > 0) say('material of it is there');
+      if ((present.get(key.id)?.size ?? 0) > 0) say('its key material still exists');
       return;
     }
     if (purged.has(key.tenantId)) return;
@@ -143,10 +144,10 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     for (const { id, handle, destroyed, hasContent } of batch) {
       objects += 1;
       if (destroyed && (hasContent || has(id, 'object-content', 1)))
-        findings.push(`object ${handle}: it is destroyed, and content of it is there`);
+        findings.push(`object ${handle}: it is destroyed, but its content still exists`);
       const key = await read.keys.get(everyTenant, id);
       if (key !== undefined && destroyed !== (key.state === 'destroyed'))
-        findings.push(`object ${handle}: it and its key do not agree on being destroyed`);
+        findings.push(`object ${handle}: only one of it and its key is destroyed`);
     }
     if (batch.length < page) break;
     after = batch.at(-1)?.handle ?? after;
@@ -156,7 +157,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   const size = await read.audit.size();
   const confirmed = store.committed?.records ?? 0;
   if (confirmed > size)
-    findings.push(`the audit log has ${size} records and had ${confirmed}: confirmed changes are missing`);
+    findings.push(`the audit log has ${size} records, but had ${confirmed}: confirmed changes are missing`);
   const tree = growTree();
   const checkpoints = new Map<number, string>();
   for (let after: string | undefined; ; ) {
@@ -170,17 +171,17 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   let checkpointed = 0;
   const compare = (note: string, at: number, where: string): void => {
     const checkpoint = verifyLogNote(note, origin, logKeys);
-    if (checkpoint === null) findings.push(`audit log: ${where} is not signed by this log's key`);
+    if (checkpoint === null) findings.push(`audit log: ${where} is not signed by the key of this log`);
     else if (checkpoint.size !== at || !checkpoint.root.equals(tree.root()))
-      findings.push(`audit log: records 1 to ${at} are not those of ${where}`);
+      findings.push(`audit log: records 1 to ${at} do not match ${where}`);
     else checkpointed = Math.max(checkpointed, at);
   };
   const anchorNote = root.anchor.read();
   const anchored = anchorNote === undefined ? null : verifyLogNote(anchorNote, origin, logKeys);
   if (anchored?.rows !== undefined && ((await read.whole.rowSet())?.version ?? 0) < anchored.rows.version)
-    findings.push(`rows: they are older than the checkpoint beside the root key`);
+    findings.push(`rows: they are older than the checkpoint next to the root key`);
   if (anchored !== null && anchored.size > size)
-    findings.push(`audit log: it has ${size} records, the checkpoint beside the root key ${anchored.size}`);
+    findings.push(`audit log: it has ${size} records, but the checkpoint next to the root key has ${anchored.size}`);
   for (let after: string | undefined; ; ) {
     const batch = await read.audit.list(everyTenant, { order: 'oldest' }, { after, limit: page });
     for (const event of batch) {
@@ -193,14 +194,14 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
       const note = checkpoints.get(tree.size);
       if (note !== undefined) compare(note, tree.size, `the checkpoint at ${tree.size}`);
       if (anchorNote !== undefined && anchored?.size === tree.size)
-        compare(anchorNote, tree.size, 'the checkpoint beside the root key');
+        compare(anchorNote, tree.size, 'the checkpoint next to the root key');
     }
     if (batch.length < page) break;
     after = String(batch.at(-1)?.sequence);
   }
-  if (tree.size !== size) findings.push(`audit log: ${tree.size} records are there, ${size} were counted`);
+  if (tree.size !== size) findings.push(`audit log: ${tree.size} records exist, but ${size} were counted`);
   else if (!(await rootHash(read.audit.subtree, size)).equals(tree.root()))
-    findings.push('audit log: the stored tree is not that of its records');
+    findings.push('audit log: the stored tree does not match its records');
 
   const requests = await compareStored(read, hashedMinutesOf(hashed));
   for (const finding of requests.findings) findings.push(`request log: ${finding}`);

@@ -11,7 +11,7 @@ import type { Repositories, StoredToken } from '../../ports/store.ts';
 type Reads<K extends keyof Repositories> = Pick<Repositories, K>;
 
 const orMissing = <T>(found: T | undefined, what: string): T => {
-  if (found === undefined) throw new ServiceError('not-found', `no such ${what}`);
+  if (found === undefined) throw new ServiceError('not-found', `${what} not found`);
   return found;
 };
 
@@ -55,6 +55,6 @@ export const findToken = async (from: Reads<'tokens'>, tenant: TenantScope, id: 
 export const findKey = async (from: Reads<'keys'>, tenant: TenantScope, id: string): Promise<Key> => {
   const key = await from.keys.get(tenant, id);
   if (key === undefined)
-    throw new ServiceError('key-not-found', 'no such key', { hint: 'identifiers are compared with their case' });
+    throw new ServiceError('key-not-found', 'key not found', { hint: 'identifiers are case-sensitive' });
   return key;
 };

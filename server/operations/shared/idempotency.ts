@@ -79,7 +79,7 @@ export const createIdempotency = (
       );
     } catch (error) {
       lost.add(row);
-      log.error('the other nodes are to be told later that a request was given up', {
+      log.error('other nodes will be informed later that a request was abandoned', {
         requestId: row.requestId,
         error,
       });
@@ -110,12 +110,12 @@ export const createIdempotency = (
 
   const check = (found: StoredRequest, { fingerprint }: RepeatableRequest): void => {
     if (found.integrity !== 'ok')
-      throw new ServiceError('key-tampered', 'what was kept of the first request was changed from outside', {
-        hint: 'check whether it was carried out before you send it again under another key',
+      throw new ServiceError('key-tampered', 'the stored answer of the first request was changed from outside', {
+        hint: 'check whether it was completed before you repeat it with another Idempotency-Key',
       });
     if (found.fingerprint !== fingerprint)
-      throw new ServiceError('conflict', 'this Idempotency-Key was used with another request', {
-        hint: 'use a new key for a new request',
+      throw new ServiceError('conflict', 'this Idempotency-Key was already used for another request', {
+        hint: 'use a new Idempotency-Key for a new request',
       });
   };
   /** Undefined: it was not carried out after all. */
@@ -128,12 +128,12 @@ export const createIdempotency = (
       const node = (await fleet.nodes()).find((each) => runOf(each) === found.run);
       const goesOn = node?.self ? [...live].some((row) => isOf(row, found)) : true;
       if ((node?.state !== 'active' && node?.state !== 'draining') || !goesOn)
-        throw new ServiceError('conflict', 'this request was carried out, and its node could not answer', {
-          hint: `dke audit list --request-id ${found.requestId} shows what it has made`,
+        throw new ServiceError('conflict', 'this request was completed, but its node could not answer', {
+          hint: `run dke audit list --request-id ${found.requestId} to see what it created`,
         });
       if (clock.monotonic() >= until)
-        throw new ServiceError('unavailable', `node ${node.name} is carrying out this request`, {
-          hint: 'ask again under the same Idempotency-Key: the answer will be there',
+        throw new ServiceError('unavailable', `node ${node.name} is still processing this request`, {
+          hint: 'repeat it with the same Idempotency-Key to get the answer',
         });
       await new Promise((resolve) => {
         setTimeout(resolve, askAgainMs);
@@ -177,7 +177,7 @@ export const createIdempotency = (
               { durable: false },
             )
             .catch(async (error: unknown) => {
-              log.error('an answer could not be kept', { requestId: row.requestId, error });
+              log.error('an answer could not be stored', { requestId: row.requestId, error });
               await giveUp(row);
             });
         return { kept, repeated: false };
@@ -197,7 +197,7 @@ export const createIdempotency = (
         else if (written)
           await inner
             .write((tx) => tx.idempotency.remove(row.id), { durable: false })
-            .catch((again: unknown) => log.error('a request that failed is kept', { error: again }));
+            .catch((again: unknown) => log.error('a failed request is still stored', { error: again }));
         throw error;
       } finally {
         live.delete(row);

@@ -8,7 +8,7 @@ export const checkName = (name: string): string => {
   if (!isName(name))
     throw new ServiceError(
       'validation',
-      'a name has 1 to 128 characters, at least one of them visible, no control or invisible characters, and no space at its ends',
+      'a name must have 1 to 128 characters, at least one visible, no control or invisible characters, and no spaces at the beginning or end',
     );
   return name;
 };

@@ -9,7 +9,7 @@ import type { Window } from '../../ports/window.ts';
 export const limitOf = ({ limit }: PageRequest): number => {
   const value = limit ?? defaultPageSize;
   if (!Number.isInteger(value) || value < 1 || value > largestPageSize)
-    throw new ServiceError('validation', `limit is from 1 to ${largestPageSize}`);
+    throw new ServiceError('validation', `limit must be from 1 to ${largestPageSize}`);
   return value;
 };
 
@@ -70,7 +70,7 @@ export async function* each<T>(
 /** A cursor over a sequence is its number. */
 export const checkSequenceCursor = (query: PageRequest): void => {
   if (query.after !== undefined && !/^[0-9]{1,15}$/.test(query.after))
-    throw new ServiceError('validation', 'after is not a cursor of this list');
+    throw new ServiceError('validation', 'after must be the next of a previous page');
 };
 
 export const byId = (item: { readonly id: string }): string => item.id;

@@ -90,7 +90,7 @@ export const settleUnfinished = async ({
   for (const snapshot of await listSnapshots(store.read, ['making'])) {
     if (!alone && clock.now() - snapshot.createdAt < 86_400_000) continue;
     archive.remove(snapshot.id);
-    const failure = 'the service ended while it was made, or the disk was full';
+    const failure = 'the service stopped while it was being created, or the disk was full';
     await store.write(async (tx) => {
       const now = await tx.snapshots.get(snapshot.id);
       if (now?.state === 'making') await tx.snapshots.update({ ...now, state: 'failed', failure, integrity: 'ok' });
@@ -120,7 +120,10 @@ export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promi
   // A snapshot that another node is making may have read what was destroyed meanwhile.
   const making = await listSnapshots(store.read, ['making']);
   if (making.length > 0)
-    throw new ServiceError('unavailable', 'a snapshot is being made: what was destroyed is taken out of it afterwards');
+    throw new ServiceError(
+      'unavailable',
+      'a snapshot is being created: destroyed keys will be erased from it afterwards',
+    );
 };
 
 /** Snapshots of these tenants whose files cannot be reached: the file is missing, or the folder is. */

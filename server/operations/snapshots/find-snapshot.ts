@@ -8,9 +8,9 @@ import type { Vault } from '../../domain/vault.ts';
 import type { Repositories } from '../../ports/store.ts';
 
 const hints: { readonly [S in SnapshotState]?: string } = {
-  deleted: 'dke snapshot undelete brings it back while its time is not over',
-  missing: 'its file was removed outside of DKE: put it back from another copy with dke snapshot import',
-  making: 'wait until it is made',
+  deleted: 'run dke snapshot undelete before it is purged',
+  missing: 'its file was removed outside of DKE: restore it from another copy with dke snapshot import',
+  making: 'wait until it is complete',
 };
 
 export const findSnapshot = async (
@@ -22,14 +22,14 @@ export const findSnapshot = async (
 ): Promise<Snapshot> => {
   const found = await from.snapshots.get(id);
   if (found === undefined || (reach !== everyTenant && found.tenantId !== reach))
-    throw new ServiceError('not-found', 'no such snapshot');
+    throw new ServiceError('not-found', 'snapshot not found');
   if (states !== undefined && !states.includes(found.state)) {
     const hint = hints[found.state];
     throw new ServiceError('conflict', `the snapshot is ${found.state}`, hint === undefined ? {} : { hint });
   }
   if (found.integrity !== 'ok')
     throw new ServiceError('key-tampered', "the snapshot's record was changed from outside", {
-      hint: 'import its file again, with the verifier key of who signed it',
+      hint: 'import its file again, with the verifier key of its signer',
     });
   return found;
 };

@@ -44,13 +44,13 @@ export const createSnapshotFolder = (
     isOurs()
       ? new ServiceError(
           'unavailable',
-          `${archive.directory} is not the folder of the snapshots: its disk is not mounted, or it is another folder`,
+          `${archive.directory} is not the snapshot folder: its disk is not mounted, or it is the wrong folder`,
           {
-            hint: `mount the disk, or correct snapshots.directory in dke.toml; if the files are lost for good, use this folder from now on: printf '%s\\n' ${known?.mark} > ${archive.directory}/folder`,
+            hint: `mount the disk, or correct snapshots.directory in dke.toml; if the files are permanently lost, use this folder from now on: printf '%s\\n' ${known?.mark} > ${archive.directory}/folder`,
           },
         )
       : new ServiceError('unavailable', `snapshots are on node ${known?.nodeName ?? 'another node'}, not on this one`, {
-          hint: `ask that node, or give every node one folder that all of them reach: snapshots.directory in dke.toml (here ${archive.directory})`,
+          hint: `send the request to that node, or set snapshots.directory in dke.toml to a folder that all nodes share (here ${archive.directory})`,
         });
   const require = (): void => {
     if (!reached()) throw fault();

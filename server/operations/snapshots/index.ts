@@ -47,7 +47,7 @@ export const createSnapshots = (
         folder.require();
         if (actor.reach === everyTenant)
           return make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'asked');
-        if (tenantId !== null && tenantId !== actor.reach) throw new ServiceError('not-found', 'no such tenant');
+        if (tenantId !== null && tenantId !== actor.reach) throw new ServiceError('not-found', 'tenant not found');
         return make(actor, actor.reach, 'asked');
       },
       list: manage.list,

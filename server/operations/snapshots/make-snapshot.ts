@@ -34,11 +34,11 @@ const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<r
   const tampered = live.find(({ integrity }) => integrity !== 'ok');
   if (tampered !== undefined)
     throw new ServiceError('key-tampered', `the recovery key ${tampered.name} was changed from outside`, {
-      hint: 'remove it and register it again from its file: a snapshot for it could be opened with another key',
+      hint: 'remove it and register it again from its file; otherwise another key could open the snapshot',
     });
   if (live.length === 0)
     throw new ServiceError('conflict', 'no recovery key is registered', {
-      hint: 'dke recovery-key create --out FILE, on a machine apart; then dke recovery-key register',
+      hint: 'run dke recovery-key create --out FILE on a separate machine, then dke recovery-key register',
     });
   return live.map(({ id, publicKey }) => ({ id, publicKey: parseBase64(publicKey) ?? Buffer.alloc(0) }));
 };
@@ -80,7 +80,7 @@ const carryUnit = async (
       const attributes = copies[0]?.attributes ?? '';
       if (carried === undefined) {
         lost += 1;
-        log.error('a key does not open: the snapshot is without it', { id, version });
+        log.error('a key cannot be opened: the snapshot does not contain it', { id, version });
       } else {
         // A copy that is damaged comes back with the other: what stood there is what is restored.
         materials.push({ version, copies: copies.map((each) => each.class), attributes, key: carried.key });
@@ -222,8 +222,8 @@ export const makeSnapshot =
         await store.write(async (tx) => {
           // Another node settles what seems to have been left in the middle.
           if ((await tx.snapshots.get(id))?.state !== 'making')
-            throw new ServiceError('conflict', 'another node gave this snapshot up meanwhile', {
-              hint: 'make another one',
+            throw new ServiceError('conflict', 'another node abandoned this snapshot in the meantime', {
+              hint: 'create another one',
             });
           await tx.snapshots.update(held);
           await tx.audit.append({
@@ -244,11 +244,11 @@ export const makeSnapshot =
         return held;
       } catch (error) {
         const failure = error instanceof ServiceError ? error.message : 'an internal error';
-        log.error('a snapshot could not be made', { snapshotId: id, error });
+        log.error('a snapshot could not be created', { snapshotId: id, error });
         try {
           archive.remove(id);
         } catch (again) {
-          log.error('what was written of the snapshot could not be removed', { snapshotId: id, error: again });
+          log.error('the incomplete file of the snapshot could not be removed', { snapshotId: id, error: again });
         }
         await store
           .write(async (tx) => {

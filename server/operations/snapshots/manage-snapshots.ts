@@ -63,8 +63,8 @@ export const manageSnapshots = (
     plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
       const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['held']);
       if (!archive.has(snapshotId))
-        throw new ServiceError('conflict', "the snapshot's file is gone", {
-          hint: 'bring it back from a copy with dke snapshot import, or make another one',
+        throw new ServiceError('conflict', 'the file of the snapshot is missing', {
+          hint: 'restore it from a copy with dke snapshot import, or create another snapshot',
         });
       const at = toRfc3339(createdAt);
       return {
@@ -144,8 +144,8 @@ export const manageSnapshots = (
       store.write(async (tx) => {
         const before = await findSnapshot(tx, id, ['deleted'], actor.reach);
         if (!archive.has(id))
-          throw new ServiceError('conflict', "the snapshot's file is gone", {
-            hint: 'bring it back from a copy with dke snapshot import, or make another one',
+          throw new ServiceError('conflict', 'the file of the snapshot is missing', {
+            hint: 'restore it from a copy with dke snapshot import, or create another snapshot',
           });
         const after: Snapshot = { ...before, state: 'held', deletedAt: null };
         await tx.snapshots.update(after);
@@ -171,8 +171,8 @@ export const manageSnapshots = (
     import: async (actor: Actor, body: AsyncIterable<Uint8Array>, signer: string | undefined): Promise<Snapshot> => {
       const given = signer === undefined ? null : parseVerifierKey(signer);
       if (signer !== undefined && given === null)
-        throw new ServiceError('validation', 'signer is no verifier key', {
-          hint: 'it is what dke audit log shows as verifierKey on the service that made the snapshot: NAME+ID+KEY',
+        throw new ServiceError('validation', 'signer is not a verifier key', {
+          hint: 'use the verifierKey (NAME+ID+KEY) that dke audit log shows on the service that created the snapshot',
         });
       const own = ownSigners(ring);
       if (signer !== undefined) requireTrusted(ring, settings.trustedSigners, signer);
@@ -188,7 +188,7 @@ export const manageSnapshots = (
           );
           const before = await store.read.snapshots.get(preface.snapshotId);
           if (before !== undefined && (before.state === 'held' || before.state === 'deleted') && archive.has(before.id))
-            throw new ServiceError('conflict', `this snapshot is here already, and ${before.state}`);
+            throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
           id = preface.snapshotId;
           archive.rename(arrived, id);
           const at = clock.now();
@@ -215,7 +215,9 @@ export const manageSnapshots = (
           await store.write(async (tx) => {
             const now = await tx.snapshots.get(id);
             if (now?.state !== before?.state)
-              throw new ServiceError('conflict', 'the snapshot was changed meanwhile', { hint: 'import it again' });
+              throw new ServiceError('conflict', 'the snapshot was changed in the meantime', {
+                hint: 'import it again',
+              });
             if (now === undefined) await tx.snapshots.insert(found);
             else await tx.snapshots.update(found);
             await tx.audit.append({

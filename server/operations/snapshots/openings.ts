@@ -86,7 +86,7 @@ export const createOpenings = (
       );
       if (isForeign(ring, snapshot) && !registered)
         throw new ServiceError('conflict', `the recovery key ${recipient.recoveryKeyId} is not registered here`, {
-          hint: 'a snapshot of another service opens with a registered recovery key only: dke recovery-key register',
+          hint: 'a snapshot of another service opens only with a registered recovery key: dke recovery-key register',
         });
       const now = clock.now();
       const opening = { id: newId(now), snapshotId, actorId: actor.id, expiresAt: now + lifetimeMs };
@@ -121,8 +121,8 @@ export const createOpenings = (
     take: async (actor, snapshotId, openingId, sealedKey) => {
       const record = await takeStored(actor, snapshotId, openingId);
       if (record === undefined)
-        throw new ServiceError('conflict', 'there is no such opening, or its time is over', {
-          hint: 'start another one: it is valid for ten minutes and for one use',
+        throw new ServiceError('conflict', 'this opening does not exist or has expired', {
+          hint: 'start a new one; it is valid for ten minutes and for one use',
         });
       const key = ring.open(record);
       try {
@@ -130,7 +130,7 @@ export const createOpenings = (
         return core.hpkeOpenKey(key, info, aad, parseBase64(sealedKey) ?? Buffer.alloc(0), 'generic');
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code !== 'invalid-ciphertext') throw error;
-        throw new ServiceError('validation', "this is not the snapshot's key, sealed to this opening", {
+        throw new ServiceError('validation', 'the key is not the key of this snapshot, sealed to this opening', {
           cause: error,
         });
       } finally {

@@ -18,7 +18,7 @@ export const recoverMissing = (ports: RecoverPorts): (() => Promise<void>) => {
       // A file that came back damaged is for an operator to verify.
       if (verification?.sound === false || integrity !== 'ok' || !archive.has(id)) continue;
       const { state } = await verify(serviceActor(newId(clock.now())), id, null);
-      log.info('the file of a missing snapshot is back', { snapshotId: id, state });
+      log.info('the missing file of a snapshot has been found again', { snapshotId: id, state });
     }
   };
 };

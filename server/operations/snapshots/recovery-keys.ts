@@ -22,13 +22,13 @@ export const recoveryKeys = (
     checkName(input.name);
     const parsed = parseRecoveryKey(input.publicKey);
     if (parsed === null)
-      throw new ServiceError('validation', 'publicKey is no recovery key', {
+      throw new ServiceError('validation', 'publicKey is not a recovery key', {
         hint: 'it begins with dke-recovery-key+; dke recovery-key create prints it',
       });
     return store.write(async (tx) => {
       const before = await tx.recoveryKeys.get(parsed.id);
       if (before !== undefined && before.removedAt === null && before.integrity === 'ok')
-        throw new ServiceError('conflict', `this recovery key is registered as ${before.name}`);
+        throw new ServiceError('conflict', `this recovery key is already registered as ${before.name}`);
       const key: RecoveryKey = {
         id: parsed.id,
         name: input.name,
@@ -53,18 +53,18 @@ export const recoveryKeys = (
   remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
     store.write(async (tx) => {
       const before = await tx.recoveryKeys.get(id);
-      if (before === undefined) throw new ServiceError('not-found', 'no such recovery key');
+      if (before === undefined) throw new ServiceError('not-found', 'recovery key not found');
       if (before.removedAt !== null)
         throw new ServiceError('conflict', 'the recovery key is removed', {
-          hint: 'it opens snapshots that were sealed to it as long as its file is kept; register another one for new snapshots',
+          hint: 'keep its file: it still opens older snapshots; register another one for new snapshots',
         });
       const isLast = (await tx.recoveryKeys.list()).every((each) => each.id === id || each.removedAt !== null);
       if (isLast && schedule !== null && !force)
         throw new ServiceError(
           'conflict',
-          'this is the last recovery key: without one, no scheduled snapshot is made',
+          'this is the last recovery key: without one, no scheduled snapshots are created',
           {
-            hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it nevertheless: dke recovery-key remove ${id} --force`,
+            hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it anyway: dke recovery-key remove ${id} --force`,
           },
         );
       const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };

@@ -129,7 +129,7 @@ const isUsable = ({ kind, state, disabled_at: disabledAt }: SnapshotRow): boolea
   refusalOfState({ kind, state, disabledAt } as Parameters<typeof refusalOfState>[0]) === null;
 
 const takenIds = (table: TenantTable): ServiceError =>
-  new ServiceError('conflict', `ids of the snapshot are taken by another tenant (${table}): nothing was changed`);
+  new ServiceError('conflict', `another tenant already uses ids of the snapshot (${table}): nothing was changed`);
 
 export const restoreRows = async (
   { ring, core, archive }: RestorePorts,
@@ -345,7 +345,7 @@ export const restoreRows = async (
       if (archive.checkOf(key) !== check)
         throw new ServiceError(
           'key-tampered',
-          'a key of the snapshot is not the one that went in: nothing was changed',
+          'a key of the snapshot does not match its check value: nothing was changed',
         );
       if (unitId === tokenHashUnit) {
         // The copy of a tenant has no access_guids of the original.
@@ -407,7 +407,7 @@ export const restoreRows = async (
       const { table, row, tampered } = item;
       if (!isTable(table) || !Object.keys(row).every((column) => tenantRows.columns(table).includes(column)))
         throw new ServiceError('unsupported', `the snapshot has rows that this version does not know (${table})`, {
-          hint: 'restore it with the version that made it, or a newer one',
+          hint: 'restore it with the version that created it, or a newer one',
         });
       if (!isId(String(row[keyColumn(table)])))
         throw new ServiceError('key-tampered', 'the snapshot has a row without an id');
@@ -451,7 +451,7 @@ export const restoreRows = async (
         .slice(0, 10)
         .map(({ what, name }) => `${what} ${name}`)
         .join(', ')}; nothing was changed`,
-      { hint: 'rename or remove what has these names now, or restore into a new tenant' },
+      { hint: 'rename or remove the current resources with these names, or restore to a new tenant' },
     );
 
   const counts: { [T in TenantTable]?: RestoreCounts } = {};

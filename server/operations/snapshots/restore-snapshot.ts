@@ -77,22 +77,22 @@ const chooseTarget = async (
   }
   const id = tenantId ?? fromTenantId;
   if (tenantId === null && (await tx.tenants.get(id)) === undefined)
-    throw new ServiceError('conflict', 'the tenant of the snapshot is not here', {
-      hint: 'name an empty tenant to restore into, or a name for a new one',
+    throw new ServiceError('conflict', 'the tenant of the snapshot does not exist here', {
+      hint: 'specify an empty tenant, or a name for a new tenant',
     });
   const { state } = await findTenant(tx, id);
   if (state !== 'active' && state !== 'suspended')
     throw new ServiceError('conflict', `the tenant is ${state}`, {
-      hint: 'restore the tenant first, or name a new one to restore into',
+      hint: 'restore the tenant first, or specify a new one',
     });
   if (
     (id !== fromTenantId || isForeign(ring, snapshot)) &&
     (await tx.tenantRows.count('keys', id)) + (await tx.tenantRows.count('tde_groups', id)) > 0
   )
-    throw new ServiceError('conflict', 'the tenant has keys or groups of its own', {
+    throw new ServiceError('conflict', 'the tenant already has keys or groups', {
       hint: isForeign(ring, snapshot)
-        ? 'a snapshot of another service is restored into an empty tenant, or a new one'
-        : 'restore into the tenant that the snapshot is of, an empty one, or a new one',
+        ? 'restore a snapshot of another service to an empty tenant or a new one'
+        : 'restore to the tenant of the snapshot, an empty tenant or a new one',
     });
   return { tenantId: id, newTenant: false, fromTenantId };
 };
@@ -148,8 +148,8 @@ export const restoreSnapshot = (
       const found = await restoreIn(tx, actor, key, wanted);
       // What is there may have changed since the second person was found not to be needed.
       if (restoreSecondPerson && !wanted.widensUse && found.activated.some(widensUse))
-        throw new ServiceError('conflict', 'what the restore would bring back into use has changed meanwhile', {
-          hint: 'restore again: a second person must agree',
+        throw new ServiceError('conflict', 'what the restore would re-enable has changed in the meantime', {
+          hint: 'repeat the restore: a second person must approve it',
         });
       await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
       const sum = (of: 'made' | 'changed' | 'unchanged'): number =>
@@ -205,7 +205,7 @@ export const restoreSnapshot = (
         // A tenant's key that was not committed is taken out of memory.
         .finally(() =>
           retainStoredKeys(ports).catch((error: unknown) =>
-            log.error('keys that are not stored could not be taken out of memory', { error }),
+            log.error('keys that are no longer stored could not be removed from memory', { error }),
           ),
         );
       if (!dryRun) {

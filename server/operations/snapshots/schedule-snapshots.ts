@@ -42,7 +42,7 @@ export const scheduleSnapshots = (
       try {
         made.push(await make(actor(), id, 'scheduled'));
       } catch (error) {
-        log.error('a scheduled snapshot was not made', { tenantId: id, error });
+        log.error('a scheduled snapshot could not be created', { tenantId: id, error });
       }
     }
     await manage.tidy(actor());

@@ -17,7 +17,7 @@ type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' |
 const fileFault = (fault: string): ServiceError =>
   new ServiceError('key-tampered', fault, {
     reason: 'snapshot-damaged',
-    hint: 'replace the file with the right copy of this snapshot, or delete the snapshot with dke snapshot delete',
+    hint: 'replace the file with the right copy of this snapshot, or run dke snapshot delete',
   });
 
 /** The keys that sign, or signed, what this service makes. */
@@ -44,7 +44,7 @@ export const requireTrusted = (ring: Ports['ring'], trustedSigners: readonly str
   const trusted = [...ownSigners(ring), ...trustedSigners.flatMap((text) => keyOf(text) ?? [])];
   if (key !== undefined && trusted.some((each) => each.equals(key))) return;
   throw new ServiceError('forbidden', 'this service does not trust the signer of the snapshot', {
-    hint: 'who imports a snapshot does not decide whom to trust: add the verifier key to snapshots.trusted_signers in dke.toml',
+    hint: 'add the verifier key of the signer to snapshots.trusted_signers in dke.toml',
   });
 };
 
@@ -116,11 +116,11 @@ export const openAll = async (
     if (item.key === null) continue;
     const check = archive.checkOf(item.key);
     core.release(item.key);
-    if (check !== item.check) return `the key ${item.unitId}, version ${item.version}, is not the one that went in`;
+    if (check !== item.check) return `the key ${item.unitId}, version ${item.version}, does not match its check value`;
   }
-  if (lines !== closing.lines || materials !== closing.materials) return 'the counts are not those that were signed';
+  if (lines !== closing.lines || materials !== closing.materials) return 'the counts differ from the signed counts';
   const wrong = Object.keys({ ...rows, ...closing.rows }).find((table) => rows[table] !== closing.rows[table]);
-  return wrong === undefined ? null : `the rows of ${wrong} are not as many as were signed`;
+  return wrong === undefined ? null : `the number of rows of ${wrong} differs from the signed number`;
 };
 
 export const verifySnapshot =

@@ -37,8 +37,8 @@ export const findCarriedOut = async (
       reason: 'withdrawn',
     });
   if (known.fingerprint !== fingerprintOf(deed, once))
-    throw new ServiceError('conflict', 'this Idempotency-Key was used with another request', {
-      hint: 'use a new key for a new request',
+    throw new ServiceError('conflict', 'this Idempotency-Key was already used for another request', {
+      hint: 'use a new Idempotency-Key for a new request',
     });
   const objects: StoredObject[] = [];
   for (const handle of known.handles) {

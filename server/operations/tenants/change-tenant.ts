@@ -63,15 +63,15 @@ const changed = (
       return { ...before, state, deletedAt: now, purgeAt: now + retentionMs };
     case 'restore':
       if (before.purgeAt !== null && now >= before.purgeAt)
-        throw new ServiceError('conflict', 'the retention of the deleted tenant is over: it is purged');
+        throw new ServiceError('conflict', 'the retention of the deleted tenant has ended: it is being purged');
       return { ...before, state, deletedAt: null, purgeAt: null };
   }
 };
 
 const refuseDefault = async (from: Pick<Repositories, 'settings'>, id: string): Promise<void> => {
   if ((await from.settings.get(defaultTenantSetting)) === id)
-    throw new ServiceError('conflict', 'the default tenant is not deleted', {
-      hint: 'those act in it who name no tenant; suspend it instead',
+    throw new ServiceError('conflict', 'the default tenant cannot be deleted', {
+      hint: 'requests that name no tenant use it; suspend it instead',
     });
 };
 
@@ -128,8 +128,8 @@ export const changeTenantIn = async (
   if (after.state === before.state && after.name === before.name) return before;
   if (event === 'delete') await refuseDefault(tx, id);
   if (event === 'rename' && (await tx.tenants.findByName(after.name)) !== undefined)
-    throw new ServiceError('conflict', 'a tenant of this name exists', {
-      hint: 'choose another name: dke tenant list shows them, deleted ones too',
+    throw new ServiceError('conflict', 'a tenant with this name already exists', {
+      hint: 'choose another name: dke tenant list shows all tenants, including deleted ones',
     });
   await tx.tenants.update(after);
   await tx.audit.append({

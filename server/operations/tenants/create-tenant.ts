@@ -13,7 +13,7 @@ import type { TenantOperations } from './interface.ts';
 /** A tenant is named where an id could stand as well: a name that looks like one would hide the other's. */
 export const checkTenantName = (name: string): string => {
   checkName(name);
-  if (isId(name)) throw new ServiceError('validation', 'the name of a tenant does not look like an identifier');
+  if (isId(name)) throw new ServiceError('validation', 'the name of a tenant must not look like an identifier');
   return name;
 };
 
@@ -38,8 +38,8 @@ export const createTenantIn = async (
   tenant: Tenant,
 ): Promise<void> => {
   if ((await tx.tenants.findByName(tenant.name)) !== undefined)
-    throw new ServiceError('conflict', 'a tenant of this name exists', {
-      hint: 'choose another name: dke tenant list shows them, deleted ones too',
+    throw new ServiceError('conflict', 'a tenant with this name already exists', {
+      hint: 'choose another name: dke tenant list shows all tenants, including deleted ones',
     });
   await tx.tenants.insert(tenant);
   await ring.addTenant(tx, tenant.id);

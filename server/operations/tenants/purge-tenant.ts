@@ -176,7 +176,7 @@ const purgeIn = async (
   const state = stateAfter(before, 'purge');
   if (!isDue(before))
     throw new ServiceError('conflict', 'the tenant is not due to be purged', {
-      hint: 'dke tenant show tells from when on it is',
+      hint: 'run dke tenant show to see when it is',
     });
   const after: Tenant = { ...before, state, purgedAt: clock.now() };
   const contents = await tx.tenants.contents(id);

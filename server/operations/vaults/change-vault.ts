@@ -21,7 +21,7 @@ const change = async (tx: Repositories, actor: TenantActor, id: string, state: V
   if (before.state === state) return before;
   if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
   if (state === 'deleted' && before.kind === 'tde' && (await tx.keys.countLive(id)) > 0)
-    throw new ServiceError('conflict', 'the vault holds master keys of its group', {
+    throw new ServiceError('conflict', 'the vault contains master keys of its group', {
       hint: 'destroy the master keys first',
     });
   const after: Vault = { ...before, state };

@@ -14,7 +14,7 @@ export const createVault =
     const { tenantId } = actor;
     const vault = await store.write(async (tx): Promise<Vault> => {
       if ((await tx.vaults.findByName(tenantId, name)) !== undefined)
-        throw new ServiceError('conflict', 'a vault of this name exists');
+        throw new ServiceError('conflict', 'a vault with this name already exists');
       const now = clock.now();
       const made: Vault = {
         id: newId(now),

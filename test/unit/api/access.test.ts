@@ -35,7 +35,7 @@ const isRefused = async (row: RouteRow, grants: readonly Grant[], id?: string): 
   if (response.status !== 403) return false;
   const problem = (await response.json()) as { readonly code: string; readonly detail: string; readonly hint: string };
   expect(problem.code).toBe('forbidden');
-  expect(problem.detail).toBe(`this needs the permission ${row.needs}`);
+  expect(problem.detail).toBe(`this requires the permission ${row.needs}`);
   expect(problem.hint).toContain('administrator');
   return true;
 };

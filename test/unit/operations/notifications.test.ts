@@ -527,7 +527,7 @@ describe('what is checked', () => {
     pass(2 * dayMs);
     expect(await told()).toEqual([['unsaved', 'there is no recovery key']]);
     schedule = '0 3 * * *';
-    expect(await told()).toEqual([['any tenant', 'there is a schedule, and no recovery key']]);
+    expect(await told()).toEqual([['any tenant', 'there is a schedule but no recovery key']]);
     await store.write((tx) =>
       tx.recoveryKeys.insert({
         ...{
@@ -540,7 +540,7 @@ describe('what is checked', () => {
         },
       }),
     );
-    expect(await told()).toEqual([['unsaved', 'none was made']]);
+    expect(await told()).toEqual([['unsaved', 'none was created']]);
     schedule = null;
   });
 

@@ -129,7 +129,7 @@ test('nothing else is decided in a deleted tenant', async () => {
   expect((await approve('anna', asked.body.id)).status).toBe(200);
   await deleteIt();
   const late = await approve('bert', asked.body.id);
-  expect([late.status, late.body.detail]).toEqual([409, 'the tenant is deleted: nothing in it is changed']);
+  expect([late.status, late.body.detail]).toEqual([409, 'the tenant is deleted: nothing in it can be changed']);
   expect((await opened.operations.keys.get(actorIn(tenantId), keyId)).state).toBe('active');
 });
 

@@ -147,7 +147,7 @@ test.skipIf(skips)(
     expect(exported).toMatchObject([{ snapshotId }]);
     // Nothing in it is changed, and its name is free.
     expect(() => operations.access.requireChangeable(actor)).toThrow(/purged/);
-    expect(() => operations.access.actIn(administrator, whole, 'gone')).toThrow(/no such tenant/);
+    expect(() => operations.access.actIn(administrator, whole, 'gone')).toThrow(/tenant not found/);
   },
 );
 
