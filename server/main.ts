@@ -270,7 +270,7 @@ export const startServer = async ({
       service = opened;
     } catch (error) {
       // Why it cannot serve says more than what its end met.
-      await opened.stop().catch((fault: unknown) => log.error('the end of the service failed', { error: fault }));
+      await opened.stop().catch((fault: unknown) => log.error('stopping the service failed', { error: fault }));
       await endLog();
       if (error instanceof StartError) throw error;
       const own = { certificate: opened.certificatePath, key: join(config.dataDirectory, 'tls.key') };
@@ -296,7 +296,7 @@ export const startServer = async ({
       listener.setTls(tls);
       served = tls;
       service.tlsTaken(tls);
-      log.info('the certificate was read again');
+      log.info('the certificate was reloaded');
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown fault';
       // What is wrong with the files is in the message; only a fault of ours needs its stack.
@@ -320,7 +320,7 @@ export const startServer = async ({
       (error: unknown) =>
         error instanceof StartError
           ? error
-          : new StartError('internal', 'the end of the service failed', { cause: error }),
+          : new StartError('internal', 'stopping the service failed', { cause: error }),
     );
     if (failure === undefined) log.info('stopped');
     else log.error(failure.message, { error: failure });

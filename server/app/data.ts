@@ -34,7 +34,7 @@ export const openData = async (
   openDirectory(config, lifecycle);
   const { lockedBytes, allowUnlocked } = config.memory;
   const core = openCore({ allowUnlocked, ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }) });
-  if (!core.memory.locked) log.warn('memory for keys is not locked: keys may reach the swap space');
+  if (!core.memory.locked) log.warn('key memory is not locked: keys could be written to swap');
   const ring = createKeyRing(core.raw);
   let showLate = (_changes: Changes): void => undefined;
   const storage = await openStorage({
@@ -69,7 +69,7 @@ export const openData = async (
   );
   lifecycle.opened('the root key', () => root.root.release());
   if (!root.root.erasure.overwritesInPlace)
-    log.warn('erasure is best effort here: this file system keeps copies of what is overwritten', {
+    log.warn('erasure is best effort: this file system keeps copies of overwritten data', {
       fileSystem: root.root.erasure.fileSystem,
     });
   await ring.unlock(storage.store, root.root);

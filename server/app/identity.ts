@@ -21,7 +21,7 @@ export const readOpenId = ({ clientSecretFile, ca, roles, ...rest }: NonNullable
     if (role === undefined || rowOf(role).scoped === true || role === 'break-glass')
       throw new StartError(
         'config',
-        `oidc.roles: ${name} is no role that a claim can give: dke token roles lists them`,
+        `oidc.roles: ${name} is not a role that a claim can give: run dke token roles for the list`,
       );
     known.set(value, role);
   }

@@ -94,7 +94,10 @@ const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
       });
       if (!('head' in opened)) {
         const why = opened.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
-        throw new StartError('root-key', `the root key ${path} is not opened: ${why || 'no provider is declared'}`);
+        throw new StartError(
+          'root-key',
+          `the root key ${path} could not be opened: ${why || 'no provider is declared'}`,
+        );
       }
       wrapped = opened;
     }
@@ -176,14 +179,14 @@ export const migrateStore = async (config: Config, target: Config, ask: AskPassp
     throw new StartError('config', 'both configurations name a store of the same kind: use its own tools for a copy');
   const path = join(target.dataDirectory, 'dke.db');
   if (target.postgresql === undefined && existsSync(path))
-    throw new StartError('store', `${path} is there: move it away; nothing was changed`);
+    throw new StartError('store', `${path} already exists: move it away; nothing was changed`);
   const opened = await open(config, ask);
   try {
     const { store, ring, root, core } = opened;
     if (root.previous !== undefined)
       throw new StartError(
         'store',
-        'an erasure run is under way: start the service, and stop it when GET /api/status says idle; nothing was changed',
+        'an erasure run is in progress: start the service, and stop it when dke status shows idle; nothing was changed',
       );
     const copy = await openTarget(target, `${path}.part`, ring);
     try {
@@ -197,7 +200,7 @@ export const migrateStore = async (config: Config, target: Config, ask: AskPassp
             await verifyStore({ store: { read: arrived }, ring, root, core }),
           ];
           if (JSON.stringify(before) !== JSON.stringify(after))
-            throw new StartError('store', 'what was copied does not verify as what is there: nothing was copied');
+            throw new StartError('store', 'the copy does not match the original: nothing was copied');
           findings = after.findings;
         },
       });
@@ -291,11 +294,11 @@ const rewrapRunning = async (config: Config, way: DeclaredWay, ask: AskPassphras
   const opened = await openWrappedFile(options);
   if (!('head' in opened)) {
     const why = opened.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
-    throw new StartError('root-key', `the root key ${path} is not opened: ${why || 'no provider is declared'}`);
+    throw new StartError('root-key', `the root key ${path} could not be opened: ${why || 'no provider is declared'}`);
   }
   try {
     if (!opened.head.providers.some(({ name }) => name === way.name))
-      throw new StartError('config', `root provider ${way.name} does not open this root key: nothing was changed`);
+      throw new StartError('config', `root provider ${way.name} cannot open this root key: nothing was changed`);
     const made = await createWays(core, options.readDescriptor).make(way, ask);
     const createdAt = systemClock.now();
     try {
@@ -307,7 +310,7 @@ const rewrapRunning = async (config: Config, way: DeclaredWay, ask: AskPassphras
     while (existsSync(changePath(path))) {
       if (systemClock.monotonic() > until) {
         dropChange(core, path);
-        throw new StartError('root-key', 'the service did not take the change within a minute: nothing was changed');
+        throw new StartError('root-key', 'the service did not accept the change within a minute: nothing was changed');
       }
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
@@ -343,9 +346,9 @@ export const changeProvider = async (
   try {
     const present = wrapped?.head.providers.find((each) => each.name === name);
     if (change === 'add' && present !== undefined)
-      throw new StartError('config', `root provider ${name} opens the root key already: dke root rewrap ${name}`);
+      throw new StartError('config', `root provider ${name} already opens the root key: run dke root rewrap ${name}`);
     if (change !== 'add' && present === undefined)
-      throw new StartError('config', `root provider ${name} does not open this root key: nothing was changed`);
+      throw new StartError('config', `root provider ${name} cannot open this root key: nothing was changed`);
     if (change === 'remove' && wrapped?.head.providers.length === 1)
       throw new StartError('config', `${name} is the only provider: add another one first`);
     if (way !== undefined) {

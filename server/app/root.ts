@@ -49,7 +49,7 @@ const waitForPassphrase = async (
 ): Promise<OpenedRoot> => {
   const why = sealed.reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
   if (onSealed === undefined)
-    throw new StartError('root-key', `the root key ${config.root.path} is not opened: ${why}`);
+    throw new StartError('root-key', `the root key ${config.root.path} could not be opened: ${why}`);
   const unsealing = createUnsealing(sealed, { clock, log });
   const app = createSealedApp({
     ...{ state: 'sealed', requestId, unseal: unsealing.unseal, metrics: sealedMetrics },

@@ -69,7 +69,7 @@ const explain = (error: unknown, config: Config): unknown => {
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return asStartError(error, config);
   if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new StartError('store', 'the disk is full: free some space, or name a file on another disk', {
+    return new StartError('store', 'the disk is full: free some space, or specify a file on another disk', {
       cause: error,
     });
   return new StartError('permission', `${path ?? 'a file'} cannot be used (${code}): check its folder and its mode`, {
@@ -104,7 +104,7 @@ export const createBackup = async (config: Config, version: string, out: string)
       throw new StartError('store', `there is no database ${path}: name the service's dke.toml with --config`);
     if (owner !== process.getuid?.())
       throw new StartError('permission', `${path} belongs to user ${owner}: run the command as this user (sudo -u)`);
-    if (existsSync(out)) throw new StartError('permission', `${out} exists: name a new file`);
+    if (existsSync(out)) throw new StartError('permission', `${out} already exists: specify a new file`);
     lock = lockDirectory(join(config.dataDirectory, 'backup.lock'));
     // Of a backup that was cut off.
     for (const file of filesOf(draft)) rmSync(file, { force: true });
@@ -119,7 +119,7 @@ export const createBackup = async (config: Config, version: string, out: string)
     if (keys.length === 0)
       throw new StartError(
         'config',
-        'no recovery key is registered, and a backup is encrypted to recovery keys: make one with dke recovery-key create, and register it with dke recovery-key register',
+        'no recovery key is registered, and backups are encrypted to recovery keys: run dke recovery-key create, then dke recovery-key register',
       );
     const parts: BackupPart[] = [
       ...(config.source === null ? [] : [{ name: 'configuration', from: readFileSync(config.source) }]),
@@ -330,7 +330,7 @@ const openRootFile = async (config: Config, ask: AskPassphrase): Promise<RootPro
   const opened = await openWrappedFile(options);
   if ('head' in opened) return wrappedRoot(options.core, opened);
   const why = opened.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
-  throw new WayClosed(`the root key ${path} is not opened: ${why || 'no provider is declared'}`, false);
+  throw new WayClosed(`the root key ${path} could not be opened: ${why || 'no provider is declared'}`, false);
 };
 
 /**
@@ -371,7 +371,7 @@ export const restoreBackup = async (
   if (!hasRoot && rootBackup === undefined)
     throw new StartError(
       'root-key',
-      `the root key file ${declared.path} is missing: give --root-backup with the file that dke root backup wrote; nothing was changed`,
+      `the root key file ${declared.path} is missing: add --root-backup with the file that dke root backup wrote; nothing was changed`,
     );
   /** Undone in reverse order when anything fails. */
   const undo: (() => void)[] = [];

@@ -20,7 +20,7 @@ const checkSinkFiles = (sink: AuditSinkConfig, source: string | null): void => {
     if (!existsSync(dirname(sink.path)))
       throw new StartError(
         'permission',
-        `${source ?? 'embedded defaults'}: audit.sinks: ${dirname(sink.path)}, the folder of audit sink ${sink.name}, is missing: make it, or name another path`,
+        `${source ?? 'embedded defaults'}: audit.sinks: ${dirname(sink.path)}, the folder of audit sink ${sink.name}, is missing: create it, or set another path`,
       );
     return;
   }

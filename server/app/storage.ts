@@ -57,7 +57,7 @@ const checkRootFolder = (rootPath: string): void => {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
   throw new StartError(
     'permission',
-    `${folder}, the folder of the root key ([root] path), is missing: mount the disk that it is on, or make it: install -d -m 700 ${folder}; nothing was changed`,
+    `${folder}, the folder of the root key ([root] path), is missing: mount its disk, or create it: install -d -m 700 ${folder}; nothing was changed`,
   );
 };
 

@@ -105,7 +105,7 @@ export const openTlsFiles = (
       });
       if (faults.length === 0) return next;
       if (isForced())
-        log.warn('certificates with faults replace the present ones: force-certificate was found', { faults });
+        log.warn('certificates with faults replace the current ones: force-certificate was found', { faults });
       else
         throw new StartError(
           'config',

@@ -68,7 +68,7 @@ export const createTurnstile = ({
     enter(...chosen);
     start();
   };
-  const full = (): TurnstileFull => new TurnstileFull('too much of this work waits already');
+  const full = (): TurnstileFull => new TurnstileFull('too many requests of this kind are waiting');
   /** A stranger comes: the last of the longest queue gives way, unless it would be this one. */
   const makeRoom = (line: Line): void => {
     let all = 0;

@@ -80,7 +80,7 @@ export const storageTables = {
         .string()
         .min(1)
         .max(200)
-        .refine(isCron, 'is no cron expression: five fields, for example 0 3 * * *')
+        .refine(isCron, 'is not a cron expression: use five fields, for example 0 3 * * *')
         .optional(),
       keep_count: z.int().min(1).max(10_000).optional(),
       keep_days: z.int().min(1).max(36_500).optional(),
@@ -93,7 +93,7 @@ export const storageTables = {
             .max(500)
             .refine(
               (text) => parseVerifierKey(text) !== null,
-              'is no verifier key: it is what dke audit log shows as verifierKey on the service that made the snapshots',
+              'is not a verifier key: use the verifierKey that dke audit log shows on the service that created the snapshots',
             ),
         )
         .max(100)

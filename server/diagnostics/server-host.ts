@@ -78,7 +78,7 @@ const checkData = (context: Context): Finding => {
   const { bavail, bsize } = statfsSync(dataDirectory);
   const free = bavail * bsize;
   const evidence = `${dataDirectory}, uid ${uid}, ${Math.floor(free / 1_048_576)} MiB free`;
-  return free < leastFree ? warning(evidence, 'make room: without it nothing can be changed') : ok(evidence);
+  return free < leastFree ? warning(evidence, 'free some space: without it, nothing can be changed') : ok(evidence);
 };
 
 /** Folders that the service writes to, apart from the data directory. */
@@ -125,8 +125,8 @@ const checkRoot = (context: Context): Finding => {
   if (!existsSync(path))
     return used
       ? failed(
-          `${path} is missing, and there is a database: none of its keys opens`,
-          'put the copy of the root key file back',
+          `${path} is missing, but a database exists: none of its keys can be opened`,
+          'restore the root key file from its backup: dke root restore',
         )
       : ok(`${path} does not exist yet: the first start creates it`);
   checkFile(path, 'secret');
@@ -144,7 +144,7 @@ const checkCertificate = (context: Context): Finding => {
   const named = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
   if (days < 10) return failed(`${path} is valid for ${days} days`, 'renew it, then send SIGHUP');
   if (named === undefined)
-    return warning(`${path} is not for ${name}`, 'put the name into the certificate, or change server.public_names');
+    return warning(`${path} is not for ${name}`, 'add the name to the certificate, or change server.public_names');
   return days < 30
     ? warning(`${path} is valid for ${days} days`, 'renew it, then send SIGHUP')
     : ok(`${path}, ${days} days`);
@@ -155,7 +155,10 @@ const checkMemory = (context: Context): Finding => {
   const [, soft = ''] = /^Max locked memory\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
   const limit = soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
   if (wanted !== undefined && limit < wanted)
-    return failed(`RLIMIT_MEMLOCK is ${soft} bytes here, ${wanted} are wanted`, 'raise it (LimitMEMLOCK= of the unit)');
+    return failed(
+      `RLIMIT_MEMLOCK is ${soft} bytes, but ${wanted} are required`,
+      'raise it (LimitMEMLOCK= of the unit)',
+    );
   return ok(`RLIMIT_MEMLOCK is ${soft} here`);
 };
 
@@ -167,8 +170,7 @@ const checkListener = async (context: Context): Promise<Finding> => {
   try {
     const { statusCode, certificate: shown } = await askOwnHealth(config, 5000);
     const own = existsSync(path) ? new X509Certificate(readFileSync(path)) : undefined;
-    if (statusCode !== 200)
-      return failed(`port ${port} answers ${statusCode} at /health`, 'read the log of the service');
+    if (statusCode !== 200) return failed(`port ${port} answers ${statusCode} at /health`, "read the server's log");
     return own !== undefined && shown !== undefined && !shown.raw.equals(own.raw)
       ? warning(
           `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`,
@@ -179,7 +181,7 @@ const checkListener = async (context: Context): Promise<Finding> => {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ECONNREFUSED'
       ? warning(`nothing listens on port ${port}`, 'start the service')
-      : failed(`port ${port} does not answer as it should (${code ?? message})`);
+      : failed(`port ${port} does not answer correctly (${code ?? message})`);
   }
 };
 

@@ -23,10 +23,10 @@ export interface ClosedFrontOptions {
 }
 
 const words = {
-  sealed: { detail: 'the service is sealed', hint: 'dke root unseal, or bring a root provider back' },
+  sealed: { detail: 'the service is sealed', hint: 'run dke root unseal, or make a root provider available again' },
   quarantine: {
-    detail: 'the service is in quarantine: its database is not the one of its last checkpoint',
-    hint: 'dke quarantine show tells what differs; dke quarantine confirm takes the database as it is',
+    detail: 'the service is in quarantine: its database failed the rollback check',
+    hint: 'run dke quarantine show for the differences; dke quarantine confirm accepts the database as it is',
   },
 } as const;
 

@@ -50,7 +50,7 @@ export const createMetricsApp = ({ operations, metrics, loopback, requestId, pee
             title: 'Authentication is required',
             detail: error.message,
             requestId: requestId(),
-            hint: 'send Authorization: Bearer <token>, one that dke token create --kind metrics made',
+            hint: 'send Authorization: Bearer <token> with a token from dke token create --kind metrics',
           }
         : {
             code: 'unavailable',

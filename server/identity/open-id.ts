@@ -135,9 +135,9 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
         if (!isDeepStrictEqual(merged.sub, claims.sub)) throw new Error('the subjects differ');
         return personOf(merged);
       } catch (error) {
-        log.warn('a sign-in at the OpenID provider did not hold', { error });
-        throw new ServiceError('unauthenticated', 'the sign-in at the OpenID provider is not valid', {
-          hint: 'try again from the sign-in page; the service’s log says why',
+        log.warn('a sign-in with the OpenID provider failed', { error });
+        throw new ServiceError('unauthenticated', 'the sign-in with the OpenID provider failed', {
+          hint: "start again at the sign-in page; the server's log has the reason",
           cause: error,
         });
       }

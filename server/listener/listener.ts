@@ -324,7 +324,7 @@ export const createListener = (options: ListenerOptions): Listener => {
             error.code === 'EADDRINUSE'
               ? `${where} is in use: stop what listens there, or set server.port`
               : error.code === 'EACCES'
-                ? `${where} may not be opened: ports below 1024 need CAP_NET_BIND_SERVICE, or set server.port`
+                ? `${where} cannot be opened (permission denied): ports below 1024 require CAP_NET_BIND_SERVICE; or set server.port`
                 : `${where} cannot be opened (${error.code ?? 'unknown'}): check server.host`;
           reject(new StartError('listen', message, { cause: error }));
         };

@@ -5,7 +5,7 @@ import { ServiceError, type ServiceErrorCode } from '../base/errors.ts';
 
 const meanings = {
   'bad-argument': ['validation', 'a parameter is out of range'],
-  'bad-key': ['key-not-found', 'the key is gone'],
+  'bad-key': ['key-not-found', 'the key no longer exists'],
   'key-type': ['key-usage', 'the key is of another type'],
   'data-length': ['data-length', 'the input length does not fit the algorithm'],
   'buffer-too-small': ['internal', 'an output buffer was too small'],

@@ -139,15 +139,15 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       throw new RootKeyError(
         `the database needs root epoch ${stored.rootEpoch}, and the root key is at ${provider.current.epoch}: ${
           provider.current.epoch < stored.rootEpoch
-            ? 'an erasure run has replaced the root key since this copy of it was made: put the newest copy back'
-            : 'an erasure run has replaced the root key since this copy of the database was made: put the newest database back'
+            ? 'an erasure run has replaced the root key since this copy of it was made: restore the newest copy'
+            : 'an erasure run has replaced the root key since this copy of the database was made: restore the newest database'
         }, or start with an empty service and restore a snapshot (docs/snapshots.md)`,
       );
     try {
       return core.openRecord(from.key, kekContext(stored.tenantId, stored.epoch, stored.rootEpoch), stored.record);
     } catch (error) {
       if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
-        throw new RootKeyError('the root key does not open a key encryption key: restore both from one backup', {
+        throw new RootKeyError('the root key cannot open a key encryption key: restore both from one backup', {
           cause: error,
         });
       throw error;

@@ -52,7 +52,7 @@ export const createPasswordHashes = (parameters: Argon2Parameters = usualParamet
       return await turnstile.pass(work, origin, known.has(origin));
     } catch (error) {
       if (!(error instanceof TurnstileFull)) throw error;
-      throw new ServiceError('rate-limited', 'too many people sign in at this moment', {
+      throw new ServiceError('rate-limited', 'too many people are signing in at the same time', {
         hint: 'try again in a few seconds',
         retryAfterSeconds: 5,
         cause: error,

@@ -106,10 +106,10 @@ export const replacementFault = ({ present, next, names, authorities, now }: Rep
   const has = (certificate: X509Certificate, name: string): boolean =>
     (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
   const lost = names.filter((name) => has(oldOwn, name) && !has(newOwn, name));
-  if (lost.length > 0) return `it is not for ${lost.join(', ')}, as the present one is`;
+  if (lost.length > 0) return `it is not for ${lost.join(', ')}, but the current one is`;
   const kept = namesOf(newOwn);
   if (!namesOf(oldOwn).some((name) => kept.includes(name) || has(newOwn, name)))
-    return `it is for ${kept.join(', ') || 'no name'}, and the present one is for ${namesOf(oldOwn).join(', ')}`;
+    return `it is for ${kept.join(', ') || 'no name'}, but the current one is for ${namesOf(oldOwn).join(', ')}`;
   const isComplete =
     isSelfIssued(newTop) ||
     newTop.issuer === oldTop.issuer ||

@@ -26,8 +26,7 @@ const openWithPassphrase = async (
   const { core, readDescriptor } = options;
   const file = readWrapped(core, path);
   const entry = file.head.providers.find((each) => each.type === 'passphrase');
-  if (entry === undefined)
-    throw new CoreError('format', `${path} is not a backup of a root key: no passphrase opens it`);
+  if (entry === undefined) throw new CoreError('format', `${path} is not a backup of a root key`);
   const key = await createWays(core, readDescriptor).fromPassphrase(passphrase, entry.parameters);
   try {
     return unlockWrapped(core, file, entry, key);
@@ -88,7 +87,10 @@ const openRoots = async (options: RootOptions): Promise<{ readonly roots: readon
   const opened = await openWrappedFile(options);
   if (!('head' in opened)) {
     const why = opened.map(({ name: provider, reason }) => `${provider}: ${reason}`).join('; ');
-    throw new CoreError('permission', `the root key ${root.path} is not opened: ${why || 'no provider is declared'}`);
+    throw new CoreError(
+      'permission',
+      `the root key ${root.path} could not be opened: ${why || 'no provider is declared'}`,
+    );
   }
   return { roots: opened.roots, release: () => releaseWrapped(core, opened) };
 };
@@ -99,7 +101,7 @@ const openRoots = async (options: RootOptions): Promise<{ readonly roots: readon
  */
 export const backUpRoot = async (options: RootOptions, out: string, now: number): Promise<RootBackup> => {
   const { core, root, ask } = options;
-  if (existsSync(out)) throw new CoreError('permission', `${out} exists: name a new file`);
+  if (existsSync(out)) throw new CoreError('permission', `${out} already exists: specify a new file`);
   let typed: Buffer | undefined;
   const keep: AskPassphrase = async (question) => {
     const given = await ask(question);

@@ -39,7 +39,7 @@ const meanings: Readonly<Record<string, string>> = {
   CKR_PIN_INCORRECT: 'the PIN is wrong: correct the PIN file before the token locks itself',
   CKR_PIN_LOCKED: "the PIN is locked: the token's security officer unlocks it",
   CKR_PIN_LEN_RANGE: 'the PIN is too short or too long for this token',
-  CKR_ENCRYPTED_DATA_INVALID: 'the key does not open what is stored: it is another key of the same name',
+  CKR_ENCRYPTED_DATA_INVALID: 'the key cannot open the root key: it is another key with the same name',
   CKR_MECHANISM_INVALID: 'the token has no AES-GCM',
 };
 
@@ -53,8 +53,9 @@ const findKey = (module: pkcs11js.PKCS11, session: Buffer, label: string): Buffe
   module.C_FindObjectsFinal(session);
   const [key, other] = found;
   if (key === undefined)
-    throw new Fault(`there is no AES key ${label}: make one in the module, not extractable (docs/root-key.md)`, false);
-  if (other !== undefined) throw new Fault(`there are several AES keys ${label}: give each a label of its own`, false);
+    throw new Fault(`AES key ${label} not found: create one in the module, not extractable (docs/root-key.md)`, false);
+  if (other !== undefined)
+    throw new Fault(`several AES keys have the label ${label}: give each one a unique label`, false);
   const read = module
     .C_GetAttributeValue(
       session,
@@ -64,7 +65,10 @@ const findKey = (module: pkcs11js.PKCS11, session: Buffer, label: string): Buffe
     .map(({ value }) => (Buffer.isBuffer(value) ? value[0] === 1 : value === true));
   const [sensitive, extractable, encrypts, decrypts] = read;
   if (sensitive !== true || extractable !== false)
-    throw new Fault(`the key ${label} can leave the module: make one that is sensitive and not extractable`, false);
+    throw new Fault(
+      `the key ${label} can be extracted from the module: create one that is sensitive and not extractable`,
+      false,
+    );
   if (encrypts !== true || decrypts !== true) throw new Fault(`the key ${label} may not encrypt and decrypt`, false);
   return key;
 };
@@ -72,7 +76,7 @@ const findKey = (module: pkcs11js.PKCS11, session: Buffer, label: string): Buffe
 const openToken = (module: pkcs11js.PKCS11, { token }: HardwarePlace): Buffer => {
   const slots = module.C_GetSlotList(true);
   const slot = slots.find((each) => module.C_GetTokenInfo(each).label.trim() === token);
-  if (slot === undefined) throw new Fault(`there is no token ${token}`, true);
+  if (slot === undefined) throw new Fault(`token ${token} not found`, true);
   return module.C_OpenSession(slot, CKF_SERIAL_SESSION | CKF_RW_SESSION);
 };
 
@@ -131,7 +135,7 @@ const answer = ({ place, recipient, info, sealed }: HardwareQuestion): HardwareA
   const back = open(iv, wrapped);
   const same = core.timingSafeEqual(back, secret);
   back.fill(0);
-  if (!same) throw new Fault('the module does not open what it has encrypted', false);
+  if (!same) throw new Fault('the module cannot decrypt what it has encrypted', false);
   return give(secret, iv, wrapped);
 };
 

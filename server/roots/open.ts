@@ -129,7 +129,7 @@ export const openRoot = async (options: RootOptions, create: boolean): Promise<O
       if (!(error instanceof WayClosed)) throw error;
       throw new CoreError(
         'permission',
-        `the root key cannot be made: ${error.message}; the first start needs every declared provider`,
+        `the root key cannot be created: ${error.message}; the first start requires every declared provider`,
       );
     } finally {
       for (const { key } of made) core.release(key);
@@ -138,7 +138,7 @@ export const openRoot = async (options: RootOptions, create: boolean): Promise<O
   if (formatOf(path) === 1)
     throw new CoreError(
       'format',
-      `the root key file ${path} is not wrapped yet, and providers are declared: dke root add-provider ${providers[0]?.name} wraps it`,
+      `the root key file ${path} is not wrapped yet, but providers are declared: run dke root add-provider ${providers[0]?.name}`,
     );
   const file = readWrapped(core, path);
   const opened = await openByWays(options, ways, file, providers);

@@ -82,7 +82,7 @@ const readDeclared = (way: Extract<DeclaredWay, { readonly type: 'passphrase' }>
     const folder = process.env.CREDENTIALS_DIRECTORY;
     if (folder === undefined)
       throw new WayClosed(
-        `systemd gave no credentials: LoadCredential=${way.credential}:PATH stands in the unit's [Service]`,
+        `systemd passed no credentials: set LoadCredential=${way.credential}:PATH in [Service] of the unit`,
         false,
       );
     return readGivenSecret(join(folder, way.credential));

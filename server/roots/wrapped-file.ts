@@ -165,7 +165,7 @@ export const readWrapped = (core: Pick<Core, 'random'>, path: string): WrappedFi
   const found = slotAt.map((at) => unpackSlot(bytes.subarray(at, at + slotSize)));
   const slots = found.filter((slot) => slot !== undefined).sort((a, b) => b.epoch - a.epoch);
   if (slots.length === 0) throw damaged(path, 'contains no complete root key');
-  if (slots[0]?.epoch === slots[1]?.epoch) throw damaged(path, 'holds one epoch twice');
+  if (slots[0]?.epoch === slots[1]?.epoch) throw damaged(path, 'contains one epoch twice');
   const places = new Map(
     found.flatMap((slot, index) => (slot === undefined ? [] : [[slot.epoch, slotAt[index] ?? 0]])),
   );
@@ -210,7 +210,7 @@ export const unlockWrapped = (core: WrappingCore, file: WrappedFile, entry: Entr
     for (const each of roots) core.release(each.key);
     core.release(unlock);
     if (error instanceof CoreError && error.code === 'authentication-failed')
-      throw damaged(file.path, 'holds a root key that does not open');
+      throw damaged(file.path, 'contains a root key that cannot be opened');
     throw error;
   }
   return { ...file, unlock, roots, by: entry.name };
@@ -237,11 +237,11 @@ const buildFile = (
   roots: readonly RootKey[],
   ways: readonly (NewWay & { readonly id: string })[],
 ): void => {
-  if (ways.length === 0) throw new CoreError('bad-argument', 'a root key needs a provider');
+  if (ways.length === 0) throw new CoreError('bad-argument', 'a root key requires a provider');
   if (ways.length > mostProviders)
     throw new CoreError('bad-argument', `a root key has at most ${mostProviders} providers`);
   if (new Set(ways.map(({ name }) => name)).size !== ways.length)
-    throw new CoreError('bad-argument', 'a provider of this name is there already');
+    throw new CoreError('bad-argument', 'a provider with this name already exists');
   const unlock = core.generateKek();
   try {
     const providers = ways.map(

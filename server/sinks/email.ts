@@ -24,7 +24,7 @@ const timeoutMs = 15_000;
 
 export const mailText = ({ event, at, text, cure, notification }: NotificationMessage): string =>
   [
-    event === 'resolved' ? `It is over: ${text}.` : `${text}.`,
+    event === 'resolved' ? `Resolved: ${text}.` : `${text}.`,
     '',
     ...(event === 'resolved' || cure === '' ? [] : [`What to do: ${cure}.`, '']),
     ...(notification === null

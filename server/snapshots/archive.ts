@@ -29,7 +29,7 @@ const pieceBytes = 256 * 1024;
 
 export const openArchive = (core: SnapshotCore, directory: string): SnapshotArchive => {
   const pathOf = (id: string): string => {
-    if (!isId(id)) throw new ServiceError('not-found', 'no such snapshot');
+    if (!isId(id)) throw new ServiceError('not-found', 'snapshot not found');
     return join(directory, `${id}${extension}`);
   };
   const markPath = join(directory, 'folder');

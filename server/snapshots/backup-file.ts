@@ -194,8 +194,8 @@ const openHead = async (
         hint: 'a snapshot of one tenant is restored with dke snapshot, a backup of the root key with dke root restore',
       });
     if (head.readUInt32BE(8) !== format)
-      throw new ServiceError('unsupported', `${path} is of a format that this version does not know`, {
-        hint: 'use the version that made it, or a newer one',
+      throw new ServiceError('unsupported', `this version does not know the format of ${path}`, {
+        hint: 'use the version that created it, or a newer one',
       });
     const length = head.readUInt32BE(12);
     const bytes = Buffer.alloc(Math.min(length, mostPreface));

@@ -30,9 +30,9 @@ export const sha256 = (...parts: readonly Uint8Array[]): Buffer =>
   hash('sha256', parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts), 'buffer');
 
 export const damaged = (what: string, cause?: unknown): ServiceError =>
-  new ServiceError('key-tampered', `the snapshot is damaged or not what was signed: ${what}`, {
+  new ServiceError('key-tampered', `the snapshot is damaged or was changed after signing: ${what}`, {
     reason: 'snapshot-damaged',
-    hint: 'take another snapshot, or another copy of this one; nothing was changed',
+    hint: 'use another snapshot, or another copy of this one; nothing was changed',
     ...(cause === undefined ? {} : { cause }),
   });
 
@@ -51,10 +51,10 @@ export const packHead = (preface: SnapshotPreface): Buffer => {
 /** Length of the preface that follows. */
 export const readHead = (head: Buffer): number => {
   if (head.length < headLength || !head.subarray(0, 8).equals(magic))
-    throw new ServiceError('validation', 'this is no snapshot', { reason: 'snapshot-damaged' });
+    throw new ServiceError('validation', 'this is not a snapshot', { reason: 'snapshot-damaged' });
   if (head.readUInt32BE(8) !== format)
-    throw new ServiceError('unsupported', 'the snapshot is of a format that this version does not know', {
-      hint: 'use the version that made it, or a newer one',
+    throw new ServiceError('unsupported', 'this version does not know the format of the snapshot', {
+      hint: 'use the version that created it, or a newer one',
     });
   const length = head.readUInt32BE(12);
   if (length === 0 || length > mostPreface) throw damaged('its head');

@@ -162,7 +162,7 @@ export const inspectSnapshot = async (path: string, trusted: TrustedSigners): Pr
             `the snapshot was signed by ${closing.signer}, which is not trusted here`,
             {
               reason: 'snapshot-signer',
-              hint: 'when it is of another service of yours, give that verifier key (dke audit log shows it there)',
+              hint: 'if it comes from another of your services, specify its verifier key (run dke audit log there)',
             },
           );
         if (closing.snapshotId !== preface.snapshotId || closing.digest !== digest.digest('base64'))

@@ -102,7 +102,7 @@ export const createApprovalRepository = (db: Kysely<Schema>, policyRows: PolicyR
     update: async (approval) => {
       if (approval.integrity !== 'ok')
         throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
-          hint: 'withdraw nothing and approve nothing: make the request again',
+          hint: 'repeat the request; do not approve or withdraw this one',
         });
       await policyRows.update('approvals', approvalRow(approval));
     },

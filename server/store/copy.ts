@@ -221,7 +221,7 @@ export const copyStore = async (
         (await after.audit.size()) !== size ||
         (size > 0 && !(await rootHash(after.audit.subtree, size)).equals(root))
       )
-        throw new StoreError('io', 'the audit log would not be the same: nothing was copied');
+        throw new StoreError('io', 'the audit log of the copy would differ: nothing was copied');
       await check(before, after);
       return { tables: order.length, rows, auditRecords: size, auditRoot: root.toString('hex') };
     }),

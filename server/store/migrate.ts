@@ -70,7 +70,7 @@ export const migrate = async (
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error === undefined) return;
   if (engine.kindOf(error) === 'full')
-    throw new StoreError('open', 'there is no room on the disk for the database: free some', { cause: error });
+    throw new StoreError('open', 'the disk of the database is full: free some space', { cause: error });
   const name = results.find(({ status }) => status === 'Error')?.migrationName ?? 'to this version';
   const why = error instanceof Error ? error.message : String(error);
   throw new StoreError(

@@ -92,19 +92,20 @@ const openOver = async (
         cause: error,
       });
     if (kind === 'busy')
-      return new ServiceError('unavailable', 'another process keeps the database locked: nothing was changed', {
-        hint: 'end what has the database open for writing',
+      return new ServiceError('unavailable', 'another process has locked the database: nothing was changed', {
+        hint: 'stop the process that has the database open for writing',
         cause: error,
       });
     if (kind === 'away')
       return new ServiceError('unavailable', 'the database does not answer: nothing was changed', away(error));
     if (kind === 'unknown')
       return new ServiceError('unavailable', `${engine.place} has not confirmed the change: it may be made yet`, {
-        hint: `check whether it is there before you repeat it; ${engine.whenStalled}`,
+        hint: `check whether it was made before you repeat it; ${engine.whenStalled}`,
         reason: 'unconfirmed',
         cause: error,
       });
-    if (kind === 'constraint') return new ServiceError('conflict', 'the change meets another one', { cause: error });
+    if (kind === 'constraint')
+      return new ServiceError('conflict', 'the change conflicts with another one', { cause: error });
     return error;
   };
   let closing = false;
@@ -118,8 +119,8 @@ const openOver = async (
     if (kind === 'full')
       return new ServiceError('unavailable', 'the disk is full', { hint: engine.whenFull, cause: error });
     if (kind === 'busy')
-      return new ServiceError('unavailable', 'another process keeps the database locked', {
-        hint: 'end what has the database open for writing',
+      return new ServiceError('unavailable', 'another process has locked the database', {
+        hint: 'stop the process that has the database open for writing',
         cause: error,
       });
     return error;
@@ -232,7 +233,7 @@ const openOver = async (
         new ServiceError(
           'unavailable',
           `${engine.place} has not confirmed the change for ${seconds(forMs)}: it may be made yet`,
-          { hint: `check whether it is there before you repeat it; ${engine.whenStalled}`, reason: 'unconfirmed' },
+          { hint: `check whether it was made before you repeat it; ${engine.whenStalled}`, reason: 'unconfirmed' },
         ),
       onLate: () => onLate?.(mergeChanges(done)),
     },
@@ -293,7 +294,7 @@ const openOver = async (
         await oneRow.execute(writerDb);
       });
       if ((await read.settings.get('probe')) === undefined)
-        throw new ServiceError('unavailable', 'the store does not show what was written');
+        throw new ServiceError('unavailable', 'the store does not return what was written');
     },
     checkpoint: () => engine.checkpoint(),
     close: async () => {

@@ -69,11 +69,14 @@ const createDelivery = (signal: 'traces' | 'metrics', log: TelemetryOptions['log
       });
       if (error !== undefined) dropped.export += count;
       if (error !== undefined && !failing)
-        log.warn('the OpenTelemetry receiver does not take what is sent; it is dropped until it does', {
-          signal,
-          error,
-        });
-      if (error === undefined && failing) log.info('the OpenTelemetry receiver takes what is sent again', { signal });
+        log.warn(
+          'the OpenTelemetry receiver rejects data or is unreachable; data is dropped until it accepts data again',
+          {
+            signal,
+            error,
+          },
+        );
+      if (error === undefined && failing) log.info('the OpenTelemetry receiver accepts data again', { signal });
       failing = error !== undefined;
     },
   };

@@ -164,7 +164,7 @@ describe('a restore that fails says why, and leaves nothing behind', () => {
       6,
       /is wrong/,
     ],
-    ['there is no root key', withRecovery, 6, /give --root-backup/],
+    ['there is no root key', withRecovery, 6, /add --root-backup/],
   ];
   test.each(without)('%s', async (_, args, exit, message) => {
     const machine = newMachine();
@@ -196,7 +196,7 @@ test('a full disk leaves no part of a backup', async () => {
     expect([code, stderr]).toEqual([5, expect.stringContaining('the disk is full')]);
     expect(readdirSync(disk.folder)).toEqual(['ballast']);
     const again = await create('service.dkebackup');
-    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('name a new file')]);
+    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('specify a new file')]);
   } finally {
     disk.end();
   }

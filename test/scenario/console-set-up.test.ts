@@ -96,7 +96,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await typeInto('Code from the app', codeOf(secret));
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    await page.getByRole('link', { name: /^Next: send the audit log/ }).click();
+    await page.getByRole('link', { name: /^Next: forward the audit log/ }).click();
     await step('Create an administrator')
       .locator('summary', { hasText: 'Ada is an administrator with a second factor' })
       .waitFor();

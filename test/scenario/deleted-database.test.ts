@@ -49,7 +49,7 @@ test('deleted: changes are refused, keys are used, and everything that was confi
   const refused = (await create('refused').catch((error: unknown) => error)) as ServiceError;
   expect(refused).toMatchObject({
     code: 'unavailable',
-    message: `${database()} was deleted while the service runs: nothing is changed`,
+    message: `${database()} was deleted while the service runs: nothing can be changed`,
   });
   const iv = Buffer.alloc(16);
   const encrypt = () =>

@@ -237,7 +237,7 @@ describe('the host of the service', () => {
     writeFileSync(join(base, 'dke-data/dke.db'), '');
     const { first } = await diagnosed('--config', path);
     expect(first).toMatchObject({ id: 'root-key' });
-    expect(first?.evidence).toContain('none of its keys opens');
+    expect(first?.evidence).toContain('none of its keys can be opened');
   });
 });
 

@@ -56,8 +56,8 @@ test('a hundred requests behind a lock are refused with a hint, and each is carr
   for (const { status, detail, hint } of refused)
     expect({ status, detail, hint }).toEqual({
       status: 503,
-      detail: 'another process keeps the database locked: nothing was changed',
-      hint: 'end what has the database open for writing',
+      detail: 'another process has locked the database: nothing was changed',
+      hint: 'stop the process that has the database open for writing',
     });
   // Reading goes on meanwhile.
   expect(await stored()).toEqual([]);

@@ -65,7 +65,7 @@ test('is made while the service runs, and is worth nothing after an erasure run,
   expect((await api().audit('kind=root.backed-up')).map(({ details }) => details.rootEpoch)).toEqual([1]);
   expect(await api().call('GET', '/api/root')).toMatchObject({ epoch: 1, backup: { epoch: 1 } });
   const again = await backUp('one.key');
-  expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('name a new file')]);
+  expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('specify a new file')]);
   expect(readFileSync(at('one.key')).equals(copy)).toBe(true);
 
   await rotate();

@@ -90,7 +90,9 @@ describe('a passphrase', () => {
     const folder = newFolder();
     const refusal = await start(folder, people()).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ServerEnded);
-    expect(String(refusal)).toMatch(/the root key cannot be made: .*the first start needs every declared provider/);
+    expect(String(refusal)).toMatch(
+      /the root key cannot be created: .*the first start requires every declared provider/,
+    );
     expect(readdirSync(join(folder, 'dke-data'))).not.toContain('root.key');
   });
 
@@ -328,8 +330,8 @@ describe.skipIf(softhsmModule === undefined)('a hardware module (SoftHSM2)', () 
   });
 
   test.each([
-    ['a key that could leave the module', 'weak', /can leave the module/],
-    ['a key that is not there', 'missing', /there is no AES key missing/],
+    ['a key that could leave the module', 'weak', /can be extracted from the module/],
+    ['a key that is not there', 'missing', /AES key missing not found/],
   ])('%s is refused', async (_, key, message) => {
     const folder = newFolder();
     const { environment, pinFile, addKey } = makeSoftToken(folder, 'dke', '4711');

@@ -36,7 +36,7 @@ const metric = async (name: string): Promise<number> => {
   }
 };
 const told = (text: string): number => readFileSync(path, 'utf8').split(text).length - 1;
-const again = 'the certificate was read again';
+const again = 'the certificate was reloaded';
 
 test.skipIf(typeof disk === 'string')('a full disk under the log is reported, and ends nothing', async () => {
   const workload = await openWorkload(place, place.server.adminToken, { seed: 7 });

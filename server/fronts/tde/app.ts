@@ -230,7 +230,7 @@ const made = ({ object, sealed }: MadeKey): Reply<'unwrap'> & Reply<'derive'> =>
 const parseHandle = (text: string | undefined): number => {
   if (text === undefined) return 0;
   const handle = /^[1-9][0-9]{0,9}$/.test(text) ? Number(text) : 0;
-  if (handle < 1 || handle > 0x7fffffff) throw new ServiceError('key-not-found', 'no such object');
+  if (handle < 1 || handle > 0x7fffffff) throw new ServiceError('key-not-found', 'object not found');
   return handle;
 };
 
@@ -336,7 +336,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     const call = { handle, head: parseHead(route, head), raw, sealedKey };
     if (key === undefined || !onceRoutes.has(route)) return handlers[route]({ caller, ...call });
     if (typeof key !== 'string' || !requestKey.test(key))
-      throw new ServiceError('validation', `${onceHeader} is 1 to 128 letters, digits and ._:-`);
+      throw new ServiceError('validation', `${onceHeader} must be 1 to 128 letters, digits and ._:-`);
     return handlers[route]({
       caller: { ...caller, once: { key, fingerprint: fingerprint(route, handle, body, raw) } },
       ...call,
@@ -354,7 +354,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     const caller = await authenticate(incoming, path, id);
     trace.caller = caller.application.id;
     if (incoming.headers['content-type'] !== envelopeType)
-      throw new ServiceError('validation', `the content type is ${envelopeType}`);
+      throw new ServiceError('validation', `the content type must be ${envelopeType}`);
     const isThere = incoming.complete;
     const body = await readBody(incoming, maxEnvelope, wipe);
     try {

@@ -182,7 +182,7 @@ export const createShownChanges = (
         'unavailable',
         'the change is not in the database that this node reads from: a failover may have lost it',
         {
-          hint: 'check whether it is there before you repeat it; dke node list shows the nodes',
+          hint: 'check whether it was made before you repeat it; dke node list shows the nodes',
           reason: 'unconfirmed',
         },
       );

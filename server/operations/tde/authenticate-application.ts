@@ -52,15 +52,15 @@ export const authenticateApplication =
       throw new ServiceError('unauthenticated', `the tenant of the application is ${stopped}`, {
         hint:
           stopped === 'suspended'
-            ? 'have the tenant resumed in the service'
-            : 'have the tenant restored in the service',
+            ? 'ask a platform operator to resume the tenant'
+            : 'ask a platform operator to restore the tenant',
         reason: 'disabled',
       });
     }
     if (application.state !== 'enabled') {
       usage.refused('tde', 'disabled', { application, requestId });
       throw new ServiceError('unauthenticated', 'the application is disabled', {
-        hint: 'have the application enabled in the service',
+        hint: 'enable the application: dke tde app enable',
         reason: 'disabled',
       });
     }

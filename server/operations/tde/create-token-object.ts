@@ -30,7 +30,7 @@ export type CreatePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 
 const mostLabelBytes = 1024;
 const mostAttributeBytes = 64 * 1024;
 export const mostGenericBits = 4096 * 8;
-export const aesLengths = 'an AES key has 128, 192 or 256 bits';
+export const aesLengths = 'an AES key must have 128, 192 or 256 bits';
 export const isAesLength = (bits: number | null): bits is 128 | 192 | 256 =>
   bits === 128 || bits === 192 || bits === 256;
 
@@ -48,12 +48,14 @@ const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promi
   // Read here, not in the directory: what is made must not come after the record that stopped its tenant.
   const tenant = await findTenant(tx, application.tenantId);
   if (isStopped(tenant) !== null)
-    throw new ServiceError('unauthenticated', 'the tenant of the application is not served any more', {
+    throw new ServiceError('unauthenticated', 'the tenant of the application is no longer active', {
       reason: 'disabled',
     });
   const { groupId } = await findApplication(tx, application.tenantId, application.id);
   if (groupId !== application.groupId)
-    throw new ServiceError('conflict', 'the application was moved to another group meanwhile', { hint: 'try again' });
+    throw new ServiceError('conflict', 'the application was moved to another group in the meantime', {
+      hint: 'try again',
+    });
   return findSoundGroup(tx, application.tenantId, groupId);
 };
 
@@ -306,7 +308,7 @@ const generatePair = (
   if (curve === undefined)
     throw new ServiceError(
       'unsupported',
-      'the service makes pairs of RSA, of the curves of NIST from P-224, secp256k1, brainpool r1, and those of RFC 7748 and 8032',
+      'supported key pairs: RSA, NIST curves from P-224, secp256k1, brainpool r1, and the curves of RFC 7748 and RFC 8032',
     );
   return core.generateEc(curve);
 };

@@ -46,7 +46,7 @@ export const requireFreeLabel = async (
   const other = await tx.objects.get(taker);
   const whose = other?.applicationId === application.id ? 'this application' : 'another application of the group';
   const what = `the ${other?.class.replace('-', ' ') ?? 'key'} with handle ${taker} of ${whose}`;
-  throw new ServiceError('label-exists', `the label ${nameFromLabel(object.label)} is taken by ${what}`, {
-    hint: 'a master key shares its label with no other key of the group; a label is free again when its key is destroyed',
+  throw new ServiceError('label-exists', `the label ${nameFromLabel(object.label)} is already used by ${what}`, {
+    hint: 'the label of a master key must be unique in its group; it becomes free when its key is destroyed',
   });
 };

@@ -138,7 +138,10 @@ export const unwrapTokenKey =
           // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012).
           if (mechanism.way === 'cipher') throw new ServiceError('key-usage', 'the key has wrapped sensitive keys');
           if (!wantedOf(into).sensitive)
-            throw new ServiceError('validation', 'a key that has wrapped sensitive keys unwraps sensitive ones');
+            throw new ServiceError(
+              'validation',
+              'a key that has wrapped sensitive keys can only unwrap sensitive keys',
+            );
         }
         if (object.algorithm === 'rsa') requireRsaSize(caller, ports.core.describe(unwrapping), 'forbidden');
         const reference = await opening(() => open(ports, unwrapping, mechanism, wrapped, kind, bytes));

@@ -30,5 +30,5 @@ export const openSealed = async (
 export const recipientChanged = (): ServiceError =>
   new ServiceError('conflict', 'the key was sealed to a public key that is no longer in use', {
     reason: 'recipient-changed',
-    hint: 'ask for the recipient again, seal the key to it, and repeat the request',
+    hint: 'request the recipient again, seal the key to it, and repeat the request',
   });

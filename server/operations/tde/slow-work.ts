@@ -29,7 +29,7 @@ export const inTurn = async <T>(
     return await turnstiles[kind].pass(work, application.id);
   } catch (error) {
     if (!(error instanceof TurnstileFull)) throw error;
-    throw new ServiceError('rate-limited', 'too many private keys of this application are in work', {
+    throw new ServiceError('rate-limited', 'too many private-key operations of this application are in progress', {
       hint: 'try again in a moment',
       cause: error,
     });

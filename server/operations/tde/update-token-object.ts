@@ -44,7 +44,9 @@ export const updateTokenObject =
         if (before === undefined || before.destroyedAt !== null)
           throw new ServiceError('key-destroyed', 'the object is destroyed');
         if (seen !== undefined && (seen.attributes !== before.attributes || !isSame(seen.usages, before.usages)))
-          throw new ServiceError('conflict', 'the object was changed meanwhile', { hint: 'read it and try again' });
+          throw new ServiceError('conflict', 'the object was changed in the meantime', {
+            hint: 'read it and try again',
+          });
         const next: StoredObject = {
           ...before,
           label: change.label ?? before.label,

@@ -195,7 +195,7 @@ export const requireStillExportable = async (
   const object = await tx.objects.getById(keyId);
   if (object === undefined || !object.extractable || object.integrity !== 'ok')
     throw new ServiceError('forbidden', 'the key is not extractable');
-  if (object.sensitive && !sensitive) throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
+  if (object.sensitive && !sensitive) throw new ServiceError('forbidden', 'the key became sensitive in the meantime');
 };
 
 const nothing = new Uint8Array(0);

@@ -68,7 +68,7 @@ export const requireStillMember = (
 ): void => {
   const now = directory.applicationById(id);
   if (now?.state !== 'enabled' || directory.stopOf(now.tenantId) !== null)
-    throw new ServiceError('unauthenticated', 'the application is not enabled any more');
+    throw new ServiceError('unauthenticated', 'the application is no longer enabled');
   if (now.groupId !== object.groupId) throw new ServiceError('key-not-found', 'no such object');
 };
 

@@ -63,12 +63,12 @@ const isMarked = async ({ store, directory }: UsePorts, { object }: LoadedObject
 
 const refusals = {
   'may decrypt': {
-    message: 'this key wraps no sensitive key',
-    hint: 'a sensitive key is wrapped by a key that the service made, that was never extractable and that does not decrypt',
+    message: 'this key cannot wrap sensitive keys',
+    hint: 'use a wrapping key that the service created, that was never extractable and that cannot decrypt',
   },
   'owned by another application': {
     message: 'this key has wrapped no sensitive key yet, and belongs to another application of the group',
-    hint: 'with the first sensitive key that it wraps a key stops decrypting for ever: its own application begins with that',
+    hint: 'wrapping its first sensitive key permanently ends decryption with a key, so its own application must do that first',
   },
 } as const;
 
@@ -125,7 +125,7 @@ const admitPublicKey = async (ports: UsePorts, caller: TdeCaller, handle: number
   const { object } = loaded;
   if (object.class !== 'public-key' || object.algorithm !== 'rsa' || object.publicKey === null)
     throw new ServiceError('key-usage', 'the wrapping key is not an RSA public key');
-  if (isShortRsa(object.bits ?? 0)) throw new ServiceError('key-usage', 'an RSA key below 2048 bits wraps no key');
+  if (isShortRsa(object.bits ?? 0)) throw new ServiceError('key-usage', 'an RSA key below 2048 bits cannot wrap keys');
   if (!object.usages.includes('wrap')) throw new ServiceError('key-usage', 'the key is not for wrap');
   return loaded;
 };
@@ -188,7 +188,7 @@ export const wrapTokenKey =
     const wrapping = await (isPublic ? admitPublicKey : admitSecretKey)(ports, caller, handle);
     const subject = await admitSubject(ports, caller, key);
     if (subject.sensitive && mechanism.way === 'cipher')
-      throw new ServiceError('forbidden', 'a sensitive key is wrapped with AES key wrap or OAEP, which notice changes');
+      throw new ServiceError('forbidden', 'wrap sensitive keys with AES key wrap or OAEP, which detect changes');
     const brought = await bring(ports, caller, key);
     let wrapped: Buffer;
     try {

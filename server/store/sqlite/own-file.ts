@@ -80,12 +80,16 @@ export const watchOwnFile = (path: string, save: (to: string) => Promise<void>):
     },
     refusal: () => {
       if (displaced === undefined) return undefined;
-      return new ServiceError('unavailable', `${path} was ${displaced} while the service runs: nothing is changed`, {
-        hint:
-          savedTo === undefined
-            ? `its content is only in this process, and could not be saved to a file next to it (${failure ?? 'not tried yet'}): do not stop the service; make room there, it is tried again each minute`
-            : `its content is saved: stop the service, put it back (rm -f ${path} ${path}-wal ${path}-shm && mv ${savedTo} ${path}), and start the service`,
-      });
+      return new ServiceError(
+        'unavailable',
+        `${path} was ${displaced} while the service runs: nothing can be changed`,
+        {
+          hint:
+            savedTo === undefined
+              ? `its content is only in this process, and could not be saved to a file next to it (${failure ?? 'not tried yet'}): do not stop the service; free space there (it retries every minute)`
+              : `its content is saved: stop the service, put it back (rm -f ${path} ${path}-wal ${path}-shm && mv ${savedTo} ${path}), and start the service`,
+        },
+      );
     },
   };
 };

@@ -109,7 +109,7 @@ test('a provider that was removed no longer opens the new file; those that stay 
   const [entry] = readWrapped(core, path).head.providers;
   if (entry === undefined) throw new Error('no provider is there');
   expect(() => unlockWrapped(core, readWrapped(core, path), entry, b.key)).toThrow(CoreError);
-  expect(() => changeWays(core, openBy(a), { without: ['a', 'c'], add: [] })).toThrow(/needs a provider/);
+  expect(() => changeWays(core, openBy(a), { without: ['a', 'c'], add: [] })).toThrow(/requires a provider/);
   expect(existsSync(`${path}.old`)).toBe(false);
 });
 

@@ -52,7 +52,7 @@ test('when the wait for a lock ends in vain, all changes that wait are refused a
     await Promise.race(changes);
     for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(refusals).toHaveLength(changes.length);
-    expect([...new Set(refusals)]).toEqual([expect.stringContaining('another process keeps the database locked')]);
+    expect([...new Set(refusals)]).toEqual([expect.stringContaining('another process has locked the database')]);
     other.exec('commit');
     await store.write((tx) => tx.settings.set('probe', 'now'));
     expect(await store.read.settings.get('probe')).toBe('now');
