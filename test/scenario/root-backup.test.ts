@@ -69,7 +69,7 @@ test('is made while the service runs, and is worth nothing after an erasure run,
   expect(readFileSync(at('one.key')).equals(copy)).toBe(true);
 
   await rotate();
-  expect(await step()).toMatchObject({ state: 'open', finding: expect.stringContaining('useless now') });
+  expect(await step()).toMatchObject({ state: 'open', finding: expect.stringContaining('now useless') });
   await server.stop();
   await start();
   await until('a notification', async () => {
