@@ -270,7 +270,7 @@ describe('two providers', () => {
     const vault = await makeVault(first, first.adminToken);
     await first.stop();
     const early = String(await start(folder, fromFile).catch((error: unknown) => error));
-    expect(early).toMatch(/is not wrapped yet.*dke root add-provider people wraps it/);
+    expect(early).toMatch(/is not wrapped yet.*run dke root add-provider people/);
     const wrapped = await offline(
       folder,
       'add-provider',
