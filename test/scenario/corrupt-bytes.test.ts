@@ -52,7 +52,7 @@ test.each([
   expect(await site.tryStatement(sql)).toEqual({
     kind: 'refused',
     message: expect.stringMatching(
-      /\/dke\.db(?:: | and the root key ).+: (?:restore (?:the database|both) from|put the newest copy back,) /,
+      /\/dke\.db(?:: | and the root key ).+: (?:restore (?:the database|both) from|restore the newest copy,) /,
     ),
   });
 });

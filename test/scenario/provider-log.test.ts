@@ -485,7 +485,7 @@ const ways = {
     return made(
       await (await opened(on.config)).call('generate', { label }),
       on,
-      /the label ORACLE\.TDE\.HSM\.MK\.TAKEN is taken by the secret key with handle \d+ of this application.*use another label/,
+      /the label ORACLE\.TDE\.HSM\.MK\.TAKEN is already used by the secret key with handle \d+ of this application.*use another label/,
     );
   },
   'key-disabled': async () => {
