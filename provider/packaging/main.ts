@@ -94,12 +94,19 @@ if (import.meta.main) {
     process.stderr.write(`no package was made:\n${missing.map((line) => `  ${line}\n`).join('')}`);
     process.exit(1);
   }
+  const version = readPackage(root).version ?? '0.0.0';
+  const date = new Date(sourceDate(root) * 1000);
+  // The commands themselves know what completes them.
+  const { shellFiles } = (await import(join(root, 'dist/server/cli/shell-files.js'))) as {
+    readonly shellFiles: (version: string, date: Date) => Readonly<Record<string, string>>;
+  };
   const build: Build = {
     root,
     closure: closureOf(root, entries),
     pages: packagesOfSources(root, pageSources(root)),
-    version: readPackage(root).version ?? '0.0.0',
-    date: new Date(sourceDate(root) * 1000),
+    version,
+    date,
+    shellFiles: shellFiles(version, date),
     maintainer: `${process.env.DEBFULLNAME ?? 'DKE maintainers'} <${process.env.DEBEMAIL ?? 'dke@packages.invalid'}>`,
     fast: values.fast,
     out: resolve(values.out ?? join(root, 'build/packages')),

@@ -58,6 +58,14 @@ const system = {
 
 const serviceSummary = 'external key management service: console, XKS proxy, database keys';
 const service = { folders: ['web', 'server/content/runbooks', 'server/content/api'], pages: true, library: false };
+/** Of links to completion and the manual page, which postinst makes. */
+const shellFolders = [
+  '/usr/share/man/man1',
+  '/usr/share/bash-completion/completions',
+  '/usr/share/zsh/vendor-completions',
+  '/usr/share/zsh/site-functions',
+  '/usr/share/fish/vendor_completions.d',
+];
 
 export const packages: readonly PackageSpec[] = [
   {
@@ -77,7 +85,7 @@ export const packages: readonly PackageSpec[] = [
       '/usr/lib/sysusers.d/dke-server.conf': read('server/packaging/dke-server.sysusers'),
       ...documentation('dke-server', 'install.md', 'command.md', 'dke.toml')(read),
     }),
-    directories: ['/etc/dke'],
+    directories: ['/etc/dke', ...shellFolders],
     configurationFiles: ['/etc/dke/dke.toml'],
     licence: 'Apache-2.0',
   },
@@ -112,7 +120,7 @@ export const packages: readonly PackageSpec[] = [
       '/usr/lib/sysusers.d/dke-provider.conf': read('provider/packaging/dke-provider.sysusers'),
       ...documentation('dke-provider', 'install.md', 'command.md', 'pkcs11.md', 'return-codes.md')(read),
     }),
-    directories: ['/etc/dke'],
+    directories: ['/etc/dke', ...shellFolders],
     configurationFiles: [],
     licence: 'Apache-2.0',
   },

@@ -32,6 +32,8 @@ export interface Build {
   /** Packages that are bundled into the console's pages. */
   readonly pages: readonly string[];
   readonly version: string;
+  /** Completion and the manual page of the command, by file name. */
+  readonly shellFiles: Readonly<Record<string, string>>;
   /** What files are not younger than. */
   readonly date: Date;
   readonly maintainer: string;
@@ -80,7 +82,7 @@ export const packagesInside = ({ closure, pages }: Build, { program }: PackageSp
   program === undefined ? [] : [...new Set([...closure.packages, ...(program.pages ? pages : [])])].sort();
 
 /** The program, below /usr/lib/<name>, with the same folders as the project. */
-const stageProgram = ({ root, closure, version }: Build, spec: PackageSpec, stage: string): void => {
+const stageProgram = ({ root, closure, version, shellFiles }: Build, spec: PackageSpec, stage: string): void => {
   if (spec.program === undefined) return;
   const folder = join(stage, 'usr/lib', spec.name);
   for (const path of [...closure.code, ...closure.packages.flatMap((each) => filesOfPackage(root, each))])
@@ -92,6 +94,10 @@ const stageProgram = ({ root, closure, version }: Build, spec: PackageSpec, stag
   strip(join(folder, 'dke_core.node'));
   copy(realpathSync(process.execPath), join(folder, 'bin/node'), 0o755);
   put(join(folder, 'bin/dke'), command, 0o755);
+  // Links lead here from where shells and man look: those of the package whose command is /usr/bin/dke (postinst).
+  for (const [name, text] of Object.entries(shellFiles))
+    if (/\.1$/.test(name)) put(join(folder, 'share', `${name}.gz`), gzipSync(text, { level: 9 }));
+    else put(join(folder, 'share', name), text);
   if (!spec.program.library) return;
   const from = libraryFolderOf(root);
   copy(join(from, 'libdke_pkcs11.so'), join(folder, '1.0/libdke_pkcs11.so'));

@@ -1,0 +1,16 @@
+// What a package installs for a person at a shell: completion and the manual page. Run when packages are made; no command imports it.
+
+import { completionScript } from './completion.ts';
+import { manualPage } from './manual-page.ts';
+import { makeProgram } from './program.ts';
+
+/** By file name. */
+export const shellFiles = (version: string, date: Date): Readonly<Record<string, string>> => {
+  const program = makeProgram(version);
+  return {
+    'dke.1': manualPage(program, version, date),
+    'completion.bash': completionScript(program, 'bash'),
+    'completion.zsh': completionScript(program, 'zsh'),
+    'completion.fish': completionScript(program, 'fish'),
+  };
+};
