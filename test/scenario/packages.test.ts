@@ -146,6 +146,12 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   expect(users).toMatch(/^dke-agent:/m);
   expect(readlinkSync(join(system, 'etc/alternatives/dke'))).toBe('/usr/lib/dke-server/bin/dke');
   expect(readlinkSync(join(system, 'usr/bin/dke'))).toBe('/etc/alternatives/dke');
+  // The manual page and completion go with the command.
+  expect(readlinkSync(join(system, 'etc/alternatives/dke.1.gz'))).toBe('/usr/lib/dke-server/share/dke.1.gz');
+  const shellLinks = ['man/man1/dke.1.gz', 'bash-completion/completions/dke', 'zsh/site-functions/_dke'];
+  for (const link of [...shellLinks, 'fish/vendor_completions.d/dke.fish'])
+    expect(readlinkSync(join(system, 'usr/share', link))).toMatch(/^\/etc\/alternatives\/dke\./);
+  expect(existsSync(packaged('dke-provider', 'share/dke.1.gz'))).toBe(true);
   expect(existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'))).toBe(true);
   expect(existsSync(join(system, 'usr/share/java/dke-jce.jar'))).toBe(true);
   for (const name of names)
