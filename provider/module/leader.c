@@ -20,7 +20,7 @@ enum {
 
 /** Room for at least `length` bytes of input from `input_from` on. */
 static bool make_room(size_t length) {
-  if (wire.input_from > 0 && wire.input_from + length > wire.input_capacity) {
+  if (wire.input != NULL && wire.input_from > 0 && wire.input_from + length > wire.input_capacity) {
     memmove(wire.input, wire.input + wire.input_from, wire.input_to - wire.input_from);
     wire.input_to -= wire.input_from;
     wire.input_from = 0;
@@ -29,8 +29,10 @@ static bool make_room(size_t length) {
     size_t capacity = length < INPUT_SMALL ? INPUT_SMALL : length;
     unsigned char *larger = malloc(capacity);
     if (larger == NULL) return false;
-    if (wire.input_to > 0) memcpy(larger, wire.input, wire.input_to);
-    if (wire.input != NULL) buffer_wipe(wire.input, wire.input_capacity);
+    if (wire.input != NULL) {
+      memcpy(larger, wire.input, wire.input_to);
+      buffer_wipe(wire.input, wire.input_capacity);
+    }
     free(wire.input);
     wire.input = larger;
     wire.input_capacity = capacity;

@@ -91,7 +91,6 @@ void process_name(char *name, size_t size) {
   const char *from;
 
   line[length] = 0;
-  length = strlen(line);
   from = strrchr(line, '/');
   from = from == NULL ? line : from + 1;
   if (*from == 0) {

@@ -200,7 +200,7 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
       if (message->bytes != NULL) message->capacity = length + 64;
     }
     if (length <= message->capacity) {
-      memcpy(message->bytes, bytes, length);
+      if (message->bytes != NULL) memcpy(message->bytes, bytes, length);
       message->length = length;
       message->accepted = length;
       message->age = age;

@@ -3,8 +3,7 @@
 import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config/config.ts';
-import { showSecret } from './caller.ts';
-import { globalsOf } from './context-file.ts';
+import { type GlobalOptions, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { nounOf, passphraseFlag, secretFlags } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
@@ -62,7 +61,8 @@ export const addServer = (program: Command): void => {
     async (output) => {
       const { askOwnHealth } = await import('../diagnostics/own-health.ts');
       const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
-      const { timeout = ownHealthSeconds } = globalsOf(health);
+      // Not those of a context: it says where another service is.
+      const { timeout = ownHealthSeconds } = health.optsWithGlobals<Pick<GlobalOptions, 'timeout'>>();
       const { statusCode, status } = await askOwnHealth(loaded, timeout * 1000).catch(
         (error: NodeJS.ErrnoException) => {
           throw new CommandError(
