@@ -222,7 +222,7 @@ test.runIf(canRun)('list everything of others that is inside them', () => {
 test.runIf(canRun)('are the same bytes from another path, with another umask, time zone and locale', () => {
   const project = resolve(import.meta.dirname, '../..');
   const other = join(folder, 'another place');
-  const parts = ['dist', 'docs', 'provider', 'server', 'build/Release', 'build/provider', 'CHANGELOG.md'];
+  const parts = ['addon', 'dist', 'docs', 'provider', 'server', 'build/Release', 'build/provider', 'CHANGELOG.md'];
   for (const each of [...parts, 'package.json', 'package-lock.json'])
     cpSync(join(project, each), join(other, each), { recursive: true });
   symlinkSync(join(project, 'node_modules'), join(other, 'node_modules'));
