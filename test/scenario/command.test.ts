@@ -509,7 +509,10 @@ describe('tokens, audit, status', () => {
       '--compromised',
     );
     const force = ['token', 'end-former-key', '--force'];
-    await refused(/^dke: 1 API tokens were not used since the rotation: unused[\s\S]*--confirm 'end'/, ...force);
+    await refused(
+      /^dke: API tokens that have not been used since the rotation: 1 \(unused\)[\s\S]*--confirm 'end'/,
+      ...force,
+    );
     await refused(/^dke: that is not end: nothing was changed/, ...force, '--confirm', 'yes');
     expect(await json(...force, '--confirm', 'end')).toMatchObject({ tokensEnded: 1 });
     expect((await dke('vault', 'list', '--token-file', file)).code).toBe(exitCodes.denied);

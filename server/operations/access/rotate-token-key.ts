@@ -90,7 +90,7 @@ export const endFormerTokenKey =
         const names = [...left.slice(0, mostNamed), ...(left.length > mostNamed ? ['…'] : [])].join(', ');
         throw new ServiceError(
           'conflict',
-          `${left.length} API tokens have not been used since the rotation: ${names}`,
+          `API tokens that have not been used since the rotation: ${left.length} (${names})`,
           {
             hint: 'use or replace them first; to revoke them: dke token end-former-key --force',
           },
