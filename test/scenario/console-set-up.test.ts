@@ -113,7 +113,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     options.toml += `${lines}\n`;
     await site.startServer();
     await page.reload();
-    await sinks.locator('summary', { hasText: 'The log goes to file' }).waitFor();
+    await sinks.locator('summary', { hasText: 'The audit log is forwarded to file' }).waitFor();
     await sinks.locator('summary').first().click();
     await sinks.getByText('has all records').waitFor();
     expect(readFileSync(join(site.folder, 'audit.ndjson'), 'utf8')).toContain('setup.settled');
