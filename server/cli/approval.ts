@@ -7,8 +7,8 @@ import { addNoun } from './rows.ts';
 const routes = apiRoutes.approvals;
 
 export const addApproval = (program: Command): void => {
-  const noun = addNoun(program, 'approval', 'what waits until others agree (dual control)');
-  const comment = { options: { '--comment <text>': 'why; the audit log keeps it' } } as const;
+  const noun = addNoun(program, 'approval', 'requests that need approval (dual control)');
+  const comment = { options: { '--comment <text>': 'the reason, for the audit log' } } as const;
 
   noun.row(routes.list, 'list', 'Lists requests for approval, newest first.', {
     options: {
@@ -25,17 +25,13 @@ export const addApproval = (program: Command): void => {
       EXPIRES: 'expiresAt',
     },
   });
-  noun.row(
-    routes.get,
-    'show <approval-id>',
-    'Shows a request: what would be done, what it would mean, and who has agreed.',
-  );
+  noun.row(routes.get, 'show <approval-id>', 'Shows a request: the operation, its effects, and who has approved it.');
   noun.row(
     routes.approve,
     'approve <approval-id>',
-    'Agrees to a request. The last agreement that was missing carries the operation out.',
+    'Approves a request. The last missing approval also carries out the operation.',
     comment,
   );
-  noun.row(routes.refuse, 'refuse <approval-id>', 'Refuses a request, and so ends it.', comment);
-  noun.row(routes.withdraw, 'withdraw <approval-id>', 'Withdraws a request of your own.');
+  noun.row(routes.refuse, 'refuse <approval-id>', 'Rejects a request, which ends it.', comment);
+  noun.row(routes.withdraw, 'withdraw <approval-id>', 'Withdraws your own request.');
 };

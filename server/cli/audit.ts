@@ -145,7 +145,7 @@ export const addAudit = (program: Command): void => {
   noun.row(
     routes.migrations,
     'migrations [application]',
-    'Lists key migration activity: master keys that databases made, and the uses that followed, newest first.',
+    'Lists key migration activity, newest first: master keys that databases created, and their uses.',
     {
       options: span,
       columns: {
@@ -165,7 +165,7 @@ export const addAudit = (program: Command): void => {
   noun.act(
     'export',
     "Writes the whole log with its checkpoints, one a line; with --tenant that tenant's part, which verifies by itself. Audited.",
-    { '--out <file>': 'into this new file' },
+    { '--out <file>': 'write to this new file' },
     ({ stream, tenant }, { out }) =>
       exportTo(out, (into) => stream(tenant === undefined ? routes.export : routes.exportTenant, {}, into)),
   );

@@ -16,7 +16,8 @@ const openFlags = {
     help: 'file of a recovery key that was registered when the backup was made',
     required: true,
   },
-  '--recovery-passphrase-file <file>': 'with the passphrase of the recovery key (mode 600); asked for when absent',
+  '--recovery-passphrase-file <file>':
+    'with the passphrase of the recovery key (mode 600); without it, the command asks',
   '--root-backup <file>': 'file that dke root backup wrote',
   '--passphrase-file <file>': 'with the passphrase of the root key or of its backup (mode 600)',
 } as const;

@@ -11,7 +11,7 @@ export const addContext = (program: Command): void => {
   const noun = addNoun(program, 'context', 'named services: address, authority, token file and tenant');
   noun.local(
     'add <name>',
-    'Adds a context, or replaces it, from the options --server, --ca-file, --token-file and --tenant. The first one is used at once.',
+    'Adds or replaces a context from the options --server, --ca-file, --token-file and --tenant. The first context is in use at once.',
     {},
     (output, _, name = '') => {
       const given = program.opts<GlobalOptions>();
@@ -55,7 +55,7 @@ export const addContext = (program: Command): void => {
       },
     );
   });
-  noun.local('use <name>', 'Uses a context from now on.', {}, (output, _, name = '') => {
+  noun.local('use <name>', 'Selects the context to use.', {}, (output, _, name = '') => {
     const all = readContexts();
     const context = findContext(all, name);
     writeContexts({ ...all, current: name });
@@ -63,7 +63,7 @@ export const addContext = (program: Command): void => {
   });
   noun.local(
     'remove <name>',
-    'Removes a context. Its files stay. When it was the one in use, none is.',
+    'Removes a context. Its files stay. If it was in use, no context is in use afterwards.',
     {},
     (output, _, name = '') => {
       const all = readContexts();

@@ -15,14 +15,14 @@ const span = {
 export const addRequests = (noun: Noun): void => {
   noun.act(
     'requests [endpoint]',
-    'Searches the request log, newest first; of all endpoints when none is named. Texts to the letter.',
+    'Searches the request log, newest first. Without an endpoint, searches all. Texts must match exactly.',
     {
       '--operation <name>': 'health, metadata, encrypt, decrypt, or unknown',
       '--result <result>': 'answered or refused',
       '--signed <true|false>': 'with a valid signature, or without one',
       '--status <status>': 'HTTP status',
       '--error-name <name>': 'for example AccessDeniedException',
-      '--kms-operation <name>': 'what the cloud was asked, for example GenerateDataKey',
+      '--kms-operation <name>': 'the operation of the cloud, for example GenerateDataKey',
       '--principal <arn>': 'the principal of the caller; a * at the end stands for any characters',
       '--kms-key-arn <arn>': 'the KMS key; a * at the end stands for any characters',
       '--external-key-id <id>': 'the key of this service',
@@ -30,7 +30,7 @@ export const addRequests = (noun: Noun): void => {
       '--kms-request-id <id>': 'requestID in CloudTrail',
       ...span,
       '--export <format>': 'all that is found, as ndjson or csv',
-      '--out <file>': 'with --export: into this new file',
+      '--out <file>': 'with --export: write to this new file',
       ...pagingFlags,
     },
     async ({ call, stream, output }, { export: format, out, limit, after, ...filter }, id) => {

@@ -48,7 +48,7 @@ const addCredential = (endpoint: Noun): void => {
   noun.row(
     routes.removeCredential,
     'remove <endpoint> <credential-id>',
-    'Removes a credential: what it signs is refused from now on.',
+    'Removes a credential. Requests signed with it are refused at once.',
   );
 };
 
@@ -57,14 +57,14 @@ const probeFlags = {
   '--no-operator-probes': 'require signed health probes',
 } as const;
 const settingsFlags = {
-  '--rate <requests>': 'at most so many requests a second; more are answered 429',
-  '--no-rate': 'no such limit',
-  '--burst <requests>': 'so many at once after a pause; one second of the rate when absent',
+  '--rate <requests>': 'maximum number of requests per second; more are answered with 429',
+  '--no-rate': 'no rate limit',
+  '--burst <requests>': 'maximum number of requests at once after a pause; default: one second of the rate',
   '--client-ca <file>': 'mutual TLS: CA bundle (PEM) of the client certificates',
   '--client-name <name>': 'mutual TLS: common name of the client certificate',
   '--no-client-certificate': 'no mutual TLS',
   '--rules <file>': 'secondary authorization: a JSON file with a list of rules',
-  '--no-rules': 'no rules: all that is signed is allowed',
+  '--no-rules': 'no rules: every signed request is allowed',
   ...probeFlags,
 } as const;
 
@@ -93,7 +93,7 @@ const changedSettings = (before: EndpointSettings, options: Given<typeof setting
 const addRules = (noun: Noun): void => {
   noun.act(
     'set <endpoint>',
-    'Changes settings of an endpoint, and shows them. Those that no option names stay; changes apply at once.',
+    'Changes settings of an endpoint, and shows them. Settings without an option stay. Changes apply at once.',
     settingsFlags,
     async ({ change, output }, options, id = '') => {
       const edit = ({ settings }: { readonly settings: EndpointSettings }) => changedSettings(settings, options);
@@ -140,7 +140,7 @@ export const addEndpoint = (program: Command): void => {
     options: {
       '--vault <vault>': { help: 'id or name of the vault', required: true },
       '--key <key>': { help: 'id or name of the key', required: true },
-      '--prefix <prefix>': 'of its path below /xks/; a random one when absent',
+      '--prefix <prefix>': 'prefix of its path below /xks/; default: random',
       ...probeFlags,
     },
     also: (_, { operatorProbes }) => (operatorProbes === undefined ? {} : { body: { settings: { operatorProbes } } }),
@@ -151,7 +151,7 @@ export const addEndpoint = (program: Command): void => {
   noun.row(routes.get, 'get <endpoint>', 'Shows an endpoint, by id or name.');
   noun.row(routes.enable, 'enable <endpoint>', 'Re-enables an endpoint.');
   noun.row(routes.disable, 'disable <endpoint>', 'Every request is refused until it is enabled again.');
-  noun.row(routes.delete, 'delete <endpoint>', 'Deletes an endpoint. Its prefix is never given again; the key stays.', {
+  noun.row(routes.delete, 'delete <endpoint>', 'Deletes an endpoint. Its prefix is never used again; the key stays.', {
     confirm: [routes.get, ({ name, uriPath }) => `The cloud can no longer use ${uriPath} (endpoint ${name}).`],
   });
   addRequests(noun);

@@ -27,9 +27,9 @@ export const addKey = (program: Command): void => {
   });
   noun.act(
     'set <key>',
-    'Changes the name and the tags of a key, and shows it. What no option names stays.',
+    'Changes the name and the tags of a key, and shows it. Values without an option stay.',
     {
-      '--name <name>': 'another name; that of a master key is its label, and stays',
+      '--name <name>': 'the new name; the name of a master key is its label, and cannot be changed',
       '--tag <tag...>': `these tags instead of those it has: ${tagHelp}`,
       '--no-tags': 'no tags',
     },
@@ -50,7 +50,7 @@ export const addKey = (program: Command): void => {
         ...filters,
         '--used-after <time>': 'last used at this time or later',
         '--used-before <time>': 'last used before this time',
-        '--never-used': 'that nothing was ever done with',
+        '--never-used': 'only keys that were never used',
       },
       columns: {
         ID: 'id',
@@ -70,7 +70,7 @@ export const addKey = (program: Command): void => {
     {
       '--format <format>': { help: 'ndjson or csv', default: 'ndjson' },
       ...filters,
-      '--out <file>': 'into this new file',
+      '--out <file>': 'write to this new file',
     },
     ({ stream }, { vault: vaultId, out, ...query }) =>
       exportTo(out, (into) => stream(routes.export, { query: { ...query, vaultId } }, into)),

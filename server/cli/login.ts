@@ -121,7 +121,7 @@ export const addLogin = (program: Command): void => {
     .description(
       'Signs in with the password and, where the person has one, a one-time or recovery code. Both are asked for on the ' +
         'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the ' +
-        'OpenID provider are of the browser: make a token of your own at the console instead.',
+        'OpenID provider work only in a browser: create a token of your own in the console instead.',
     )
     .option(
       '--password-fd <number>',

@@ -72,7 +72,7 @@ export const manualPage = (program: Command, version: string, date: Date): strin
     '.SH DESCRIPTION',
     roff(program.description()),
     '.SH OPTIONS',
-    'These options go with any command.',
+    'These options apply to every command.',
     ...optionsOf(program),
     ...program.commands.flatMap((each) => [
       `.SS ${roff(`dke ${each.name()}`)}`,

@@ -22,12 +22,17 @@ export const addNode = (program: Command): void => {
   });
   noun.row(routes.get, 'show <node>', 'Shows a node, by id or name.');
   noun.row(routes.drain, 'drain <node>', 'Requests go to other nodes; it still answers.');
-  noun.row(routes.resume, 'resume <node>', 'Ends the draining of a node.');
-  noun.row(routes.remove, 'remove <node>', 'Removes a node that does not come back. Nothing waits for it any longer.', {
-    confirm: [
-      routes.get,
-      ({ name }) =>
-        `Node ${name} does not start again. This does not erase its root key file: destroy it with the host.`,
-    ],
-  });
+  noun.row(routes.resume, 'resume <node>', 'Undoes the draining of a node.');
+  noun.row(
+    routes.remove,
+    'remove <node>',
+    'Removes a node that does not come back. The other nodes no longer wait for it.',
+    {
+      confirm: [
+        routes.get,
+        ({ name }) =>
+          `Node ${name} does not start again. This does not erase its root key file: destroy it with the host.`,
+      ],
+    },
+  );
 };

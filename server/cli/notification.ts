@@ -8,14 +8,14 @@ import { addNoun } from './rows.ts';
 const routes = apiRoutes.notifications;
 
 export const addNotification = (program: Command): void => {
-  const noun = addNoun(program, 'notification', 'alerts that need action, most urgent first');
-  noun.row(routes.list, 'list', 'Lists notifications: open ones by the time of their harm.', {
+  const noun = addNoun(program, 'notification', 'notifications that need action');
+  noun.row(routes.list, 'list', 'Lists notifications, most urgent first.', {
     options: {
       '--state <state>': 'open, or resolved in the last 90 days',
       '--kind <kind>': 'for example tls.certificate-ending',
-      '--least-severity <severity>': 'info, low, medium, high or critical, and all above it',
+      '--least-severity <severity>': 'this severity and higher: info, low, medium, high or critical',
       '--taken': 'only acknowledged ones',
-      '--not-taken': 'only those that are not acknowledged',
+      '--not-taken': 'only notifications that are not acknowledged',
     },
     also: (_, { taken, notTaken }) => {
       if (taken === true && notTaken === true)
@@ -34,7 +34,7 @@ export const addNotification = (program: Command): void => {
   noun.row(
     routes.acknowledge,
     'acknowledge <notification-id>',
-    'Says that you take care. It stays until its cause is gone, and asks again when it grows worse.',
+    'Acknowledges a notification. It stays open until its cause is resolved, and returns if it becomes more severe.',
   );
   noun.row(
     routes.release,

@@ -55,7 +55,10 @@ export const makeProgram = (version: string): Command => {
     .version(version, '-V, --version')
     .addOption(new Option('--server <url>', 'address of the service').env('DKE_SERVER').default('https://localhost'))
     .addOption(
-      new Option('--ca-file <file>', 'PEM, the authority to trust instead of those of the system').env('DKE_CA_FILE'),
+      new Option(
+        '--ca-file <file>',
+        'PEM file of the certificate authority to trust; default: those of the system',
+      ).env('DKE_CA_FILE'),
     )
     .addOption(
       new Option('--token-file <file>', 'file (mode 600) with an administrator token; - for standard input').env(
@@ -63,16 +66,16 @@ export const makeProgram = (version: string): Command => {
       ),
     )
     .addOption(
-      new Option('--tenant <tenant>', "id or name of the tenant to act in; the token's own when absent").env(
+      new Option('--tenant <tenant>', 'id or name of the tenant to act in; default: the tenant of the token').env(
         'DKE_TENANT',
       ),
     )
     .addOption(new Option('--context <name>', 'use this context: dke context list').env('DKE_CONTEXT'))
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(outputFormats).default('text'))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(outputFormats).default('text'))
     .addOption(
       new Option(
         '--timeout <seconds>',
-        'how long to wait for an answer; when absent 30, and 3600 for checks, snapshots and exports',
+        'how long to wait for an answer; default: 30, and 3600 for checks, snapshots and exports',
       ).argParser(seconds),
     )
     .showSuggestionAfterError()

@@ -54,7 +54,7 @@ const withPlace = (command: Command): Command =>
         .choices(['hsm', 'pkcs11'])
         .default('hsm'),
     )
-    .option('--owner <user:group>', 'OS user and group of the database; those of what is there already when absent');
+    .option('--owner <user:group>', 'OS user and group of the database; default: those of the current installation');
 
 const withChanges = (command: Command): Command =>
   withPlace(command)
@@ -111,7 +111,7 @@ export const addProvider = (program: Command): void => {
     )
     .option(force, 'go on although processes have the library loaded')
     .option('--purge', 'remove pkcs11.toml and the log directory too')
-    .option('--conf <file>', `pkcs11.toml that --purge removes (${defaultConf} when absent)`, collect)
+    .option('--conf <file>', `pkcs11.toml that --purge removes; default: ${defaultConf}`, collect)
     .action(act('uninstall'));
   withPlace(provider.command('check'))
     .description(

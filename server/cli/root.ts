@@ -75,7 +75,7 @@ export const addRoot = (program: Command): void => {
   noun.act(
     'unseal',
     'Gives a sealed service the passphrase of one of its root providers.',
-    { '--passphrase-file <file>': 'mode 600, or - for standard input; the terminal is asked when absent' },
+    { '--passphrase-file <file>': 'file (mode 600), or - for standard input; without it, the command asks' },
     async ({ send }, { passphraseFile }) => {
       const passphrase =
         passphraseFile === undefined ? await askSecret('the root key', false) : readSecretFile(passphraseFile);
@@ -164,6 +164,6 @@ export const addQuarantine = (program: Command): void => {
     quarantine.confirm,
     'confirm',
     'Accepts the database as it is. Audited; what was disabled or revoked since is enabled and valid again.',
-    { options: { '--code <code>': { help: 'what the service printed when it started', required: true } } },
+    { options: { '--code <code>': { help: 'the code that the service printed when it started', required: true } } },
   );
 };

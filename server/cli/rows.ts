@@ -88,8 +88,8 @@ export interface Noun {
 }
 
 export const pagingFlags = {
-  '--limit <count>': { help: 'at most so many, 1 to 1000', default: '100' },
-  '--after <cursor>': 'go on where the last page ended',
+  '--limit <count>': { help: 'maximum number of items, 1 to 1000', default: '100' },
+  '--after <cursor>': 'continue after this cursor of the last page',
 } as const;
 
 /** Of commands whose answer has a secret. */
@@ -165,8 +165,8 @@ const parametersOf = (route: RouteRow, words: readonly string[]): ReadonlyMap<st
   return found;
 };
 
-const confirmFlags = { '--confirm <name>': 'the name, to go on without a question' } as const;
-const dryRunFlags = { '--dry-run': 'show what it would mean and who must agree, change nothing' } as const;
+const confirmFlags = { '--confirm <name>': 'the name, to skip the question' } as const;
+const dryRunFlags = { '--dry-run': 'show the effects and the required approvals, and change nothing' } as const;
 
 export const nounOf = (parent: Command): Noun => {
   const act: Noun['act'] = (usage, description, flags, handle) => {

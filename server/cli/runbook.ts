@@ -51,7 +51,7 @@ const progressOf = ({ id, ticks, steps }: RunbookRun) => ({ id, ticked: ticks.le
 const note = { '--note <text>': 'for the audit log; never a secret' } as const;
 
 export const addRunbook = (program: Command): void => {
-  const noun = addNoun(program, 'runbook', 'what is done at the database: rotate, migrate, restore, upgrade');
+  const noun = addNoun(program, 'runbook', 'procedures for a database: rotate, migrate, restore, upgrade');
   noun.row(routes.list, 'list', 'Lists the runbooks.', {
     columns: {
       RUNBOOK: 'name',
@@ -68,7 +68,7 @@ export const addRunbook = (program: Command): void => {
   noun.row(
     routes.start,
     'start <runbook> <application>',
-    'Starts a run: its steps are ticked one by one, and audited.',
+    'Starts a run. You tick its steps one by one; each is audited.',
     {
       options: variant,
       also: (_, options) => ({ body: { containers: containersOf(options) } }),
@@ -97,7 +97,7 @@ export const addRunbook = (program: Command): void => {
   });
   noun.row(routes.untick, 'untick <application> <run-id> <step>', 'Opens a step again.', { value: progressOf });
   noun.row(routes.finish, 'finish <application> <run-id>', 'Finishes a run whose steps are all ticked.', {
-    options: { '--abandon': 'it was broken off: steps may be open', ...note },
+    options: { '--abandon': 'end the run early, with open steps', ...note },
     also: (_, { abandon }) => ({ body: { outcome: abandon === true ? ('abandoned' as const) : ('done' as const) } }),
     value: ({ id, outcome, finishedAt }) => ({ id, outcome, finishedAt }),
   });

@@ -13,8 +13,8 @@ export const addSearch = (program: Command): void => {
         'records of the request log and of the audit log by request ids, and of the audit log by who acted. Shows what the lists would show.',
       {
         options: {
-          '--kind <kinds>': 'of these kinds only, with commas between: key, vault, user, request, audit-actor, ...',
-          '--limit <count>': { help: 'at most so many of each kind, 1 to 100', default: '10' },
+          '--kind <kinds>': 'only these kinds, separated by commas: key, vault, user, request, audit-actor, ...',
+          '--limit <count>': { help: 'maximum number for each kind, 1 to 100', default: '10' },
         },
         as: { words: 'q' },
         text: (output, answer) => {

@@ -83,7 +83,7 @@ export const addServer = (program: Command): void => {
     'renew-certificate',
     "Creates the next self-signed certificate beside the service's present one. Add it to the ca_file of all clients; then --activate puts it in place, " +
       'and SIGHUP makes the service serve it.',
-    { '--activate': 'put the next certificate in the place of the present one' },
+    { '--activate': 'replace the current certificate by the next one' },
     async (output, { activate }) => {
       const { activateNextCertificate, createNextCertificate } = await import('../app/renew-certificate.ts');
       const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());

@@ -25,8 +25,8 @@ export const addSession = (program: Command): void => {
   noun.row(routes.end, 'end <id>', 'Ends a session at once.');
   noun.act(
     'rotate-key',
-    'Gives sessions a new key. All sessions end; API tokens, access_guids and credentials stay valid.',
-    { '--confirm <word>': 'go on without a question: "end"' },
+    'Rotates the key of sessions. All sessions end; API tokens, access_guids and credentials stay valid.',
+    { '--confirm <word>': 'skip the question: "end"' },
     async ({ call, output }, options) => {
       const { length } = await everyItem((query) => call(routes.list, { query }));
       await confirm(`All sessions end at once: ${length}. Everyone signs in again.`, 'end', options.confirm);

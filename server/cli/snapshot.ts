@@ -27,7 +27,7 @@ const routes = apiRoutes.snapshots;
 
 const recoveryFlags = {
   '--recovery-key <file>': 'file of a recovery key that the snapshot is sealed to',
-  '--passphrase-file <file>': 'the passphrase of that file (mode 600); asked for when absent; - for standard input',
+  '--passphrase-file <file>': 'file with its passphrase (mode 600), - for standard input; without it, the command asks',
 } as const;
 interface RecoveryOptions {
   readonly recoveryKey?: string | undefined;
@@ -154,9 +154,9 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
 };
 
 const restoreFlags = {
-  '--into <tenant>': 'id or name of an empty tenant, when it is not the one that the snapshot is of',
+  '--into <tenant>': 'id or name of an empty tenant; default: the tenant of the snapshot',
   '--new-tenant <name>': 'a new tenant',
-  '--dry-run': 'show what would be made, changed and left, and change nothing',
+  '--dry-run': 'show what would be created, changed and left, and change nothing',
   '--confirm <id>': 'the first eight characters of its id, instead of typing them',
   ...recoveryFlags,
 } as const;
@@ -221,7 +221,7 @@ export const addSnapshot = (program: Command): void => {
   noun.row(
     routes.create,
     'create',
-    'Creates a snapshot of the tenant acted in: the default one for the whole platform, unless --of names another by its id.',
+    'Creates a snapshot of your tenant. With rights for the whole platform: of the default tenant, or of the tenant in --of.',
     { options: { '--of <tenant-id>': 'the tenant' } },
   );
   noun.row(routes.list, 'list', 'Lists snapshots, newest first.', {
@@ -279,8 +279,8 @@ export const addSnapshot = (program: Command): void => {
   );
   noun.act(
     'import <file>',
-    'Imports a copy into the service. What is destroyed there is removed from it at once.',
-    { '--signer <verifier-key>': 'verifierKey of the service that made it, when it is another one' },
+    'Imports a copy into the service. Keys that were destroyed since are removed from it at once.',
+    { '--signer <verifier-key>': 'verifierKey of the service that created it, if it is another one' },
     async ({ upload, output }, { signer }, path = '') => {
       const { size } = await stat(path).catch((error: NodeJS.ErrnoException) => {
         throw new CommandError('permission', `${path} cannot be read (${error.code})`);
@@ -288,11 +288,11 @@ export const addSnapshot = (program: Command): void => {
       output.record(await upload(routes.import, { query: { signer } }, createReadStream(path), size));
     },
   );
-  noun.row(routes.delete, 'delete <snapshot-id>', 'Deletes a snapshot; undelete brings it back until it is purged.');
-  noun.row(routes.undelete, 'undelete <snapshot-id>', 'Brings a deleted snapshot back.');
+  noun.row(routes.delete, 'delete <snapshot-id>', 'Deletes a snapshot. Until it is purged, undelete restores it.');
+  noun.row(routes.undelete, 'undelete <snapshot-id>', 'Restores a deleted snapshot.');
   noun.act(
     'restore <snapshot-id>',
-    'Brings a tenant back as it was. Destroyed keys stay destroyed; what was created since stays.',
+    'Restores a tenant as it was. Destroyed keys stay destroyed; everything created since stays.',
     restoreFlags,
     (caller, options, id = '') => restore(caller, options, id),
   );

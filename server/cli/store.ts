@@ -12,7 +12,7 @@ export const addStore = (program: Command): void => {
       'to that of --to, which is empty. Afterwards all of it is there, verified, or nothing. The source stays as it is.',
     {
       '--to <file>': {
-        help: 'the configuration that the service is to have: the same but for [store]',
+        help: 'the new configuration of the service; only [store] differs',
         required: true,
       },
       ...configFlag,

@@ -55,12 +55,12 @@ const addCallers = (noun: Noun): void => {
   noun.act(
     'callers <application>',
     'Shows or changes where the credentials of an application may be used from: networks (CIDR) and client certificates. ' +
-      'An empty list allows any caller. Changes count from the next request on.',
+      'An empty list allows any caller. Changes apply to the next request.',
     {
       '--add-network <network...>': 'allow an address or a network such as 192.0.2.0/24',
-      '--remove-network <network...>': 'no longer allow it; all: remove every entry',
+      '--remove-network <network...>': 'remove an allowed entry; all: remove every entry',
       '--add-certificate <file...>': 'allow the client certificate in a PEM file',
-      '--remove-certificate <fingerprint...>': 'no longer allow it; all: remove every entry',
+      '--remove-certificate <fingerprint...>': 'remove an allowed entry; all: remove every entry',
     },
     async ({ call, change, output }, options, id = '') => {
       const path = { id };
@@ -131,7 +131,7 @@ const addApplication = (tde: Noun): void => {
     {
       ...bundleFlags,
       '--group <group>': { help: 'id or name of its group', required: true },
-      '--app-id <id>': 'app_id in server_url; made from the name when absent',
+      '--app-id <id>': 'app_id in server_url; default: derived from the name',
     },
     ({ call, output }, options, name = '') =>
       showSecret(output, options, async () => {
@@ -159,8 +159,8 @@ const addApplication = (tde: Noun): void => {
       'has left, and the applications there none of its keys.',
     {
       '--to <group>': { help: 'id or name of the group', required: true },
-      '--dry-run': 'show the consequences, change nothing',
-      '--confirm <name>': 'the name of the application, to go on without a question',
+      '--dry-run': 'show the effects, change nothing',
+      '--confirm <name>': 'the name of the application, to skip the question',
     },
     async ({ call, output }, { to: groupId, dryRun, confirm: given }, id = '') => {
       const path = { id };
@@ -195,12 +195,12 @@ const addApplication = (tde: Noun): void => {
   noun.row(
     applications.removeAccessGuid,
     'remove-guid <application> <access-guid-id>',
-    'Removes an access_guid, named by its id. The last live one stays: disable the application instead.',
+    'Removes an access_guid by its id. The last valid one cannot be removed: disable the application instead.',
   );
   noun.row(
     applications.instances,
     'instances <application>',
-    'Lists the database instances that use it, latest use first.',
+    'Lists the database instances that use it, last used first.',
     {
       columns: {
         'APP ID': 'appId',
@@ -287,7 +287,7 @@ const addMasterKey = (tde: Noun): void => {
       'under it becomes unreadable.',
     {
       '--dry-run': 'show the blast radius, change nothing',
-      '--confirm <label>': 'the label of the key, to go on without a question',
+      '--confirm <label>': 'the label of the key, to skip the question',
     },
     async (caller, options, key = '') => {
       const { call, output } = caller;

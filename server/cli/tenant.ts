@@ -8,9 +8,9 @@ import { addNoun } from './rows.ts';
 const routes = apiRoutes.tenants;
 
 export const addTenant = (program: Command): void => {
-  const noun = addNoun(program, 'tenant', 'tenants: who everything belongs to');
-  noun.row(routes.create, 'create <name>', 'Creates a tenant: with keys of its own, and nothing in it.');
-  noun.row(routes.list, 'list', 'Lists tenants, purged ones too.', {
+  const noun = addNoun(program, 'tenant', 'tenants: the owners of all resources');
+  noun.row(routes.create, 'create <name>', 'Creates an empty tenant with its own keys.');
+  noun.row(routes.list, 'list', 'Lists tenants, including purged ones.', {
     columns: {
       ID: 'id',
       NAME: 'name',
@@ -20,21 +20,21 @@ export const addTenant = (program: Command): void => {
     },
   });
   noun.row(routes.get, 'show <tenant>', 'Shows a tenant, by id or name.').alias('get');
-  noun.row(routes.rename, 'rename <tenant> <name>', 'Gives a tenant another name; what belongs to it goes by its id.');
+  noun.row(routes.rename, 'rename <tenant> <name>', 'Renames a tenant. Its id and its contents stay.');
   noun.row(routes.resume, 'resume <tenant>', 'Resumes a suspended tenant.');
-  noun.row(routes.restore, 'restore <tenant>', 'Brings a deleted tenant back as it was, while its retention lasts.');
+  noun.row(routes.restore, 'restore <tenant>', 'Restores a deleted tenant as it was, until its retention ends.');
 
   for (const [verb, description, consequence] of [
     ['suspend', 'Stops everything in a tenant at once, until it is resumed.', 'stops at once, until it is resumed'],
     ['delete', 'Stops everything in a tenant at once; it can be restored for a time.', 'stops at once'],
-    ['purge', 'Erases a deleted tenant, for good: nothing of it can be read again.', 'is erased, for good'],
+    ['purge', 'Erases a deleted tenant permanently.', 'is erased permanently'],
   ] as const)
     noun.act(
       `${verb} <tenant>`,
       description,
       {
-        '--dry-run': 'show what it would stop, and change nothing',
-        '--confirm <name>': 'the name of the tenant, to go on without a question',
+        '--dry-run': 'show what would stop, and change nothing',
+        '--confirm <name>': 'the name of the tenant, to skip the question',
       },
       async ({ call, output }, options, id = '') => {
         const path = { id };

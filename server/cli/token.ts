@@ -29,10 +29,10 @@ export const addToken = (program: Command): void => {
     {
       ...secretFlags,
       '--kind <kind>': { help: 'api, or metrics: reads /metrics and nothing else', default: 'api' },
-      '--role <role...>': 'what it may do: dke token roles lists them',
-      '--application <application>': 'the one that an application-owner has',
-      '--endpoint <endpoint>': 'the one that an application-owner has',
-      '--expires <time>': 'RFC 3339, for example 2027-01-31T00:00:00Z; never when absent',
+      '--role <role...>': 'role of the token; dke token roles lists all roles',
+      '--application <application>': 'for the role application-owner',
+      '--endpoint <endpoint>': 'for the role application-owner',
+      '--expires <time>': 'RFC 3339, for example 2027-01-31T00:00:00Z; default: never',
     },
     async ({ call, output }, options, name = '') => {
       const { role = [], application, endpoint, kind, expires } = options;
@@ -65,10 +65,10 @@ export const addToken = (program: Command): void => {
       REVOKED: 'revokedAt',
     },
   });
-  noun.row(routes.roles, 'roles', 'Lists the roles and what each may do.', {
+  noun.row(routes.roles, 'roles', 'Lists the roles and their permissions.', {
     columns: { ROLE: 'role', 'WHAT FOR': 'description', PERMISSIONS: (row) => row.permissions.join(' ') },
   });
-  noun.row(apiRoutes.session.get, 'whoami', 'Shows whose token this is, and what it may do.', {
+  noun.row(apiRoutes.session.get, 'whoami', 'Shows the owner and the permissions of this token.', {
     text: (output, { id, name, grants, permissions }) => {
       output.record({ id, name, roles: grants.map(({ role }) => role) });
       output.list(
@@ -82,7 +82,7 @@ export const addToken = (program: Command): void => {
   });
   noun.act(
     'rotate-key',
-    'Gives API tokens a new key. Tokens stay valid: each is stored under the new key at its next use.',
+    'Rotates the key of API tokens. Tokens stay valid: each is stored under the new key at its next use.',
     {
       '--compromised': 'end all tokens now, including the token of this command',
       '--confirm <word>': 'end all tokens without a question: "end"',
@@ -100,7 +100,7 @@ export const addToken = (program: Command): void => {
   );
   noun.act(
     'end-former-key',
-    'Ends the former key of API tokens. Refused while tokens were not used since the rotation.',
+    'Ends the former key of API tokens. Refused while some tokens have not been used since the rotation.',
     { '--force': 'revoke these tokens', '--confirm <word>': 'revoke them without a question: "end"' },
     async ({ call, output }, { force, confirm: word }) => {
       try {
@@ -116,6 +116,6 @@ export const addToken = (program: Command): void => {
   noun.row(
     routes.revoke,
     'revoke <token>',
-    'Revokes a token, by id or name. The last administrator stays: tokens that expire do not count.',
+    'Revokes a token, by id or name. The last administrator token that never expires cannot be revoked.',
   );
 };

@@ -12,9 +12,9 @@ const routes = apiRoutes.users;
 type Grant = User['grants'][number];
 
 const roleFlags = {
-  '--role <role...>': 'what they may do: dke token roles lists them',
-  '--application <application>': 'the one that an application-owner has',
-  '--endpoint <endpoint>': 'the one that an application-owner has',
+  '--role <role...>': 'role of the user; dke token roles lists all roles',
+  '--application <application>': 'for the role application-owner',
+  '--endpoint <endpoint>': 'for the role application-owner',
 } as const;
 
 const grantsOf = ({ role = [], application, endpoint }: Given<typeof roleFlags>) => {
@@ -61,13 +61,13 @@ export const addUser = (program: Command): void => {
 
   noun.act(
     'create <name>',
-    'Creates a user. The invitation is shown only once: with it the person chooses a password.',
+    'Creates a user. The invitation, with which the user chooses a password, is shown only once.',
     {
       ...secretFlags,
       ...roleFlags,
-      '--display-name <name>': 'how people call them',
-      '--email <address>': 'where they are reached',
-      '--subject <subject>': 'who they are at the OpenID provider; they get no password then',
+      '--display-name <name>': 'the name that people see',
+      '--email <address>': 'e-mail address',
+      '--subject <subject>': 'subject at the OpenID provider; the user has no password then',
     },
     ({ call, output }, options, name = '') => {
       const { displayName, email, subject } = options;
@@ -94,13 +94,13 @@ export const addUser = (program: Command): void => {
   noun.row(routes.get, 'show <user>', 'Shows a user, by id or name.', show);
   noun.act(
     'change <user>',
-    'Changes what is given; the rest stays. New roles replace the old ones and end their sessions.',
+    'Changes the given values; the rest stays. New roles replace the old ones and end the sessions of the user.',
     {
       ...roleFlags,
-      '--display-name <name>': 'how people call them',
-      '--email <address>': 'where they are reached; - for none',
-      '--subject <subject>': 'who they are at the OpenID provider; - for none',
-      '--require-new-password': 'at their next sign-in they choose one',
+      '--display-name <name>': 'the name that people see',
+      '--email <address>': 'e-mail address; - for none',
+      '--subject <subject>': 'subject at the OpenID provider; - for none',
+      '--require-new-password': 'the user must choose a new password at the next sign-in',
     },
     async ({ change, output }, options, id = '') => {
       const orNone = (given: string | undefined, kept: string | null): string | null =>
@@ -138,7 +138,7 @@ export const addUser = (program: Command): void => {
     'Removes all second factors of a user who has lost them, and ends their sessions.',
     show,
   );
-  noun.row(routes.permissions, 'permissions <user>', 'Shows what a user may do, and with what.', {
+  noun.row(routes.permissions, 'permissions <user>', 'Shows the permissions of a user and their scope.', {
     text: (output, { permissions }) =>
       output.list(
         { items: permissions },

@@ -23,9 +23,9 @@ const addDualControl = (vault: Noun): void => {
       }
     },
   };
-  const dryRun = { '--dry-run': 'show who must agree, change nothing' } as const;
+  const dryRun = { '--dry-run': 'show the required approvals, change nothing' } as const;
 
-  noun.row(routes.dualControl, 'show <vault>', 'Shows the rule, and who could agree now.', show);
+  noun.row(routes.dualControl, 'show <vault>', 'Shows the rule, and who can approve now.', show);
   noun.row(
     routes.setDualControl,
     'set <vault>',
@@ -33,9 +33,9 @@ const addDualControl = (vault: Noun): void => {
       'For the master keys of a TDE group, name the vault of the group.',
     {
       options: {
-        '--approvals <count>': { help: 'how many others must agree', required: true },
-        '--for <actions>': { help: 'what they must agree to', default: 'destroy,export,restore' },
-        '--approver <token...>': 'only these may approve, by id or name; when absent, everyone who has the role',
+        '--approvals <count>': { help: 'number of required approvals', required: true },
+        '--for <actions>': { help: 'operations that need approval', default: 'destroy,export,restore' },
+        '--approver <token...>': 'only these can approve, by id or name; default: everyone with the role',
         '--refuse-databases': 'databases cannot destroy their master keys by themselves (C_DestroyObject)',
         ...dryRun,
       },
@@ -51,7 +51,7 @@ const addDualControl = (vault: Noun): void => {
       ...show,
     },
   );
-  noun.row(routes.removeDualControl, 'remove <vault>', 'Removes the rule, when those agree whom it asks for.', {
+  noun.row(routes.removeDualControl, 'remove <vault>', 'Removes the rule, after the approvals that it requires.', {
     options: dryRun,
     ...show,
   });
@@ -72,7 +72,7 @@ export const addVault = (program: Command): void => {
   noun.row(
     routes.setProfile,
     'profile <vault> <profile>',
-    'Sets how often its keys are to be rotated: standard (6 to 12 months) or high-security (3 to 6).',
+    'Sets the rotation period of its keys: standard (6 to 12 months) or high-security (3 to 6 months).',
   );
   addDualControl(noun);
 };
