@@ -1,25 +1,35 @@
-// Repeated members of JSON objects. JSON.parse keeps the last of them, and another parser may keep the first. Two programs that read the same
-// document must not see two different requests (RFC 8259, section 4; RFC 7493, section 2.3).
+// Faults of a JSON text that JSON.parse accepts. JSON.parse keeps the last of repeated members, and another parser may keep the first; two
+// programs that read the same document must not see two different requests (RFC 8259, section 4; RFC 7493, section 2.3). A long list takes
+// far longer to check against a schema than to scan.
 
-/** The first member that its object has twice; undefined when there is none. `text` is valid JSON. Takes time in proportion to the text. */
-export const repeatedMember = (text: string): string | undefined => {
-  /** Of each object that is open, the names so far; undefined for an array. */
-  const open: (Set<string> | undefined)[] = [];
+/**
+ * A member that its object has twice, or an array or object with more than `mostItems` items; the first one found.
+ * `text` is valid JSON. Takes time in proportion to the text.
+ */
+export const findJsonFault = (
+  text: string,
+  mostItems: number,
+): { readonly repeated: string } | 'too-many-items' | undefined => {
+  /** Of each array and object that is open: the commas so far, and the names of an object. */
+  const open: { commas: number; readonly names: Set<string> | undefined }[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
-    if (character === '{') open.push(new Set());
-    else if (character === '[') open.push(undefined);
+    const inner = open.at(-1);
+    if (character === '{') open.push({ commas: 0, names: new Set() });
+    else if (character === '[') open.push({ commas: 0, names: undefined });
     else if (character === '}' || character === ']') open.pop();
-    else if (character === '"') {
+    else if (character === ',' && inner !== undefined) {
+      inner.commas += 1;
+      if (inner.commas >= mostItems) return 'too-many-items';
+    } else if (character === '"') {
       const start = at;
       for (at += 1; text[at] !== '"'; at += 1) if (text[at] === '\\') at += 1;
       let next = at + 1;
       while (isSpace(text[next])) next += 1;
       if (text[next] !== ':') continue;
       const name = JSON.parse(text.slice(start, at + 1)) as string;
-      const names = open.at(-1);
-      if (names?.has(name) === true) return name;
-      names?.add(name);
+      if (inner?.names?.has(name) === true) return { repeated: name };
+      inner?.names?.add(name);
     }
   }
   return undefined;

@@ -104,6 +104,13 @@ const hostile = (route: RouteRow): readonly (readonly [string, string])[] => {
     ]),
     ['deep', `{"name":${'['.repeat(size / 2 - 16)}${']'.repeat(size / 2 - 16)}}`],
     ['many members', `{${many(Math.floor(size / 10), (at) => `"${String(at).padStart(5, '0')}":0`).join(',')}}`],
+    // Of each member: a list with as many wrong items as the body can have.
+    ...members.flatMap((member) =>
+      ['0', '""', '[]', '{}'].map((item): readonly [string, string] => [
+        `${member} is a list of ${item}`,
+        `{"${member}":[${many(Math.floor((size - member.length) / (item.length + 1)), () => item).join(',')}]}`,
+      ]),
+    ),
     ['escapes', `{"name":"${long(size - 32, '\\u0061')}`],
     // Out of order: a program that orders them naively takes the square of their number.
     ['combining marks', `{"name":"a${'\u0315'.repeat(size / 4 - 16)}${'\u0316'.repeat(size / 4 - 16)}"}`],

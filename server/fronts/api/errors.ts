@@ -32,13 +32,16 @@ export const problemRows = {
   internal: { status: 500, title: 'Internal error' },
 } as const satisfies Record<ServiceErrorCode, ProblemRow>;
 
-/** 'validation' with the fields that are wrong. */
+/** An answer is not much longer than the request that it refuses. */
+const mostFaults = 50;
+
+/** 'validation' with the first of the fields that are wrong. */
 export class ValidationError extends ServiceError {
   readonly errors: readonly FieldFault[];
 
   constructor(errors: readonly FieldFault[], message = 'the request has invalid fields') {
     super('validation', message);
-    this.errors = errors;
+    this.errors = errors.slice(0, mostFaults);
   }
 }
 

@@ -3,7 +3,7 @@
 
 import type { z } from '@hono/zod-openapi';
 import { ServiceError } from '../../base/errors.ts';
-import { repeatedMember } from '../../base/json-members.ts';
+import { findJsonFault } from '../../base/json-members.ts';
 import { tenantParameter } from '../contract/api/row.ts';
 import type { FieldFault } from '../shared/problem.ts';
 import { HttpRefusal, ValidationError } from './errors.ts';
@@ -18,6 +18,9 @@ const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
     if (issue.code === 'invalid_type' && issue.input === undefined) return [{ path, message: 'is missing' }];
     return [{ path, message: issue.message }];
   });
+
+/** Of one list or object in a body. The longest list that a request may have has 100. */
+const mostItems = 256;
 
 /**
  * More marks than this after one letter are no text of any language (Unicode Standard Annex 15, Stream-Safe Text Format). Putting them in order
@@ -80,9 +83,13 @@ export const readJson = (
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('validation', 'the body is not valid JSON');
   }
-  const repeated = repeatedMember(text);
-  if (repeated !== undefined)
-    throw new ValidationError([{ path: repeated.slice(0, 200), message: 'must appear only once' }]);
+  const fault = findJsonFault(text, mostItems);
+  if (fault === 'too-many-items')
+    throw new ServiceError('validation', `a list or an object in the body has more than ${mostItems} items`, {
+      hint: 'send a shorter list; /api/openapi.json describes the body of this request',
+    });
+  if (fault !== undefined)
+    throw new ValidationError([{ path: fault.repeated.slice(0, 200), message: 'must appear only once' }]);
   if (schema !== undefined) return check(schema, value);
   if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) return {};
   throw new ServiceError('validation', 'this request must have no body');

@@ -1,7 +1,7 @@
-// Repeated members are found in any JSON text, and only those.
+// Repeated members and lists that are too long are found in any JSON text, and only those.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { repeatedMember } from '../../../server/base/json-members.ts';
+import { findJsonFault } from '../../../server/base/json-members.ts';
 
 test.each([
   ['{"a":1,"a":2}', 'a'],
@@ -14,15 +14,25 @@ test.each([
   ['"a"', undefined],
   ['[]', undefined],
 ])('in %s it is %s', (text, name) => {
-  expect(repeatedMember(text)).toBe(name);
+  expect(findJsonFault(text, 100)).toEqual(name === undefined ? undefined : { repeated: name });
 });
 
 test('what JSON.stringify writes has none, and a member that is added twice is found', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.string(), (value, name) => {
-      expect(repeatedMember(JSON.stringify(value, null, 1))).toBeUndefined();
+      expect(findJsonFault(JSON.stringify(value, null, 1), 1_000)).toBeUndefined();
       const member = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
-      expect(repeatedMember(`{${member}, ${member}}`)).toBe(name);
+      expect(findJsonFault(`{${member}, ${member}}`, 1_000)).toEqual({ repeated: name });
     }),
   );
+});
+
+test.each([
+  ['[0,0,0]', undefined],
+  ['[0,0,0,0]', 'too-many-items'],
+  ['{"a":[[0,0,0],[0,0,0],{"b":",,,,,"}]}', undefined],
+  ['[[0,[0,0,0,0]]]', 'too-many-items'],
+  ['{"a":0,"b":0,"c":0,"d":0}', 'too-many-items'],
+])('with at most three items, %s is %s', (text, fault) => {
+  expect(findJsonFault(text, 3)).toBe(fault);
 });
