@@ -25,7 +25,7 @@ import { signXksRequest } from '../support/sign.ts';
 
 /** The longest block: 20 ms on a quiet machine. */
 const mostUnits = 20;
-const repetitions = 6;
+const repetitions = 12;
 /** Of a request to the API. */
 const largestBody = 64 * 1024;
 
