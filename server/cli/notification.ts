@@ -26,7 +26,7 @@ export const addNotification = (program: Command): void => {
       'HARM AT': 'harmAt',
       SEVERITY: 'severity',
       WHAT: 'text',
-      'WHAT TO DO': 'cure',
+      'WHAT TO DO': 'remedy',
       'TAKEN BY': 'acknowledgedBy',
       ID: 'id',
     },

@@ -9,7 +9,7 @@ interface NotificationRow {
   /** What is so; `{name}` is the thing's name. */
   readonly text: string;
   /** What to do about it. */
-  readonly cure: string;
+  readonly remedy: string;
   /** The same in a few words, and the page of the console that it begins on; `{id}` is the thing's. */
   readonly action: string;
   readonly page: string;
@@ -22,7 +22,7 @@ interface NotificationRow {
 export const notificationKinds = {
   'key.rotation-due': {
     text: 'keys of the vault {name} are due for rotation',
-    cure: 'run dke key rotate; older versions still decrypt what they encrypted',
+    remedy: 'run dke key rotate; older versions still decrypt what they encrypted',
     action: 'View the keys',
     page: '/keys?vaultId={id}',
     leadDays: [183, 30],
@@ -30,7 +30,8 @@ export const notificationKinds = {
   },
   'master-key.rotation-due': {
     text: 'the master key of {name} is due for rotation',
-    cure: 'set a new key in the database (ADMINISTER KEY MANAGEMENT SET KEY); for the steps, run dke runbook show rotate',
+    remedy:
+      'set a new key in the database (ADMINISTER KEY MANAGEMENT SET KEY); for the steps, run dke runbook show rotate',
     action: 'Follow the runbook',
     page: '/tde/applications/{id}/runbooks?runbook=rotate',
     leadDays: [183, 30],
@@ -38,7 +39,8 @@ export const notificationKinds = {
   },
   'endpoint.credential-due': {
     text: 'a credential of the endpoint {name} is due for rotation: quarterly is recommended',
-    cure: 'run dke endpoint credential add, enter the new credential at the cloud key service, then remove the old one',
+    remedy:
+      'run dke endpoint credential add, enter the new credential at the cloud key service, then remove the old one',
     action: 'Rotate the credential',
     page: '/endpoints/{id}/credentials',
     leadDays: [14],
@@ -46,7 +48,7 @@ export const notificationKinds = {
   },
   'application.access-guid-due': {
     text: 'an access_guid of {name} is due for rotation: quarterly is recommended',
-    cure: 'run dke tde app rotate-guid, install the new pkcs11.toml, then remove the old access_guid',
+    remedy: 'run dke tde app rotate-guid, install the new pkcs11.toml, then remove the old access_guid',
     action: 'Open the application',
     page: '/tde/applications/{id}',
     leadDays: [14],
@@ -54,7 +56,8 @@ export const notificationKinds = {
   },
   'tls.certificate-ending': {
     text: 'the certificate for {name} expires',
-    cure: 'replace its file, then run systemctl reload dke-server; if it is self-signed, run dke server renew-certificate',
+    remedy:
+      'replace its file, then run systemctl reload dke-server; if it is self-signed, run dke server renew-certificate',
     action: 'View settings',
     page: '/settings',
     leadDays: [30, 7, 1],
@@ -62,7 +65,7 @@ export const notificationKinds = {
   },
   'tls.certificate-old': {
     text: 'the certificate for {name} is about a year old: yearly renewal is recommended',
-    cure: 'replace it, with a new key; if it is self-signed, run dke server renew-certificate',
+    remedy: 'replace it, with a new key; if it is self-signed, run dke server renew-certificate',
     action: 'View settings',
     page: '/settings',
     leadDays: [30],
@@ -70,7 +73,8 @@ export const notificationKinds = {
   },
   'tls.file-unusable': {
     text: 'the next start cannot serve the certificate: {name}',
-    cure: 'before a restart, put the file back, then run systemctl reload dke-server; until then, the certificate in memory is served',
+    remedy:
+      'before a restart, put the file back, then run systemctl reload dke-server; until then, the certificate in memory is served',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -78,7 +82,8 @@ export const notificationKinds = {
   },
   'tls.certificate-created': {
     text: 'at its start, the service found no certificate and created a self-signed one, which clients do not trust: {name}',
-    cure: 'copy the new tls.crt to clients (ca_file in pkcs11.toml, --ca-file of dke), or stop the service and restore tls.crt and tls.key from a backup',
+    remedy:
+      'copy the new tls.crt to clients (ca_file in pkcs11.toml, --ca-file of dke), or stop the service and restore tls.crt and tls.key from a backup',
     action: 'See the settings',
     page: '/settings',
     leadDays: [],
@@ -86,7 +91,7 @@ export const notificationKinds = {
   },
   'client-authority.ending': {
     text: 'an authority of client certificates of the endpoint {name} expires',
-    cure: 'run dke endpoint set --client-ca with a bundle that also contains the new authority',
+    remedy: 'run dke endpoint set --client-ca with a bundle that also contains the new authority',
     action: 'Open the endpoint',
     page: '/endpoints/{id}',
     leadDays: [30, 7, 1],
@@ -94,7 +99,8 @@ export const notificationKinds = {
   },
   'client-certificate.ending': {
     text: 'a client certificate of the application {name} expires',
-    cure: 'run dke tde app callers --add-certificate with a new one, then set client_certificate and client_key in pkcs11.toml',
+    remedy:
+      'run dke tde app callers --add-certificate with a new one, then set client_certificate and client_key in pkcs11.toml',
     action: 'Open the application',
     page: '/tde/applications/{id}',
     leadDays: [30, 7, 1],
@@ -102,7 +108,7 @@ export const notificationKinds = {
   },
   'token.expiring': {
     text: 'the API token {name} expires',
-    cure: 'if it is still used, create a new one with the same roles; then revoke this one',
+    remedy: 'if it is still used, create a new one with the same roles; then revoke this one',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [30, 7, 1],
@@ -110,7 +116,7 @@ export const notificationKinds = {
   },
   'token.old': {
     text: 'the API token {name} is old and never expires',
-    cure: 'run dke token create with the same roles and --expires, use the new token, then run dke token revoke',
+    remedy: 'run dke token create with the same roles and --expires, use the new token, then run dke token revoke',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [],
@@ -118,7 +124,7 @@ export const notificationKinds = {
   },
   'token.key-old': {
     text: 'the key that hashes API tokens is due for rotation',
-    cure: 'run dke token rotate-key; tokens stay valid. After all have been used, run dke token end-former-key',
+    remedy: 'run dke token rotate-key; tokens stay valid. After all have been used, run dke token end-former-key',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [30],
@@ -126,7 +132,7 @@ export const notificationKinds = {
   },
   'token.former-key': {
     text: 'API tokens are still accepted under a former key, a month after its rotation',
-    cure: 'run dke token end-former-key; it names the tokens that have not been used since',
+    remedy: 'run dke token end-former-key; it names the tokens that have not been used since',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [],
@@ -134,7 +140,7 @@ export const notificationKinds = {
   },
   'session.key-old': {
     text: 'the key that hashes sessions is due for rotation',
-    cure: 'run dke session rotate-key; everyone must sign in again',
+    remedy: 'run dke session rotate-key; everyone must sign in again',
     action: 'View settings',
     page: '/settings',
     leadDays: [30],
@@ -142,7 +148,8 @@ export const notificationKinds = {
   },
   'administrator.recovered': {
     text: 'an administrator token was created on the host of the service: {name}',
-    cure: 'confirm with the operators of the host that this was intended; if not, revoke the token and run dke audit list --kind administrator.recovered',
+    remedy:
+      'confirm with the operators of the host that this was intended; if not, revoke the token and run dke audit list --kind administrator.recovered',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [],
@@ -150,7 +157,7 @@ export const notificationKinds = {
   },
   'key-store.disconnected': {
     text: 'the external key store {name} is not connected',
-    cure: 'run dke doctor endpoint; it names the first layer that fails',
+    remedy: 'run dke doctor endpoint; it names the first layer that fails',
     action: 'View key stores',
     page: '/external-key-stores',
     leadDays: [],
@@ -158,7 +165,7 @@ export const notificationKinds = {
   },
   'endpoint.failing': {
     text: 'the endpoint {name} refuses requests',
-    cure: 'run dke endpoint requests --result refused, then dke doctor endpoint',
+    remedy: 'run dke endpoint requests --result refused, then dke doctor endpoint',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -166,7 +173,7 @@ export const notificationKinds = {
   },
   'endpoint.late': {
     text: 'the endpoint {name} answers too late: some requests of the last hour took longer than the 250 ms after which the cloud gives up',
-    cure: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
+    remedy: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -174,7 +181,7 @@ export const notificationKinds = {
   },
   'endpoint.slow': {
     text: 'the endpoint {name} is slow: more than 1 % of the last hour took longer than 100 ms',
-    cure: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
+    remedy: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -182,7 +189,7 @@ export const notificationKinds = {
   },
   'endpoint.tampered': {
     text: 'the endpoint {name} was changed from outside: every request is refused',
-    cure: 'compare the database with a backup; the audit log names the record',
+    remedy: 'compare the database with a backup; the audit log names the record',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -190,7 +197,7 @@ export const notificationKinds = {
   },
   'endpoint.credential-unused': {
     text: 'the new credential of the endpoint {name} has not signed a request yet',
-    cure: 'enter it at the cloud key service, then remove the old one',
+    remedy: 'enter it at the cloud key service, then remove the old one',
     action: 'Continue the rotation',
     page: '/endpoints/{id}/credentials',
     leadDays: [7],
@@ -198,7 +205,7 @@ export const notificationKinds = {
   },
   'approval.pending': {
     text: 'the request for approval about {name} is pending',
-    cure: 'run dke approval show, then approve or reject it',
+    remedy: 'run dke approval show, then approve or reject it',
     action: 'View approvals',
     page: '/approvals',
     leadDays: [],
@@ -206,7 +213,7 @@ export const notificationKinds = {
   },
   'dual-control.unsatisfiable': {
     text: 'there are too few approvers for the dual control of the vault {name}',
-    cure: 'give the role key-approver to more users; until then, no operation under this rule can be approved',
+    remedy: 'give the role key-approver to more users; until then, no operation under this rule can be approved',
     action: 'View users',
     page: '/users',
     leadDays: [],
@@ -214,7 +221,8 @@ export const notificationKinds = {
   },
   'audit.sink-behind': {
     text: 'a forwarded log does not reach its sink {name}',
-    cure: 'run dke audit sinks for the reason; audit records are kept until they are delivered, request records only as long as the request log keeps them',
+    remedy:
+      'run dke audit sinks for the reason; audit records are kept until they are delivered, request records only as long as the request log keeps them',
     action: 'View sinks',
     page: '/audit/sinks',
     leadDays: [],
@@ -222,7 +230,7 @@ export const notificationKinds = {
   },
   'audit.checkpoint-stale': {
     text: 'records of the audit log wait for a signed checkpoint',
-    cure: "check the server's log, and the free space on the disk of the root key",
+    remedy: "check the server's log, and the free space on the disk of the root key",
     action: 'View the audit log',
     page: '/audit/verification',
     leadDays: [],
@@ -230,7 +238,7 @@ export const notificationKinds = {
   },
   'audit.key-old': {
     text: 'the key that signs the audit log is due for rotation',
-    cure: 'run dke audit rotate-key, store the new verifierKey, then run dke root backup --out FILE',
+    remedy: 'run dke audit rotate-key, store the new verifierKey, then run dke root backup --out FILE',
     action: 'View the audit log',
     page: '/audit/verification',
     leadDays: [30],
@@ -238,7 +246,7 @@ export const notificationKinds = {
   },
   'snapshot.failed': {
     text: 'the last snapshot of {name} is unusable',
-    cure: 'run dke snapshot show for the reason, then dke snapshot create',
+    remedy: 'run dke snapshot show for the reason, then dke snapshot create',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -246,7 +254,8 @@ export const notificationKinds = {
   },
   'snapshot.old': {
     text: 'the last valid snapshot of {name} was verified more than a week ago',
-    cure: 'run dke snapshot create, or set [snapshots] schedule in dke.toml; regularly run dke snapshot verify with the recovery key',
+    remedy:
+      'run dke snapshot create, or set [snapshots] schedule in dke.toml; regularly run dke snapshot verify with the recovery key',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -254,7 +263,7 @@ export const notificationKinds = {
   },
   'snapshot.none': {
     text: 'there is no snapshot of {name}',
-    cure: 'run dke recovery-key create, dke recovery-key register, then dke snapshot create',
+    remedy: 'run dke recovery-key create, dke recovery-key register, then dke snapshot create',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -262,7 +271,8 @@ export const notificationKinds = {
   },
   'snapshot.unopened': {
     text: 'no snapshot of {name} was opened with a recovery key recently: a restore may not be possible',
-    cure: 'run dke snapshot verify with the recovery key, within a week of the first snapshot and then every six months',
+    remedy:
+      'run dke snapshot verify with the recovery key, within a week of the first snapshot and then every six months',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -270,7 +280,8 @@ export const notificationKinds = {
   },
   'snapshot.folder-away': {
     text: 'the snapshot folder {name} is missing: its disk is not mounted, or it is the wrong folder',
-    cure: 'mount it; until then, no snapshots are created, and the erasure of destroyed keys waits or reports them ([erasure] missing_snapshots)',
+    remedy:
+      'mount it; until then, no snapshots are created, and the erasure of destroyed keys waits or reports them ([erasure] missing_snapshots)',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -278,7 +289,7 @@ export const notificationKinds = {
   },
   'backup.old': {
     text: 'the service has no recent backup: {name}',
-    cure: 'on its host, run dke backup create --out FILE, for example nightly by a timer (docs/backup.md)',
+    remedy: 'on its host, run dke backup create --out FILE, for example nightly by a timer (docs/backup.md)',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -286,7 +297,7 @@ export const notificationKinds = {
   },
   'root.backup-old': {
     text: 'the backup of the root key is useless: the root key has been replaced since',
-    cure: 'on the host of the service, run dke root backup --out FILE, then dke snapshot create',
+    remedy: 'on the host of the service, run dke root backup --out FILE, then dke snapshot create',
     action: 'View the first steps',
     page: '/set-up',
     leadDays: [],
@@ -294,7 +305,8 @@ export const notificationKinds = {
   },
   'erasure.held': {
     text: 'the erasure of destroyed keys is blocked by damaged records, nodes, standbys of the database, or missing snapshots',
-    cure: 'run dke status for the cause: restore a backup made since the last run or give up the key; start or remove the node; bring the standby up to date or drop its slot; restore or delete the snapshots',
+    remedy:
+      'run dke status for the cause: restore a backup made since the last run or give up the key; start or remove the node; bring the standby up to date or drop its slot; restore or delete the snapshots',
     action: 'View what blocks it',
     page: '/settings',
     leadDays: [],
@@ -302,7 +314,8 @@ export const notificationKinds = {
   },
   'erasure.failed': {
     text: 'the erasure run of destroyed keys failed and will be retried',
-    cure: 'run dke status for the reason; until it succeeds, old copies of the database may still contain destroyed keys',
+    remedy:
+      'run dke status for the reason; until it succeeds, old copies of the database may still contain destroyed keys',
     action: 'View the reason',
     page: '/settings',
     leadDays: [],
@@ -310,7 +323,7 @@ export const notificationKinds = {
   },
   'health.failing': {
     text: 'the service failed its own check: {name}',
-    cure: "run dke status to see what failed; the server's log names the reason",
+    remedy: "run dke status to see what failed; the server's log names the reason",
     action: 'View the service state',
     page: '/settings',
     leadDays: [],
@@ -318,7 +331,7 @@ export const notificationKinds = {
   },
   'memory.unlocked': {
     text: 'key memory is not locked: keys could be written to swap',
-    cure: 'raise LimitMEMLOCK of the service and restart it',
+    remedy: 'raise LimitMEMLOCK of the service and restart it',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -326,7 +339,8 @@ export const notificationKinds = {
   },
   'requests.sink-lost': {
     text: 'request records were removed before they reached the sink {name}',
-    cure: 'run dke audit sinks; make the sink reachable or faster, or keep the request log longer (limits.request_log_rows, limits.request_log_days)',
+    remedy:
+      'run dke audit sinks; make the sink reachable or faster, or keep the request log longer (limits.request_log_rows, limits.request_log_days)',
     action: 'View sinks',
     page: '/audit/sinks',
     leadDays: [],
@@ -334,7 +348,7 @@ export const notificationKinds = {
   },
   'requests.dropped': {
     text: 'records of the request log were dropped since the start: the store could not keep up',
-    cure: 'no request failed, and the audit log is complete; use a faster disk or send fewer requests',
+    remedy: 'no request failed, and the audit log is complete; use a faster disk or send fewer requests',
     action: 'View the request log',
     page: '/requests',
     leadDays: [],
@@ -342,7 +356,8 @@ export const notificationKinds = {
   },
   'clock.doubted': {
     text: 'the clock has jumped: until it is confirmed, nothing is purged, deleted or pruned by a deadline',
-    cure: 'correct the clock of the host; when it is right, run dke clock confirm --time TIME with the time of a clock that you trust',
+    remedy:
+      'correct the clock of the host; when it is right, run dke clock confirm --time TIME with the time of a clock that you trust',
     action: 'View the service state',
     page: '/settings',
     leadDays: [],
@@ -350,7 +365,8 @@ export const notificationKinds = {
   },
   'log.failing': {
     text: 'the log of the service cannot be written',
-    cure: 'free space on the disk of [log] destination in dke.toml; writing then continues automatically, and dke_log_lost_lines_total counts lost lines',
+    remedy:
+      'free space on the disk of [log] destination in dke.toml; writing then continues automatically, and dke_log_lost_lines_total counts lost lines',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -358,7 +374,7 @@ export const notificationKinds = {
   },
   'node.silent': {
     text: 'the node {name} is offline',
-    cure: 'check its host; start the node, or remove it if it does not come back: dke node remove',
+    remedy: 'check its host; start the node, or remove it if it does not come back: dke node remove',
     action: 'View nodes',
     page: '/nodes',
     leadDays: [],
@@ -370,7 +386,7 @@ export const notificationKindNames = Object.keys(notificationKinds) as Notificat
 /** One whose row was changed from outside, or written by a newer version. */
 const unknownKind: NotificationRow = {
   text: 'this kind of notification is unknown to this version: {name}',
-  cure: 'check it, then acknowledge it',
+  remedy: 'check it, then acknowledge it',
   action: 'View notifications',
   page: '/notifications',
   leadDays: [],

@@ -10,7 +10,7 @@ export interface NotificationMessage {
   readonly event: 'raised' | 'worse' | 'resolved' | 'test';
   readonly at: number;
   readonly text: string;
-  readonly cure: string;
+  readonly remedy: string;
   /** Null in a test. */
   readonly notification: Notification | null;
 }

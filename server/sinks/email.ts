@@ -22,11 +22,11 @@ export interface EmailOptions {
 
 const timeoutMs = 15_000;
 
-export const mailText = ({ event, at, text, cure, notification }: NotificationMessage): string =>
+export const mailText = ({ event, at, text, remedy, notification }: NotificationMessage): string =>
   [
     event === 'resolved' ? `Resolved: ${text}.` : `${text}.`,
     '',
-    ...(event === 'resolved' || cure === '' ? [] : [`What to do: ${cure}.`, '']),
+    ...(event === 'resolved' || remedy === '' ? [] : [`What to do: ${remedy}.`, '']),
     ...(notification === null
       ? []
       : [

@@ -8,9 +8,9 @@ export const notificationsTable = (): string =>
     '| kind | what | days before | severity | what to do |',
     '|---|---|---|---|---|',
     ...notificationKindNames.map((kind) => {
-      const { text, leadDays, severities, cure } = notificationRow(kind);
+      const { text, leadDays, severities, remedy } = notificationRow(kind);
       const what = text.replace('{name}', '…');
-      return `| \`${kind}\` | ${what} | ${leadDays.join(', ') || 'at once'} | ${severities.join(', ')} | ${cure} |`;
+      return `| \`${kind}\` | ${what} | ${leadDays.join(', ') || 'at once'} | ${severities.join(', ')} | ${remedy} |`;
     }),
   ].join('\n');
 

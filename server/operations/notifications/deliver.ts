@@ -33,7 +33,7 @@ const messageOf = ({ sequence, event, at, notification }: NotificationEvent): No
   event,
   at,
   text: textOf(notification),
-  cure: notificationRow(notification.kind).cure,
+  remedy: notificationRow(notification.kind).remedy,
   notification,
 });
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'failed');
@@ -145,7 +145,7 @@ export const createNotificationDelivery = (
             event: 'test',
             at: clock.now(),
             text: 'this is a test: you receive notifications from this service',
-            cure: '',
+            remedy: '',
             notification: null,
           };
           const failure = await target.send(message).then(() => null, reasonOf);

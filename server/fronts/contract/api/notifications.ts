@@ -65,7 +65,7 @@ export const notificationSchema = z
       .int()
       .openapi({ description: 'Rises as the deadline comes nearer. Each stage needs a new acknowledgement.' }),
     text: z.string(),
-    cure: z.string().openapi({ description: 'How to fix it.' }),
+    remedy: z.string().openapi({ description: 'How to fix it.' }),
     action: z.string().openapi({ description: 'Short form of the remedy.' }),
     page: z.string().openapi({ description: 'Path of the console page where you start.' }),
     subject: z.strictObject({ kind: z.string(), id: z.string(), name: z.string() }),

@@ -48,10 +48,10 @@ export const Cure = ({ page, action }: Pick<Notification, 'page' | 'action'>) =>
 const sentence = (text: string): string =>
   text.startsWith('dke ') ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
-export const NotificationText = ({ notification: { text, cure } }: { notification: Notification }) => (
+export const NotificationText = ({ notification: { text, remedy } }: { notification: Notification }) => (
   <div className="min-w-0">
     <p className="font-medium wrap-anywhere">{withOwnTime(sentence(text))}</p>
-    <p className="font-normal wrap-anywhere text-muted">{sentence(cure)}</p>
+    <p className="font-normal wrap-anywhere text-muted">{sentence(remedy)}</p>
   </div>
 );
 
