@@ -60,10 +60,12 @@ interface Shown {
   readonly measure?: (element: Element | null) => void;
 }
 
-// biome-ignore-start lint/a11y/noRedundantRoles: see the head of this file
-export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail, onNearEnd }: DataTableProps<Row>) => {
-  const id = useId();
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+/** The rows that are in the page, and the heights of those before and after them. */
+const useShownRows = <Row,>({
+  rows,
+  rowKey,
+  onNearEnd,
+}: Pick<DataTableProps<Row>, 'rows' | 'rowKey' | 'onNearEnd'>) => {
   const frame = useRef<HTMLDivElement>(null);
   const [scrollMargin, setScrollMargin] = useState(0);
   const whole = rows.length <= mostWhole;
@@ -86,74 +88,110 @@ export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail, onNear
   useEffect(() => {
     if (!whole && lastShown >= rows.length - 20) onNearEnd?.();
   }, [whole, lastShown, rows.length, onNearEnd]);
+  const shown: readonly Shown[] = whole
+    ? rows.map((_, index) => ({ index }))
+    : items.map(({ index }) => ({ index, measure: virtualizer.measureElement }));
+  return {
+    frame,
+    whole,
+    shown,
+    before: (items[0]?.start ?? scrollMargin) - scrollMargin,
+    after: whole ? 0 : virtualizer.getTotalSize() - ((items.at(-1)?.end ?? scrollMargin) - scrollMargin),
+  };
+};
+
+// biome-ignore-start lint/a11y/noRedundantRoles: see the head of this file
+const Head = <Row,>({ columns, details }: { columns: readonly Column<Row>[]; details: boolean }) => (
+  <thead role="rowgroup" className="max-md:sr-only">
+    <tr role="row" className="border-b border-line">
+      {columns.map((column) => (
+        <th
+          key={column.key}
+          role="columnheader"
+          scope="col"
+          className={`px-4 py-2.5 text-xs font-medium whitespace-nowrap text-muted ${column.end === true ? 'text-right' : ''}`}
+        >
+          {column.actions === true ? <span className="sr-only">{column.header}</span> : column.header}
+        </th>
+      ))}
+      {details && (
+        <th role="columnheader" scope="col">
+          <span className="sr-only">Details</span>
+        </th>
+      )}
+    </tr>
+  </thead>
+);
+
+const DetailsButton = ({ detailId, opened, toggle }: { detailId: string; opened: boolean; toggle: () => void }) => (
+  <button
+    type="button"
+    aria-expanded={opened}
+    aria-controls={opened ? detailId : undefined}
+    onClick={toggle}
+    className="inline-flex min-h-8 items-center gap-1 rounded-md px-1.5 text-xs text-muted hover:text-ink max-md:-ml-1.5"
+  >
+    Details
+    <Icon name="chevron" className={`size-3.5 transition-transform ${opened ? '-rotate-90' : 'rotate-90'}`} />
+  </button>
+);
+
+interface TableRowProps<Row> extends Pick<DataTableProps<Row>, 'columns' | 'detail'> {
+  readonly row: Row;
+  readonly shown: Shown;
+  readonly whole: boolean;
+  readonly detailId: string;
+  readonly opened: boolean;
+  readonly toggle: () => void;
+}
+
+const TableRow = <Row,>({ columns, detail, row, shown, whole, detailId, opened, toggle }: TableRowProps<Row>) => (
+  <tbody
+    role="rowgroup"
+    data-index={shown.index}
+    ref={shown.measure}
+    className="border-line not-first:border-t max-md:block"
+  >
+    <tr
+      role="row"
+      aria-rowindex={whole ? undefined : shown.index + 2}
+      className="hover:bg-hover max-md:block max-md:px-4 max-md:py-3"
+    >
+      {columns.map((column) => (
+        <td key={column.key} role="cell" className={cellClass(column)}>
+          {column.actions !== true && column.names !== true && (
+            <span aria-hidden="true" className="w-24 shrink-0 text-xs text-muted md:hidden">
+              {column.header}
+            </span>
+          )}
+          <div className="min-w-0 max-md:flex-1">{column.cell(row)}</div>
+        </td>
+      ))}
+      {detail !== undefined && (
+        <td role="cell" className="py-1 pr-3 text-right max-md:block max-md:p-0 max-md:text-left">
+          <DetailsButton detailId={detailId} opened={opened} toggle={toggle} />
+        </td>
+      )}
+    </tr>
+    {opened && detail !== undefined && (
+      <tr role="row" id={detailId} className="max-md:block">
+        <td role="cell" colSpan={columns.length + 1} className="bg-sunken px-4 py-3 max-md:block">
+          {detail(row)}
+        </td>
+      </tr>
+    )}
+  </tbody>
+);
+
+export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail, onNearEnd }: DataTableProps<Row>) => {
+  const id = useId();
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const { frame, whole, shown, before, after } = useShownRows({ rows, rowKey, onNearEnd });
   const toggle = (key: string): void => {
     const next = new Set(open);
     if (!next.delete(key)) next.add(key);
     setOpen(next);
   };
-  const shown: readonly Shown[] = whole
-    ? rows.map((_, index) => ({ index }))
-    : items.map(({ index }) => ({ index, measure: virtualizer.measureElement }));
-  const before = (items[0]?.start ?? scrollMargin) - scrollMargin;
-  const after = whole ? 0 : virtualizer.getTotalSize() - ((items.at(-1)?.end ?? scrollMargin) - scrollMargin);
-
-  const renderRow = ({ index, measure }: Shown): ReactNode => {
-    const row = rows[index];
-    if (row === undefined) return null;
-    const key = rowKey(row);
-    const opened = open.has(key);
-    return (
-      <tbody
-        key={key}
-        role="rowgroup"
-        data-index={index}
-        ref={measure}
-        className="border-line not-first:border-t max-md:block"
-      >
-        <tr
-          role="row"
-          aria-rowindex={whole ? undefined : index + 2}
-          className="hover:bg-hover max-md:block max-md:px-4 max-md:py-3"
-        >
-          {columns.map((column) => (
-            <td key={column.key} role="cell" className={cellClass(column)}>
-              {column.actions !== true && column.names !== true && (
-                <span aria-hidden="true" className="w-24 shrink-0 text-xs text-muted md:hidden">
-                  {column.header}
-                </span>
-              )}
-              <div className="min-w-0 max-md:flex-1">{column.cell(row)}</div>
-            </td>
-          ))}
-          {detail !== undefined && (
-            <td role="cell" className="py-1 pr-3 text-right max-md:block max-md:p-0 max-md:text-left">
-              <button
-                type="button"
-                aria-expanded={opened}
-                aria-controls={opened ? `${id}-${key}` : undefined}
-                onClick={() => toggle(key)}
-                className="inline-flex min-h-8 items-center gap-1 rounded-md px-1.5 text-xs text-muted hover:text-ink max-md:-ml-1.5"
-              >
-                Details
-                <Icon
-                  name="chevron"
-                  className={`size-3.5 transition-transform ${opened ? '-rotate-90' : 'rotate-90'}`}
-                />
-              </button>
-            </td>
-          )}
-        </tr>
-        {opened && detail !== undefined && (
-          <tr role="row" id={`${id}-${key}`} className="max-md:block">
-            <td role="cell" colSpan={columns.length + 1} className="bg-sunken px-4 py-3 max-md:block">
-              {detail(row)}
-            </td>
-          </tr>
-        )}
-      </tbody>
-    );
-  };
-
   return (
     <div ref={frame} className="relative overflow-x-auto">
       <table
@@ -162,27 +200,22 @@ export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail, onNear
         className="w-full border-collapse text-left max-md:block"
       >
         <caption className="sr-only">{caption}</caption>
-        <thead role="rowgroup" className="max-md:sr-only">
-          <tr role="row" className="border-b border-line">
-            {columns.map((column) => (
-              <th
-                key={column.key}
-                role="columnheader"
-                scope="col"
-                className={`px-4 py-2.5 text-xs font-medium whitespace-nowrap text-muted ${column.end === true ? 'text-right' : ''}`}
-              >
-                {column.actions === true ? <span className="sr-only">{column.header}</span> : column.header}
-              </th>
-            ))}
-            {detail !== undefined && (
-              <th role="columnheader" scope="col">
-                <span className="sr-only">Details</span>
-              </th>
-            )}
-          </tr>
-        </thead>
+        <Head columns={columns} details={detail !== undefined} />
         <Spacer height={before} />
-        {shown.map(renderRow)}
+        {shown.map((each) => {
+          const row = rows[each.index];
+          if (row === undefined) return null;
+          const key = rowKey(row);
+          return (
+            <TableRow
+              key={key}
+              {...{ columns, detail, row, shown: each, whole }}
+              detailId={`${id}-${key}`}
+              opened={open.has(key)}
+              toggle={() => toggle(key)}
+            />
+          );
+        })}
         <Spacer height={after} />
       </table>
     </div>

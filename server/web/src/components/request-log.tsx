@@ -246,6 +246,76 @@ const Dropped = () => {
   );
 };
 
+const ExportLink = ({ path, query, format }: { path: string; query: Query; format: 'csv' | 'ndjson' }) => (
+  <a className={buttonClass()} href={formatTarget({ path: `${path}/export`, query: { ...query, format } })} download>
+    <Icon name="download" />
+    {format.toUpperCase()}
+  </a>
+);
+
+const Filters = ({
+  filters,
+  onFilters,
+  endpoints,
+}: {
+  filters: RequestFilters;
+  onFilters: (filters: RequestFilters) => void;
+  /** Undefined where all requests are of one endpoint. */
+  endpoints: ReadonlyMap<string, string> | undefined;
+}) => {
+  const set = (change: RequestFilters) => onFilters({ ...filters, ...change });
+  return (
+    <FilterBar active={isFiltered(filters)} onClear={() => onFilters({})}>
+      {endpoints !== undefined && (
+        <SelectFilter
+          label="Endpoint"
+          value={filters.endpointId}
+          onValue={(id) => set({ endpointId: id })}
+          choices={[{ value: 'none', text: 'None (no endpoint has this path)' }, ...endpointChoices(endpoints)]}
+        />
+      )}
+      <SelectFilter label="Result" value={filters.result} onValue={(result) => set({ result })} choices={results} />
+      <SelectFilter
+        label="Operation"
+        value={filters.operation}
+        onValue={(operation) => set({ operation })}
+        choices={operations}
+      />
+      <SelectFilter
+        label="Error"
+        value={filters.errorName}
+        onValue={(errorName) => set({ errorName })}
+        choices={errorNames}
+      />
+      <TextFilter
+        label="Principal"
+        placeholder="arn:…:role/billing*"
+        value={filters.principal}
+        onValue={(principal) => set({ principal })}
+      />
+      <TextFilter
+        label="KMS request id"
+        value={filters.kmsRequestId}
+        onValue={(kmsRequestId) => set({ kmsRequestId })}
+      />
+      <TextFilter
+        label="KMS operation"
+        value={filters.kmsOperation}
+        onValue={(kmsOperation) => set({ kmsOperation })}
+      />
+      <TextFilter
+        label="From (local time)"
+        type="datetime-local"
+        value={filters.from}
+        onValue={(from) => set({ from })}
+      />
+      <TextFilter label="To (local time)" type="datetime-local" value={filters.to} onValue={(to) => set({ to })} />
+    </FilterBar>
+  );
+};
+
+const isFiltered = (filters: RequestFilters): boolean => Object.values(filters).some((value) => value !== undefined);
+
 export const RequestLog = ({
   endpointId,
   filters,
@@ -265,9 +335,6 @@ export const RequestLog = ({
   const query = { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) };
   // A log grows by itself: a view that is opened again shows the current records.
   const list = useList<EndpointRequest>(path, query, path, 0);
-  const filtered = Object.values(filters).some((value) => value !== undefined);
-  const set = (change: RequestFilters) => onFilters({ ...filters, ...change });
-  const clear = () => onFilters({});
   return (
     <Panel
       title="Request log"
@@ -277,22 +344,8 @@ export const RequestLog = ({
           <Button icon="filter" onClick={() => setFinding(true)}>
             Paste a CloudTrail event
           </Button>
-          <a
-            className={buttonClass()}
-            href={formatTarget({ path: `${path}/export`, query: { ...query, format: 'csv' } })}
-            download
-          >
-            <Icon name="download" />
-            CSV
-          </a>
-          <a
-            className={buttonClass()}
-            href={formatTarget({ path: `${path}/export`, query: { ...query, format: 'ndjson' } })}
-            download
-          >
-            <Icon name="download" />
-            NDJSON
-          </a>
+          <ExportLink path={path} query={query} format="csv" />
+          <ExportLink path={path} query={query} format="ndjson" />
           <Button icon={live ? 'pause' : 'clock'} aria-pressed={live} onClick={() => setLive(!live)}>
             {live ? 'Pause' : 'Follow'}
           </Button>
@@ -305,52 +358,7 @@ export const RequestLog = ({
       }
       flush
     >
-      <FilterBar active={filtered} onClear={clear}>
-        {endpointId === undefined && (
-          <SelectFilter
-            label="Endpoint"
-            value={filters.endpointId}
-            onValue={(id) => set({ endpointId: id })}
-            choices={[{ value: 'none', text: 'None (no endpoint has this path)' }, ...endpointChoices(names)]}
-          />
-        )}
-        <SelectFilter label="Result" value={filters.result} onValue={(result) => set({ result })} choices={results} />
-        <SelectFilter
-          label="Operation"
-          value={filters.operation}
-          onValue={(operation) => set({ operation })}
-          choices={operations}
-        />
-        <SelectFilter
-          label="Error"
-          value={filters.errorName}
-          onValue={(errorName) => set({ errorName })}
-          choices={errorNames}
-        />
-        <TextFilter
-          label="Principal"
-          placeholder="arn:…:role/billing*"
-          value={filters.principal}
-          onValue={(principal) => set({ principal })}
-        />
-        <TextFilter
-          label="KMS request id"
-          value={filters.kmsRequestId}
-          onValue={(kmsRequestId) => set({ kmsRequestId })}
-        />
-        <TextFilter
-          label="KMS operation"
-          value={filters.kmsOperation}
-          onValue={(kmsOperation) => set({ kmsOperation })}
-        />
-        <TextFilter
-          label="From (local time)"
-          type="datetime-local"
-          value={filters.from}
-          onValue={(from) => set({ from })}
-        />
-        <TextFilter label="To (local time)" type="datetime-local" value={filters.to} onValue={(to) => set({ to })} />
-      </FilterBar>
+      <Filters filters={filters} onFilters={onFilters} endpoints={endpointId === undefined ? names : undefined} />
       <Dropped />
       {live ? (
         <Live path={path} filters={query} table={shown} />
@@ -359,8 +367,8 @@ export const RequestLog = ({
           {...shown}
           list={list}
           endless
-          filtered={filtered}
-          onClearFilters={clear}
+          filtered={isFiltered(filters)}
+          onClearFilters={() => onFilters({})}
           empty={
             <EmptyState title="No requests yet">
               The first is the health check of the cloud key service when the external key store is connected.

@@ -7,6 +7,7 @@ import type { Approval } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { Button } from '../components/button.tsx';
+import type { Column } from '../components/data-table.tsx';
 import { type Choice, TextField } from '../components/field.tsx';
 import { FilterBar, SelectFilter } from '../components/filters.tsx';
 import type { IconName } from '../components/icon.tsx';
@@ -82,21 +83,116 @@ const Detail = ({ approval }: { approval: Approval }) => (
 );
 
 type Verb = 'approve' | 'refuse' | 'withdraw';
+const verbs: Readonly<Record<Verb, string>> = { approve: 'Approve', refuse: 'Refuse', withdraw: 'Withdraw' };
+
+interface Decision {
+  readonly approval: Approval;
+  readonly verb: Verb;
+}
+
+const DecisionDialog = ({ approval, verb, onClose }: Decision & { readonly onClose: () => void }) => {
+  const [comment, setComment] = useState('');
+  const takesComment = verb !== 'withdraw';
+  return (
+    <ActionDialog<Approval>
+      title={`${verbs[verb]}: ${operations[approval.operation].toLowerCase()} “${approval.subject.name}”?`}
+      call={{
+        method: 'POST',
+        path: `${path}/${encodeURIComponent(approval.id)}/${verb}`,
+        body: !takesComment || comment.trim() === '' ? {} : { comment: comment.trim() },
+      }}
+      submitLabel={verbs[verb]}
+      danger={takesComment}
+      renews={[path]}
+      done={`${verbs[verb]}: done`}
+      onClose={onClose}
+    >
+      <div className="space-y-4">
+        {verb === 'approve' && <p>The last approval carries out the action at once. First check what it affects.</p>}
+        <Detail approval={approval} />
+        {takesComment && (
+          <TextField
+            label="Comment"
+            optional
+            help="It is recorded in the audit log."
+            value={comment}
+            onValue={setComment}
+          />
+        )}
+      </div>
+    </ActionDialog>
+  );
+};
+
+const State = ({ approval: { state, missing } }: { approval: Approval }) => {
+  const [tone, icon, word] = looks[state];
+  return (
+    <Badge tone={tone} icon={icon}>
+      {state === 'pending' ? `${missing} more to approve` : word}
+    </Badge>
+  );
+};
+
+/** What the person who is signed in can do. */
+const Actions = ({ approval, isOwn, decide }: { approval: Approval; isOwn: boolean; decide: (verb: Verb) => void }) => {
+  const { state } = approval;
+  if (isOwn && (state === 'pending' || state === 'approved'))
+    return <Button onClick={() => decide('withdraw')}>Withdraw…</Button>;
+  if (isOwn || state !== 'pending') return null;
+  return (
+    <span className="inline-flex gap-2">
+      <Button onClick={() => decide('approve')}>Approve…</Button>
+      <Button tone="dangerPlain" onClick={() => decide('refuse')}>
+        Refuse…
+      </Button>
+    </span>
+  );
+};
+
+const columns = (own: string | undefined, decide: (decision: Decision) => void): readonly Column<Approval>[] => [
+  {
+    key: 'what',
+    header: 'Action',
+    names: true,
+    cell: ({ operation, subject }) => `${operations[operation]} ${subject.name}`,
+  },
+  { key: 'state', header: 'State', cell: (approval) => <State approval={approval} /> },
+  { key: 'by', header: 'Requested by', cell: ({ requestedBy }) => requestedBy.name },
+  {
+    key: 'until',
+    header: 'Expires',
+    cell: ({ expiresAt, endedAt }) =>
+      endedAt === null ? (
+        <Time value={expiresAt} distance />
+      ) : (
+        <span className="text-muted">
+          ended <Time value={endedAt} distance />
+        </span>
+      ),
+  },
+  {
+    key: 'actions',
+    header: 'Actions',
+    end: true,
+    actions: true,
+    cell: (approval) => (
+      <Actions
+        approval={approval}
+        isOwn={approval.requestedBy.id === own}
+        decide={(verb) => decide({ approval, verb })}
+      />
+    ),
+  },
+];
 
 export const ApprovalsPage = () => {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
   const own = useQuery(sessionQuery).data?.id;
   const list = useList<Approval>(path, { ...filters });
-  const [deciding, setDeciding] = useState<{ readonly approval: Approval; readonly verb: Verb } | null>(null);
-  const [comment, setComment] = useState('');
+  const [deciding, decide] = useState<Decision | null>(null);
   const filtered = filters.state !== undefined;
   const clear = () => void navigate({ search: {}, replace: true });
-  const decide = (approval: Approval, verb: Verb): void => {
-    setComment('');
-    setDeciding({ approval, verb });
-  };
-  const names = { approve: 'Approve', refuse: 'Refuse', withdraw: 'Withdraw' } as const;
   return (
     <Page
       title="Approvals"
@@ -118,59 +214,7 @@ export const ApprovalsPage = () => {
           rowKey={({ id }) => id}
           filtered={filtered}
           onClearFilters={clear}
-          columns={[
-            {
-              key: 'what',
-              header: 'Action',
-              names: true,
-              cell: ({ operation, subject }) => `${operations[operation]} ${subject.name}`,
-            },
-            {
-              key: 'state',
-              header: 'State',
-              cell: ({ state, missing }) => {
-                const [tone, icon, word] = looks[state];
-                return (
-                  <Badge tone={tone} icon={icon}>
-                    {state === 'pending' ? `${missing} more to approve` : word}
-                  </Badge>
-                );
-              },
-            },
-            { key: 'by', header: 'Requested by', cell: ({ requestedBy }) => requestedBy.name },
-            {
-              key: 'until',
-              header: 'Expires',
-              cell: ({ expiresAt, endedAt }) =>
-                endedAt === null ? (
-                  <Time value={expiresAt} distance />
-                ) : (
-                  <span className="text-muted">
-                    ended <Time value={endedAt} distance />
-                  </span>
-                ),
-            },
-            {
-              key: 'actions',
-              header: 'Actions',
-              end: true,
-              actions: true,
-              cell: (approval) =>
-                approval.state !== 'pending' && approval.state !== 'approved' ? null : approval.requestedBy.id ===
-                  own ? (
-                  <Button onClick={() => decide(approval, 'withdraw')}>Withdraw…</Button>
-                ) : (
-                  approval.state === 'pending' && (
-                    <span className="inline-flex gap-2">
-                      <Button onClick={() => decide(approval, 'approve')}>Approve…</Button>
-                      <Button tone="dangerPlain" onClick={() => decide(approval, 'refuse')}>
-                        Refuse…
-                      </Button>
-                    </span>
-                  )
-                ),
-            },
-          ]}
+          columns={columns(own, decide)}
           detail={(approval) => <Detail approval={approval} />}
           empty={
             <EmptyState title="No pending approvals">
@@ -180,37 +224,7 @@ export const ApprovalsPage = () => {
           }
         />
       </Panel>
-      {deciding !== null && (
-        <ActionDialog<Approval>
-          title={`${names[deciding.verb]}: ${operations[deciding.approval.operation].toLowerCase()} “${deciding.approval.subject.name}”?`}
-          call={{
-            method: 'POST',
-            path: `${path}/${encodeURIComponent(deciding.approval.id)}/${deciding.verb}`,
-            body: deciding.verb === 'withdraw' || comment.trim() === '' ? {} : { comment: comment.trim() },
-          }}
-          submitLabel={names[deciding.verb]}
-          danger={deciding.verb !== 'withdraw'}
-          renews={[path]}
-          done={`${names[deciding.verb]}: done`}
-          onClose={() => setDeciding(null)}
-        >
-          <div className="space-y-4">
-            {deciding.verb === 'approve' && (
-              <p>The last approval carries out the action at once. First check what it affects.</p>
-            )}
-            <Detail approval={deciding.approval} />
-            {deciding.verb !== 'withdraw' && (
-              <TextField
-                label="Comment"
-                optional
-                help="It is recorded in the audit log."
-                value={comment}
-                onValue={setComment}
-              />
-            )}
-          </div>
-        </ActionDialog>
-      )}
+      {deciding !== null && <DecisionDialog {...deciding} onClose={() => decide(null)} />}
     </Page>
   );
 };

@@ -8,6 +8,7 @@ import type { Diagnosis, DiagnosisEvent, Endpoint } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { ApiCallView } from '../components/api-call.tsx';
 import { Button } from '../components/button.tsx';
+import type { Column } from '../components/data-table.tsx';
 import {
   DiagnosisView,
   firstOf,
@@ -33,6 +34,8 @@ const cloudFields = [
   ['accessKeyId', 'AccessKeyId', ''],
   ['externalKeyId', 'XksKeyId', ''],
 ] as const;
+const diagnosticsPath = (id: string): string => `${endpointPath(id)}/diagnostics`;
+type DiagnosisList = ReturnType<typeof useList<Diagnosis>>;
 type Cloud = { readonly [field in (typeof cloudFields)[number][0]]?: string };
 
 const notBegun: LiveDiagnosis = { checks: [], results: [] };
@@ -57,37 +60,130 @@ const follow = async (call: ApiCall, tell: (live: LiveDiagnosis) => void): Promi
   });
 };
 
-export const EndpointDiagnosticsPage = () => {
-  const { id } = route.useParams();
+/** The results of a run, or what of a running one has ended. */
+const ResultsPanel = ({
+  name,
+  live,
+  shown,
+  newest,
+  isRunning,
+  list,
+}: {
+  name: string;
+  live: LiveDiagnosis | null;
+  shown: Diagnosis | null;
+  newest: Diagnosis | undefined;
+  isRunning: boolean;
+  list: DiagnosisList;
+}) => {
+  if (live !== null)
+    return (
+      <Panel title={isRunning ? 'Running' : 'Completed checks'}>
+        <LiveDiagnosisView live={live} />
+      </Panel>
+    );
+  if (shown === null)
+    return (
+      <Panel title="Not run yet">
+        {list.error !== null ? (
+          <ProblemView error={list.error} onRetry={() => void list.refetch()} />
+        ) : (
+          <EmptyState title="Find the fault">
+            A run checks every layer between the cloud and its key, in order. It shows the first that fails and how to
+            fix it.
+          </EmptyState>
+        )}
+      </Panel>
+    );
+  return (
+    <Panel
+      title="Results"
+      description={
+        <>
+          <Time value={shown.at} seconds />
+          {newest !== undefined && shown.id !== newest.id && ', an earlier run'}
+        </>
+      }
+      actions={<VerdictBadge diagnosis={shown} />}
+    >
+      <DiagnosisView name={name} diagnosis={shown} />
+    </Panel>
+  );
+};
+
+const ComparePanel = ({ cloud, onCloud, call }: { cloud: Cloud; onCloud: (cloud: Cloud) => void; call: ApiCall }) => (
+  <Panel
+    title="Compare with the cloud"
+    description="The configuration of the external key store in the cloud. Even a difference of one letter is reported. These values are not stored."
+  >
+    <div className="space-y-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        {cloudFields.map(([field, label, placeholder]) => (
+          <TextField
+            key={field}
+            label={label}
+            optional
+            mono
+            placeholder={placeholder}
+            value={cloud[field] ?? ''}
+            onValue={(value) => onCloud({ ...cloud, [field]: value })}
+          />
+        ))}
+      </div>
+      <ApiCallView call={call} />
+    </div>
+  </Panel>
+);
+
+const runColumns = (show: (diagnosis: Diagnosis) => void): readonly Column<Diagnosis>[] => [
+  { key: 'at', header: 'Time', names: true, cell: (diagnosis) => <Time value={diagnosis.at} seconds /> },
+  { key: 'verdict', header: 'Result', cell: (diagnosis) => <VerdictBadge diagnosis={diagnosis} /> },
+  {
+    key: 'first',
+    header: 'Start with',
+    cell: (diagnosis) => {
+      const first = firstOf(diagnosis);
+      return first === undefined ? '–' : `${nameLayer(first.layer)}: ${first.title}`;
+    },
+  },
+  {
+    key: 'actions',
+    header: 'Actions',
+    end: true,
+    actions: true,
+    cell: (diagnosis) => (
+      <Button aria-label={`Show the run of ${diagnosis.at}`} onClick={() => show(diagnosis)}>
+        Show
+      </Button>
+    ),
+  },
+];
+
+const bodyOf = (cloud: Cloud, callerTime?: string): object => {
+  const given = Object.fromEntries(Object.entries(cloud).filter(([, value]) => value !== ''));
+  return {
+    ...(callerTime === undefined ? {} : { callerTime }),
+    ...(Object.keys(given).length === 0 ? {} : { cloud: given }),
+  };
+};
+
+/** A run of the checks, and the one that the page shows. */
+const useRuns = (id: string, cloud: Cloud) => {
   const client = useQueryClient();
   const announce = useAnnounce();
-  const [cloud, setCloud] = useState<Cloud>({});
+  const path = diagnosticsPath(id);
   const [shown, setShown] = useState<Diagnosis | null>(null);
   const [live, setLive] = useState<LiveDiagnosis | null>(null);
-  const path = `${endpointPath(id)}/diagnostics`;
-  const endpoint = useQuery({
-    queryKey: [endpointsPath, id],
-    queryFn: ({ signal }) => send<Endpoint>({ method: 'GET', path: endpointPath(id) }, { signal }),
-  });
   const list = useList<Diagnosis>(path);
   const newest = list.data?.pages[0]?.items[0];
   useEffect(() => {
     if (shown === null && newest !== undefined) setShown(newest);
   }, [shown, newest]);
-  const given = Object.fromEntries(Object.entries(cloud).filter(([, value]) => value !== ''));
-  const call = (callerTime?: string): ApiCall => ({
-    method: 'POST',
-    path,
-    body: {
-      ...(callerTime === undefined ? {} : { callerTime }),
-      ...(Object.keys(given).length === 0 ? {} : { cloud: given }),
-    },
-  });
   const run = useMutation({
     // The clock of this browser is compared with the service's.
     mutationFn: () => {
       setLive(notBegun);
-      return follow({ method: 'POST', path: `${path}/follow`, body: call(new Date().toISOString()).body }, setLive);
+      return follow({ method: 'POST', path: `${path}/follow`, body: bodyOf(cloud, new Date().toISOString()) }, setLive);
     },
     onSuccess: async (made) => {
       setShown(made);
@@ -97,7 +193,22 @@ export const EndpointDiagnosticsPage = () => {
       await client.invalidateQueries({ queryKey: [path] });
     },
   });
-  const name = endpoint.data?.name ?? 'Endpoint';
+  const show = (diagnosis: Diagnosis): void => {
+    setLive(null);
+    setShown(diagnosis);
+    document.querySelector('#main h1')?.scrollIntoView();
+  };
+  return { list, newest, live, shown, run, show };
+};
+
+export const EndpointDiagnosticsPage = () => {
+  const { id } = route.useParams();
+  const [cloud, setCloud] = useState<Cloud>({});
+  const endpoint = useQuery({
+    queryKey: [endpointsPath, id],
+    queryFn: ({ signal }) => send<Endpoint>({ method: 'GET', path: endpointPath(id) }, { signal }),
+  });
+  const { list, newest, live, shown, run, show } = useRuns(id, cloud);
   return (
     <Page
       title={`Diagnostics of ${endpoint.data?.name ?? 'the endpoint'}`}
@@ -113,92 +224,23 @@ export const EndpointDiagnosticsPage = () => {
     >
       <EndpointTabs id={id} />
       {run.error !== null && <ProblemView error={run.error} onRetry={() => run.mutate()} />}
-      <Panel
-        title={
-          run.isPending ? 'Running' : live !== null ? 'Completed checks' : shown === null ? 'Not run yet' : 'Results'
-        }
-        description={
-          live === null && shown !== null ? (
-            <>
-              <Time value={shown.at} seconds />
-              {newest !== undefined && shown.id !== newest.id && ', an earlier run'}
-            </>
-          ) : undefined
-        }
-        actions={live === null && shown !== null && <VerdictBadge diagnosis={shown} />}
-      >
-        {live !== null ? (
-          <LiveDiagnosisView live={live} />
-        ) : shown === null ? (
-          list.error !== null ? (
-            <ProblemView error={list.error} onRetry={() => void list.refetch()} />
-          ) : (
-            <EmptyState title="Find the fault">
-              A run checks every layer between the cloud and its key, in order. It shows the first that fails and how to
-              fix it.
-            </EmptyState>
-          )
-        ) : (
-          <DiagnosisView name={name} diagnosis={shown} />
-        )}
-      </Panel>
-      <Panel
-        title="Compare with the cloud"
-        description="The configuration of the external key store in the cloud. Even a difference of one letter is reported. These values are not stored."
-      >
-        <div className="space-y-4">
-          <div className="grid gap-4 sm:grid-cols-2">
-            {cloudFields.map(([field, label, placeholder]) => (
-              <TextField
-                key={field}
-                label={label}
-                optional
-                mono
-                placeholder={placeholder}
-                value={cloud[field] ?? ''}
-                onValue={(value) => setCloud({ ...cloud, [field]: value })}
-              />
-            ))}
-          </div>
-          <ApiCallView call={call()} />
-        </div>
-      </Panel>
+      <ResultsPanel
+        name={endpoint.data?.name ?? 'Endpoint'}
+        {...{ live, shown, newest, list }}
+        isRunning={run.isPending}
+      />
+      <ComparePanel
+        cloud={cloud}
+        onCloud={setCloud}
+        call={{ method: 'POST', path: diagnosticsPath(id), body: bodyOf(cloud) }}
+      />
       <Panel title="Earlier runs" description="Kept for 90 days." flush>
         <ListView
           list={list}
           endless
           caption="Earlier runs"
           rowKey={(diagnosis) => diagnosis.id}
-          columns={[
-            { key: 'at', header: 'Time', names: true, cell: (diagnosis) => <Time value={diagnosis.at} seconds /> },
-            { key: 'verdict', header: 'Result', cell: (diagnosis) => <VerdictBadge diagnosis={diagnosis} /> },
-            {
-              key: 'first',
-              header: 'Start with',
-              cell: (diagnosis) => {
-                const first = firstOf(diagnosis);
-                return first === undefined ? '–' : `${nameLayer(first.layer)}: ${first.title}`;
-              },
-            },
-            {
-              key: 'actions',
-              header: 'Actions',
-              end: true,
-              actions: true,
-              cell: (diagnosis) => (
-                <Button
-                  aria-label={`Show the run of ${diagnosis.at}`}
-                  onClick={() => {
-                    setLive(null);
-                    setShown(diagnosis);
-                    document.querySelector('#main h1')?.scrollIntoView();
-                  }}
-                >
-                  Show
-                </Button>
-              ),
-            },
-          ]}
+          columns={runColumns(show)}
           empty={<EmptyState title="No runs yet">Each run is kept here for comparison.</EmptyState>}
         />
       </Panel>

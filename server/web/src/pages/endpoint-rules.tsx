@@ -11,7 +11,7 @@ import { ApiCallView } from '../components/api-call.tsx';
 import { Async } from '../components/async.tsx';
 import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from '../components/authorization-rules.tsx';
 import { Button } from '../components/button.tsx';
-import { DataTable } from '../components/data-table.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
 import { EndpointTabs } from '../components/endpoint-tabs.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
 import { AreaField, TextField } from '../components/field.tsx';
@@ -117,14 +117,13 @@ const Answer = ({ decision, edited }: { decision: RuleDecision; edited: boolean 
   </div>
 );
 
-const Recorded = ({
-  id,
-  rules,
-}: {
-  id: string;
-  /** Edited ones; undefined: those that hold. */
-  rules: readonly AuthorizationRule[] | undefined;
-}) => {
+interface DecidedRequest extends Recorded {
+  /** Undefined until the service has answered. */
+  readonly decision: RuleDecision | undefined;
+}
+
+/** The requests of the log, and what `rules` decide; undefined: the active rules. */
+const useDecisions = (id: string, rules: readonly AuthorizationRule[] | undefined) => {
   const log = useQuery({
     queryKey: [endpointsPath, id, 'recorded'],
     queryFn: ({ signal }) =>
@@ -136,7 +135,7 @@ const Recorded = ({
   });
   const recorded = log.data ?? [];
   const decided = useQuery({
-    queryKey: [endpointsPath, id, 'recorded', rules ?? 'those that hold', recorded],
+    queryKey: [endpointsPath, id, 'recorded', rules ?? 'active rules', recorded],
     queryFn: ({ signal }) =>
       send<Decisions>(
         {
@@ -154,8 +153,54 @@ const Recorded = ({
     retry: false,
     gcTime: 0,
   });
-  const rows = recorded.map((each, index) => ({ ...each, decision: decided.data?.items[index] }));
-  const turned = rows.filter(({ decision }) => decision !== undefined && differs(decision));
+  const rows: readonly DecidedRequest[] = recorded.map((each, index) => ({
+    ...each,
+    decision: decided.data?.items[index],
+  }));
+  return { log, decided, rows };
+};
+
+const DecisionCell = ({ decision }: Pick<DecidedRequest, 'decision'>) =>
+  decision === undefined ? (
+    '–'
+  ) : (
+    <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+      <DecisionBadge effect={decision.effect} />
+      <span className="wrap-anywhere text-muted">{decision.rule ?? 'no rule matches'}</span>
+      {differs(decision) && (
+        <span className="text-xs font-medium">now {decision.current.effect === 'deny' ? 'refused' : 'allowed'}</span>
+      )}
+    </span>
+  );
+
+const recordedColumns: readonly Column<DecidedRequest>[] = [
+  { key: 'operation', header: 'Operation', names: true, nowrap: true, cell: ({ request }) => request.kmsOperation },
+  {
+    key: 'principal',
+    header: 'Principal',
+    cell: ({ request }) => <span className="wrap-anywhere">{request.awsPrincipalArn ?? 'unknown'}</span>,
+  },
+  {
+    key: 'count',
+    header: 'Requests',
+    cell: ({ count }) => <span className="tabular-nums">{count.toLocaleString()}</span>,
+  },
+  { key: 'decision', header: 'Decision', cell: ({ decision }) => <DecisionCell decision={decision} /> },
+];
+
+const DifferenceNotice = ({ rows }: { rows: readonly DecidedRequest[] }) => {
+  const changed = rows.filter(({ decision }) => decision !== undefined && differs(decision));
+  if (changed.length === 0) return <Notice tone="info" title="No recorded request would be decided differently" />;
+  const count = changed.reduce((sum, each) => sum + each.count, 0);
+  return (
+    <Notice tone="warn" title={`${count.toLocaleString()} recorded requests would be decided differently`}>
+      They are marked in the list.
+    </Notice>
+  );
+};
+
+const RecordedRequests = ({ id, rules }: { id: string; rules: readonly AuthorizationRule[] | undefined }) => {
+  const { log, decided, rows } = useDecisions(id, rules);
   return (
     <Panel
       title="Recorded requests"
@@ -177,61 +222,14 @@ const Recorded = ({
               )}
               {rules !== undefined && decided.data !== undefined && (
                 <div className="p-4 pb-0">
-                  <Notice
-                    tone={turned.length === 0 ? 'info' : 'warn'}
-                    title={
-                      turned.length === 0
-                        ? 'No recorded request would be decided differently'
-                        : `${turned.reduce((sum, { count }) => sum + count, 0).toLocaleString()} recorded requests would be decided differently`
-                    }
-                  >
-                    {turned.length > 0 && 'They are marked in the list.'}
-                  </Notice>
+                  <DifferenceNotice rows={rows} />
                 </div>
               )}
               <DataTable
                 caption="Recorded requests and the decisions of the rules"
                 rows={rows}
                 rowKey={({ request }) => JSON.stringify(request)}
-                columns={[
-                  {
-                    key: 'operation',
-                    header: 'Operation',
-                    names: true,
-                    nowrap: true,
-                    cell: ({ request }) => request.kmsOperation,
-                  },
-                  {
-                    key: 'principal',
-                    header: 'Principal',
-                    cell: ({ request }) => (
-                      <span className="wrap-anywhere">{request.awsPrincipalArn ?? 'unknown'}</span>
-                    ),
-                  },
-                  {
-                    key: 'count',
-                    header: 'Requests',
-                    cell: ({ count }) => <span className="tabular-nums">{count.toLocaleString()}</span>,
-                  },
-                  {
-                    key: 'decision',
-                    header: 'Decision',
-                    cell: ({ decision }) =>
-                      decision === undefined ? (
-                        '–'
-                      ) : (
-                        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
-                          <DecisionBadge effect={decision.effect} />
-                          <span className="wrap-anywhere text-muted">{decision.rule ?? 'no rule matches'}</span>
-                          {differs(decision) && (
-                            <span className="text-xs font-medium">
-                              now {decision.current.effect === 'deny' ? 'refused' : 'allowed'}
-                            </span>
-                          )}
-                        </span>
-                      ),
-                  },
-                ]}
+                columns={recordedColumns}
                 detail={({ decision }) => (decision === undefined ? '–' : <Why decision={decision} />)}
               />
             </>
@@ -242,127 +240,186 @@ const Recorded = ({
   );
 };
 
-const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
-  const { id, settings } = endpoint;
+interface Draft {
+  readonly text: string;
+  /** Or what is wrong with the text. */
+  readonly rules: readonly AuthorizationRule[] | string;
+}
+
+const DraftEditor = ({ draft: { text, rules }, onText }: { draft: Draft; onText: (text: string) => void }) => (
+  <div className="grid gap-4 lg:grid-cols-2">
+    <AreaField
+      label="Draft"
+      optional
+      rows={12}
+      value={text}
+      onValue={onText}
+      placeholder={ruleExample}
+      fault={typeof rules === 'string' ? rules : undefined}
+      help="A JSON list, not applied yet. * matches any characters, ? matches one."
+    />
+    <div>
+      <p className="mb-2 font-medium">In words</p>
+      {typeof rules === 'string' ? (
+        <p className="text-muted">–</p>
+      ) : rules.length > 0 ? (
+        <RuleList rules={rules} />
+      ) : (
+        <p className="text-muted">None: every signed request is allowed.</p>
+      )}
+    </div>
+  </div>
+);
+
+const ApplyDialog = ({
+  endpoint: { id, name, settings },
+  rules,
+  onClose,
+}: {
+  endpoint: Endpoint;
+  rules: readonly AuthorizationRule[];
+  onClose: (applied: boolean) => void;
+}) => {
   const client = useQueryClient();
   const announce = useAnnounce();
-  const [edited, setEdited] = useState<string | null>(null);
-  const [saving, setSaving] = useState(false);
+  return (
+    <FormDialog<Endpoint>
+      title={`Apply these rules to “${name}”?`}
+      call={{ method: 'PUT', path: `${endpointPath(id)}/settings`, body: { ...settings, rules } }}
+      submitLabel="Apply rules"
+      submitTone="danger"
+      onCancel={() => onClose(false)}
+      onDone={async () => {
+        await client.invalidateQueries({ queryKey: [endpointsPath] });
+        announce('The rules apply from the next request');
+        onClose(true);
+      }}
+    >
+      {() => (
+        <div className="space-y-3">
+          <p>They replace the active rules from the next request.</p>
+          {rules.length === 0 ? <p>Without rules, every signed request is allowed.</p> : <RuleList rules={rules} />}
+        </div>
+      )}
+    </FormDialog>
+  );
+};
+
+const RulesPanel = ({
+  endpoint,
+  draft,
+  onText,
+}: {
+  endpoint: Endpoint;
+  draft: Draft | null;
+  /** Null ends the draft. */
+  onText: (text: string | null) => void;
+}) => {
+  const [applying, setApplying] = useState(false);
+  const { rules: active } = endpoint.settings;
+  const edited = draft === null || typeof draft.rules === 'string' ? undefined : draft.rules;
+  return (
+    <Panel
+      title={draft === null ? 'Active rules' : 'Edited rules'}
+      description="Rules are checked in order. The first match decides. Without a match, the request is allowed."
+      actions={
+        draft === null ? (
+          <Button onClick={() => onText(JSON.stringify(active, null, 2))}>Edit a draft…</Button>
+        ) : (
+          <>
+            <Button onClick={() => onText(null)}>Discard draft</Button>
+            <Button
+              tone="primary"
+              disabled={edited === undefined || endpoint.state === 'deleted'}
+              onClick={() => setApplying(true)}
+            >
+              Apply rules…
+            </Button>
+          </>
+        )
+      }
+    >
+      {draft !== null ? (
+        <DraftEditor draft={draft} onText={onText} />
+      ) : active.length === 0 ? (
+        <p>None: every signed request is allowed.</p>
+      ) : (
+        <RuleList rules={active} />
+      )}
+      {applying && edited !== undefined && (
+        <ApplyDialog
+          endpoint={endpoint}
+          rules={edited}
+          onClose={(applied) => {
+            setApplying(false);
+            if (applied) onText(null);
+          }}
+        />
+      )}
+    </Panel>
+  );
+};
+
+const TryRequest = ({ id, draft }: { id: string; draft: Draft | null }) => {
   const [request, setRequest] = useState<SimulatedRequest>({ kmsOperation: 'Decrypt' });
-  const rules = edited === null ? undefined : readRules(edited);
-  const whole = typeof rules !== 'string';
+  const isReadable = typeof draft?.rules !== 'string';
   const call: ApiCall = {
     method: 'POST',
     path: `${endpointPath(id)}/rules/simulate`,
-    body: { ...(whole && rules !== undefined ? { rules } : {}), requests: [filledIn(request)] },
+    body: { ...(draft !== null && isReadable ? { rules: draft.rules } : {}), requests: [filledIn(request)] },
   };
   const attempt = useMutation({
     mutationFn: (given: ApiCall) => send<Decisions>(given),
-    // Of what is being edited, what was asked last may not hold any more.
+    // While rules are being edited, an earlier answer may be wrong.
     gcTime: 0,
   });
   const [decision] = attempt.data?.items ?? [];
-  const current =
+  const isCurrent =
     attempt.variables !== undefined && JSON.stringify(attempt.variables.body) === JSON.stringify(call.body);
   return (
-    <>
-      <Panel
-        title={edited === null ? 'Active rules' : 'Edited rules'}
-        description="Rules are checked in order. The first match decides. Without a match, the request is allowed."
-        actions={
-          edited === null ? (
-            <Button onClick={() => setEdited(JSON.stringify(settings.rules, null, 2))}>Edit a draft…</Button>
-          ) : (
-            <>
-              <Button onClick={() => setEdited(null)}>Discard draft</Button>
-              <Button tone="primary" disabled={!whole || endpoint.state === 'deleted'} onClick={() => setSaving(true)}>
-                Apply rules…
-              </Button>
-            </>
-          )
-        }
+    <Panel title="Try a request" description="Enter what the cloud would send. Leave the other fields empty.">
+      <form
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReadable && !attempt.isPending) attempt.mutate(call);
+        }}
       >
-        {edited === null ? (
-          settings.rules.length === 0 ? (
-            <p>None: every signed request is allowed.</p>
-          ) : (
-            <RuleList rules={settings.rules} />
-          )
-        ) : (
-          <div className="grid gap-4 lg:grid-cols-2">
-            <AreaField
-              label="Draft"
-              optional
-              rows={12}
-              value={edited}
-              onValue={setEdited}
-              placeholder={ruleExample}
-              fault={typeof rules === 'string' ? rules : undefined}
-              help="A JSON list, not applied yet. * matches any characters, ? matches one."
+        <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
+          {fields.map(([name, label, placeholder]) => (
+            <TextField
+              key={name}
+              label={label}
+              optional={name !== 'kmsOperation'}
+              mono
+              placeholder={placeholder}
+              value={request[name] ?? ''}
+              onValue={(value) => setRequest({ ...request, [name]: value })}
             />
-            <div>
-              <p className="mb-2 font-medium">In words</p>
-              {whole && rules !== undefined && rules.length > 0 ? (
-                <RuleList rules={rules} />
-              ) : (
-                <p className="text-muted">{whole ? 'None: every signed request is allowed.' : '–'}</p>
-              )}
-            </div>
-          </div>
-        )}
-      </Panel>
-      <Panel title="Try a request" description="Enter what the cloud would send. Leave the other fields empty.">
-        <form
-          className="space-y-4"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (whole && !attempt.isPending) attempt.mutate(call);
-          }}
-        >
-          <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
-            {fields.map(([name, label, placeholder]) => (
-              <TextField
-                key={name}
-                label={label}
-                optional={name !== 'kmsOperation'}
-                mono
-                placeholder={placeholder}
-                value={request[name] ?? ''}
-                onValue={(value) => setRequest({ ...request, [name]: value })}
-              />
-            ))}
-          </div>
-          {attempt.error !== null && <ProblemView error={attempt.error} compact />}
-          {decision !== undefined && current && <Answer decision={decision} edited={edited !== null} />}
-          <ApiCallView call={call} />
-          <Button type="submit" tone="primary" busy={attempt.isPending} disabled={!whole}>
-            Try request
-          </Button>
-        </form>
-      </Panel>
-      <Recorded id={id} rules={whole ? rules : undefined} />
-      {saving && whole && rules !== undefined && (
-        <FormDialog<Endpoint>
-          title={`Apply these rules to “${endpoint.name}”?`}
-          call={{ method: 'PUT', path: `${endpointPath(id)}/settings`, body: { ...settings, rules } }}
-          submitLabel="Apply rules"
-          submitTone="danger"
-          onCancel={() => setSaving(false)}
-          onDone={async () => {
-            await client.invalidateQueries({ queryKey: [endpointsPath] });
-            announce('The rules apply from the next request');
-            setSaving(false);
-            setEdited(null);
-          }}
-        >
-          {() => (
-            <div className="space-y-3">
-              <p>They replace the active rules from the next request.</p>
-              {rules.length === 0 ? <p>Without rules, every signed request is allowed.</p> : <RuleList rules={rules} />}
-            </div>
-          )}
-        </FormDialog>
-      )}
+          ))}
+        </div>
+        {attempt.error !== null && <ProblemView error={attempt.error} compact />}
+        {decision !== undefined && isCurrent && <Answer decision={decision} edited={draft !== null} />}
+        <ApiCallView call={call} />
+        <Button type="submit" tone="primary" busy={attempt.isPending} disabled={!isReadable}>
+          Try request
+        </Button>
+      </form>
+    </Panel>
+  );
+};
+
+const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
+  const [text, setText] = useState<string | null>(null);
+  const draft: Draft | null = text === null ? null : { text, rules: readRules(text) };
+  return (
+    <>
+      <RulesPanel endpoint={endpoint} draft={draft} onText={setText} />
+      <TryRequest id={endpoint.id} draft={draft} />
+      <RecordedRequests
+        id={endpoint.id}
+        rules={draft === null || typeof draft.rules === 'string' ? undefined : draft.rules}
+      />
     </>
   );
 };

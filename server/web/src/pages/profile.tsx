@@ -10,7 +10,7 @@ import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
-import { DataTable } from '../components/data-table.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
@@ -82,23 +82,103 @@ const factorNames: Readonly<Record<Factor['kind'], string>> = {
   'recovery-code': 'Recovery code',
 };
 
-const Factors = ({ user }: { user: User }) => {
+const AddPasskey = ({ onError }: { onError: (error: Error | null) => void }) => {
   const announce = useAnnounce();
   const client = useQueryClient();
-  const [enrolling, setEnrolling] = useState(false);
   const passkey = useMutation({
     mutationFn: async () => {
       const answer = await makePasskey();
       return send<Session>({ method: 'POST', path: '/api/profile/passkeys', body: { name: 'Passkey', answer } });
     },
+    onMutate: () => onError(null),
+    onError,
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: ['/api/profile'] });
       announce('Passkey added');
     },
   });
-  const [making, setMaking] = useState(false);
+  return (
+    <Button icon="key" busy={passkey.isPending} onClick={() => passkey.mutate()}>
+      Add passkey
+    </Button>
+  );
+};
+
+const RecoveryCodesDialog = ({ onClose }: { onClose: () => void }) => {
   const [codes, setCodes] = useState<readonly string[] | null>(null);
-  const [removing, setRemoving] = useState<Factor | null>(null);
+  return codes === null ? (
+    <FormDialog<{ readonly codes: readonly string[] }>
+      title="Create recovery codes?"
+      call={{ method: 'POST', path: '/api/profile/recovery-codes', body: {} }}
+      creates
+      submitLabel="Create codes"
+      onCancel={onClose}
+      onDone={(made) => setCodes(made.codes)}
+    >
+      {() => <p>Use them if you lose your phone. Each code works once. Earlier codes stop working.</p>}
+    </FormDialog>
+  ) : (
+    <SecretOnceDialog
+      title="Your recovery codes"
+      notice="The codes are shown only once. Anyone who has one of them and your password can sign in as you."
+      taken="I have stored them away from my phone"
+      onClose={onClose}
+    >
+      <SecretValue label="Recovery codes" value={codes.join(' ')} />
+    </SecretOnceDialog>
+  );
+};
+
+const TotpDialog = ({ onClose }: { onClose: () => void }) => {
+  const announce = useAnnounce();
+  return (
+    <Dialog title="Add a one-time code" onClose={onClose}>
+      <EnrolTotp
+        onDone={() => {
+          announce('One-time code added');
+          onClose();
+        }}
+      />
+    </Dialog>
+  );
+};
+
+const RemoveDialog = ({ factor, onClose }: { factor: Factor; onClose: () => void }) => (
+  <ActionDialog
+    title={`Remove “${factor.name}”?`}
+    call={{ method: 'DELETE', path: `/api/profile/factors/${encodeURIComponent(factor.id)}` }}
+    submitLabel="Remove"
+    danger
+    renews={['/api/profile']}
+    done={`“${factor.name}” removed`}
+    onClose={onClose}
+  >
+    <p>Its codes stop working.</p>
+  </ActionDialog>
+);
+
+const factorColumns = (remove: (factor: Factor) => void): readonly Column<Factor>[] => [
+  { key: 'name', header: 'Name', names: true, cell: ({ name }) => name },
+  { key: 'kind', header: 'Kind', cell: ({ kind }) => factorNames[kind] },
+  { key: 'since', header: 'Since', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'used', header: 'Last used', cell: ({ lastUsedAt }) => <Time value={lastUsedAt} distance /> },
+  {
+    key: 'actions',
+    header: 'Actions',
+    end: true,
+    actions: true,
+    cell: (factor) => (
+      <Button aria-label={`Remove… ${factor.name}`} onClick={() => remove(factor)}>
+        Remove…
+      </Button>
+    ),
+  },
+];
+
+const Factors = ({ user }: { user: User }) => {
+  const [asked, ask] = useState<'totp' | 'recovery-codes' | Factor | null>(null);
+  const [passkeyError, setPasskeyError] = useState<Error | null>(null);
+  const close = () => ask(null);
   const factors = user.factors.filter(({ confirmedAt, kind }) => confirmedAt !== null && kind !== 'recovery-code');
   const left = user.factors.filter(({ kind, lastUsedAt }) => kind === 'recovery-code' && lastUsedAt === null).length;
   return (
@@ -107,22 +187,18 @@ const Factors = ({ user }: { user: User }) => {
       description={`${left} recovery codes are left.`}
       actions={
         <>
-          {factors.length > 0 && <Button onClick={() => setMaking(true)}>Create recovery codes</Button>}
-          {hasPasskeys() && (
-            <Button icon="key" busy={passkey.isPending} onClick={() => passkey.mutate()}>
-              Add passkey
-            </Button>
-          )}
-          <Button icon="plus" onClick={() => setEnrolling(true)}>
+          {factors.length > 0 && <Button onClick={() => ask('recovery-codes')}>Create recovery codes</Button>}
+          {hasPasskeys() && <AddPasskey onError={setPasskeyError} />}
+          <Button icon="plus" onClick={() => ask('totp')}>
             Add one-time code
           </Button>
         </>
       }
       flush
     >
-      {passkey.error !== null && (
+      {passkeyError !== null && (
         <div className="p-4">
-          <ProblemView error={passkey.error} compact />
+          <ProblemView error={passkeyError} compact />
         </div>
       )}
       {factors.length === 0 ? (
@@ -130,77 +206,11 @@ const Factors = ({ user }: { user: User }) => {
           Add a one-time code. An app on your phone shows a new one every half minute.
         </EmptyState>
       ) : (
-        <DataTable
-          caption="Second factors"
-          rows={factors}
-          rowKey={({ id }) => id}
-          columns={[
-            { key: 'name', header: 'Name', names: true, cell: ({ name }) => name },
-            { key: 'kind', header: 'Kind', cell: ({ kind }) => factorNames[kind] },
-            { key: 'since', header: 'Since', cell: ({ createdAt }) => <Time value={createdAt} /> },
-            { key: 'used', header: 'Last used', cell: ({ lastUsedAt }) => <Time value={lastUsedAt} distance /> },
-            {
-              key: 'actions',
-              header: 'Actions',
-              end: true,
-              actions: true,
-              cell: (factor) => (
-                <Button aria-label={`Remove… ${factor.name}`} onClick={() => setRemoving(factor)}>
-                  Remove…
-                </Button>
-              ),
-            },
-          ]}
-        />
+        <DataTable caption="Second factors" rows={factors} rowKey={({ id }) => id} columns={factorColumns(ask)} />
       )}
-      {enrolling && (
-        <Dialog title="Add a one-time code" onClose={() => setEnrolling(false)}>
-          <EnrolTotp
-            onDone={() => {
-              announce('One-time code added');
-              setEnrolling(false);
-            }}
-          />
-        </Dialog>
-      )}
-      {making && (
-        <FormDialog<{ readonly codes: readonly string[] }>
-          title="Create recovery codes?"
-          call={{ method: 'POST', path: '/api/profile/recovery-codes', body: {} }}
-          creates
-          submitLabel="Create codes"
-          onCancel={() => setMaking(false)}
-          onDone={(made) => {
-            setMaking(false);
-            setCodes(made.codes);
-          }}
-        >
-          {() => <p>Use them if you lose your phone. Each code works once. Earlier codes stop working.</p>}
-        </FormDialog>
-      )}
-      {codes !== null && (
-        <SecretOnceDialog
-          title="Your recovery codes"
-          notice="The codes are shown only once. Anyone who has one of them and your password can sign in as you."
-          taken="I have stored them away from my phone"
-          onClose={() => setCodes(null)}
-        >
-          <SecretValue label="Recovery codes" value={codes.join(' ')} />
-        </SecretOnceDialog>
-      )}
-      {removing !== null && (
-        <ActionDialog
-          title={`Remove “${removing.name}”?`}
-          call={{ method: 'DELETE', path: `/api/profile/factors/${encodeURIComponent(removing.id)}` }}
-          submitLabel="Remove"
-          danger
-          renews={['/api/profile']}
-          done={`“${removing.name}” removed`}
-          onClose={() => setRemoving(null)}
-        >
-          <p>Its codes stop working.</p>
-        </ActionDialog>
-      )}
+      {asked === 'totp' && <TotpDialog onClose={close} />}
+      {asked === 'recovery-codes' && <RecoveryCodesDialog onClose={close} />}
+      {asked !== null && typeof asked === 'object' && <RemoveDialog factor={asked} onClose={close} />}
     </Panel>
   );
 };

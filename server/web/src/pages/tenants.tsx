@@ -10,7 +10,7 @@ import { useAnnounce } from '../components/announce.tsx';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
-import { DataTable } from '../components/data-table.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
 import { NameField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
@@ -108,130 +108,132 @@ const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onC
   );
 };
 
-export const TenantsPage = () => {
+const CreateDialog = ({ onClose }: { onClose: () => void }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
+  const [name, setName] = useState('');
+  return (
+    <FormDialog<Tenant>
+      title="Create a tenant"
+      call={{ method: 'POST', path, body: { name } }}
+      creates
+      submitLabel="Create tenant"
+      onCancel={onClose}
+      onDone={async (tenant) => {
+        await client.invalidateQueries({ queryKey: [path] });
+        announce(`Tenant “${tenant.name}” created`);
+        onClose();
+      }}
+    >
+      {(fault) => (
+        <NameField
+          help="To work in it, choose it at the top of the page."
+          value={name}
+          onValue={setName}
+          fault={fault('name')}
+        />
+      )}
+    </FormDialog>
+  );
+};
+
+type Reactivation = 'resume' | 'restore';
+
+const ReactivateDialog = ({ tenant, verb, onClose }: { tenant: Tenant; verb: Reactivation; onClose: () => void }) => {
+  const label = verb === 'resume' ? 'Resume' : 'Restore';
+  return (
+    <ActionDialog
+      title={`${label} “${tenant.name}”?`}
+      call={{ method: 'POST', path: `${tenantPath(tenant.id)}/${verb}`, body: {} }}
+      submitLabel={label}
+      renews={[path]}
+      done={`“${tenant.name}” is active again`}
+      onClose={onClose}
+    >
+      <p>It is as it was before: what was disabled stays disabled, and what was destroyed stays destroyed.</p>
+    </ActionDialog>
+  );
+};
+
+/** The dialog that is open. */
+type Asked =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'stop'; readonly tenant: Tenant; readonly stop: Stop }
+  | { readonly kind: 'reactivate'; readonly tenant: Tenant; readonly verb: Reactivation };
+
+const actionsOf = (tenant: Tenant, ask: (asked: Asked) => void): readonly MenuAction[] => {
+  const stop = (text: string, icon: MenuAction['icon'], kind: Stop): MenuAction => ({
+    text,
+    icon,
+    danger: kind !== 'suspend',
+    onSelect: () => ask({ kind: 'stop', tenant, stop: kind }),
+  });
+  const reactivate = (text: string, icon: MenuAction['icon'], verb: Reactivation): MenuAction => ({
+    text,
+    icon,
+    onSelect: () => ask({ kind: 'reactivate', tenant, verb }),
+  });
+  switch (tenant.state) {
+    case 'active':
+      return [stop('Suspend…', 'pause', 'suspend'), stop('Delete…', 'trash', 'delete')];
+    case 'suspended':
+      return [reactivate('Resume…', 'active', 'resume'), stop('Delete…', 'trash', 'delete')];
+    case 'deleted':
+      return [reactivate('Restore…', 'refresh', 'restore'), stop('Purge…', 'destroyed', 'purge')];
+    default:
+      return [];
+  }
+};
+
+const PurgeTime = ({ tenant: { purgedAt, purgeAt } }: { tenant: Tenant }) => {
+  if (purgedAt !== null) return <Time value={purgedAt} />;
+  return purgeAt === null ? <span className="text-muted">–</span> : <Time value={purgeAt} distance />;
+};
+
+const columns = (ask: (asked: Asked) => void): readonly Column<Tenant>[] => [
+  { key: 'name', header: 'Name', names: true, cell: (tenant) => tenant.name },
+  {
+    key: 'state',
+    header: 'State',
+    cell: (tenant) => <StateBadge state={tenant.state} integrity={tenant.integrity} />,
+  },
+  { key: 'created', header: 'Created', cell: (tenant) => <Time value={tenant.createdAt} /> },
+  { key: 'purge', header: 'Purged', cell: (tenant) => <PurgeTime tenant={tenant} /> },
+  { key: 'id', header: 'Id', cell: ({ id }) => <code className="text-xs break-all">{id}</code> },
+  {
+    key: 'actions',
+    header: 'Actions',
+    end: true,
+    actions: true,
+    cell: (tenant) => <ActionMenu label={`Actions on tenant ${tenant.name}`} actions={actionsOf(tenant, ask)} />,
+  },
+];
+
+export const TenantsPage = () => {
   const query = useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => send<{ readonly items: readonly Tenant[] }>({ method: 'GET', path }, { signal }),
   });
-  const [creating, setCreating] = useState(false);
-  const [name, setName] = useState('');
-  const [stopping, setStopping] = useState<{ readonly tenant: Tenant; readonly stop: Stop } | null>(null);
-  const [back, setBack] = useState<{ readonly tenant: Tenant; readonly verb: 'resume' | 'restore' } | null>(null);
-  const actionsOf = (tenant: Tenant): readonly MenuAction[] => {
-    const stop = (text: string, icon: MenuAction['icon'], kind: Stop): MenuAction => ({
-      text,
-      icon,
-      danger: kind !== 'suspend',
-      onSelect: () => setStopping({ tenant, stop: kind }),
-    });
-    switch (tenant.state) {
-      case 'active':
-        return [stop('Suspend…', 'pause', 'suspend'), stop('Delete…', 'trash', 'delete')];
-      case 'suspended':
-        return [
-          { text: 'Resume…', icon: 'active', onSelect: () => setBack({ tenant, verb: 'resume' }) },
-          stop('Delete…', 'trash', 'delete'),
-        ];
-      case 'deleted':
-        return [
-          { text: 'Restore…', icon: 'refresh', onSelect: () => setBack({ tenant, verb: 'restore' }) },
-          stop('Purge…', 'destroyed', 'purge'),
-        ];
-      default:
-        return [];
-    }
-  };
+  const [asked, ask] = useState<Asked | null>(null);
+  const close = () => ask(null);
   return (
     <Page
       title="Tenants"
       description="Everything belongs to one tenant, under the tenant's own key encryption key. Tenants cannot see each other."
       actions={
-        <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+        <Button tone="primary" icon="plus" onClick={() => ask({ kind: 'create' })}>
           Create tenant
         </Button>
       }
     >
       <Panel flush={query.data !== undefined}>
         <Async query={query}>
-          {({ items }) => (
-            <DataTable
-              caption="Tenants"
-              rows={items}
-              rowKey={({ id }) => id}
-              columns={[
-                { key: 'name', header: 'Name', names: true, cell: (tenant) => tenant.name },
-                {
-                  key: 'state',
-                  header: 'State',
-                  cell: (tenant) => <StateBadge state={tenant.state} integrity={tenant.integrity} />,
-                },
-                { key: 'created', header: 'Created', cell: (tenant) => <Time value={tenant.createdAt} /> },
-                {
-                  key: 'purge',
-                  header: 'Purged',
-                  cell: (tenant) =>
-                    tenant.purgedAt !== null ? (
-                      <Time value={tenant.purgedAt} />
-                    ) : tenant.purgeAt === null ? (
-                      <span className="text-muted">–</span>
-                    ) : (
-                      <Time value={tenant.purgeAt} distance />
-                    ),
-                },
-                { key: 'id', header: 'Id', cell: ({ id }) => <code className="text-xs break-all">{id}</code> },
-                {
-                  key: 'actions',
-                  header: 'Actions',
-                  end: true,
-                  actions: true,
-                  cell: (tenant) => (
-                    <ActionMenu label={`Actions on tenant ${tenant.name}`} actions={actionsOf(tenant)} />
-                  ),
-                },
-              ]}
-            />
-          )}
+          {({ items }) => <DataTable caption="Tenants" rows={items} rowKey={({ id }) => id} columns={columns(ask)} />}
         </Async>
       </Panel>
-      {creating && (
-        <FormDialog<Tenant>
-          title="Create a tenant"
-          call={{ method: 'POST', path, body: { name } }}
-          creates
-          submitLabel="Create tenant"
-          onCancel={() => setCreating(false)}
-          onDone={async (tenant) => {
-            await client.invalidateQueries({ queryKey: [path] });
-            announce(`Tenant “${tenant.name}” created`);
-            setName('');
-            setCreating(false);
-          }}
-        >
-          {(fault) => (
-            <NameField
-              help="To work in it, choose it at the top of the page."
-              value={name}
-              onValue={setName}
-              fault={fault('name')}
-            />
-          )}
-        </FormDialog>
-      )}
-      {stopping !== null && <StopDialog {...stopping} onClose={() => setStopping(null)} />}
-      {back !== null && (
-        <ActionDialog
-          title={`${back.verb === 'resume' ? 'Resume' : 'Restore'} “${back.tenant.name}”?`}
-          call={{ method: 'POST', path: `${tenantPath(back.tenant.id)}/${back.verb}`, body: {} }}
-          submitLabel={back.verb === 'resume' ? 'Resume' : 'Restore'}
-          renews={[path]}
-          done={`“${back.tenant.name}” is active again`}
-          onClose={() => setBack(null)}
-        >
-          <p>It is as it was before: what was disabled stays disabled, and what was destroyed stays destroyed.</p>
-        </ActionDialog>
-      )}
+      {asked?.kind === 'create' && <CreateDialog onClose={close} />}
+      {asked?.kind === 'stop' && <StopDialog {...asked} onClose={close} />}
+      {asked?.kind === 'reactivate' && <ReactivateDialog {...asked} onClose={close} />}
     </Page>
   );
 };

@@ -1,0 +1,158 @@
+// The recovery keys that open snapshots: registered by their public halves, and removed.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { RecoveryKey } from '../api/types.ts';
+import { ActionDialog } from './action-dialog.tsx';
+import { useAnnounce } from './announce.tsx';
+import { Async } from './async.tsx';
+import { Button } from './button.tsx';
+import { type Column, DataTable } from './data-table.tsx';
+import { NameField, TextField } from './field.tsx';
+import { FormDialog } from './form.tsx';
+import { ActionMenu } from './menu.tsx';
+import { Panel } from './page.tsx';
+import { EmptyState } from './problem-view.tsx';
+import { Badge } from './state-badge.tsx';
+import { Time } from './time.tsx';
+
+const path = '/api/recovery-keys';
+
+const State = ({ recoveryKey: { tampered, removedAt } }: { recoveryKey: RecoveryKey }) => {
+  if (tampered)
+    return (
+      <Badge tone="danger" icon="warning">
+        Tampered with
+      </Badge>
+    );
+  return removedAt === null ? (
+    <Badge tone="ok" icon="active">
+      In use
+    </Badge>
+  ) : (
+    <Badge tone="quiet" icon="trash">
+      Removed
+    </Badge>
+  );
+};
+
+const columns = (remove: (key: RecoveryKey) => void): readonly Column<RecoveryKey>[] => [
+  { key: 'name', header: 'Name', names: true, cell: (key) => key.name },
+  { key: 'id', header: 'Id', cell: ({ id }) => <code>{id}</code> },
+  { key: 'state', header: 'State', cell: (key) => <State recoveryKey={key} /> },
+  { key: 'created', header: 'Registered', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'actions',
+    header: 'Actions',
+    end: true,
+    actions: true,
+    cell: (key) => (
+      <ActionMenu
+        label={`Actions on recovery key ${key.name}`}
+        actions={
+          key.removedAt === null ? [{ text: 'Remove…', icon: 'trash', danger: true, onSelect: () => remove(key) }] : []
+        }
+      />
+    ),
+  },
+];
+
+const RegisterDialog = ({ onClose }: { onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [name, setName] = useState('');
+  const [publicKey, setPublicKey] = useState('');
+  return (
+    <FormDialog<RecoveryKey>
+      title="Register a recovery key"
+      call={{ method: 'POST', path, body: { name, publicKey: publicKey.trim() } }}
+      creates
+      submitLabel="Register"
+      onCancel={onClose}
+      onDone={async (key) => {
+        await client.invalidateQueries({ queryKey: [path] });
+        announce(`Recovery key “${key.name}” registered`);
+        onClose();
+      }}
+    >
+      {(fault) => (
+        <>
+          <NameField help="Its owner, or where it is stored." value={name} onValue={setName} fault={fault('name')} />
+          <TextField
+            label="Public half"
+            mono
+            help={
+              <>
+                As <code>dke recovery-key show recovery.key</code> prints it.
+              </>
+            }
+            value={publicKey}
+            onValue={setPublicKey}
+            fault={fault('publicKey')}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const RecoveryKeys = () => {
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<RecoveryKey | null>(null);
+  const query = useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => send<{ readonly items: readonly RecoveryKey[] }>({ method: 'GET', path }, { signal }),
+  });
+  return (
+    <Panel
+      title="Recovery keys"
+      description="Snapshots are sealed to each of them. The service has only the public halves. People keep the files elsewhere."
+      actions={
+        <Button icon="plus" onClick={() => setAdding(true)}>
+          Register recovery key
+        </Button>
+      }
+      flush={query.data !== undefined}
+    >
+      <Async query={query} lines={2}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <EmptyState title="No recovery keys yet: no snapshot can be created">
+              <p>
+                Create one on another machine, with <code>dke recovery-key create --out recovery.key</code>. Keep the
+                file in a safe place, and register its public half here.
+              </p>
+            </EmptyState>
+          ) : (
+            <DataTable caption="Recovery keys" rows={items} rowKey={({ id }) => id} columns={columns(setRemoving)} />
+          )
+        }
+      </Async>
+      {adding && <RegisterDialog onClose={() => setAdding(false)} />}
+      {removing !== null && (
+        <ActionDialog
+          title={`Remove the recovery key “${removing.name}”?`}
+          call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(removing.id)}` }}
+          submitLabel="Remove"
+          danger
+          renews={[path]}
+          done="Recovery key removed"
+          onClose={() => setRemoving(null)}
+        >
+          <p>New snapshots are not sealed to it. It still opens older ones: keep its file as long as you keep them.</p>
+        </ActionDialog>
+      )}
+    </Panel>
+  );
+};
+
+/** What people of one tenant see instead of the recovery keys, which belong to the platform. */
+export const RecoveryKeysOfOperators = () => (
+  <Panel title="Recovery keys">
+    <p className="max-w-prose">
+      Snapshots of this tenant are sealed to the recovery keys of the service's operators. Operators register the keys,
+      restore snapshots and import snapshot files. Ask them for a restore.
+    </p>
+  </Panel>
+);
