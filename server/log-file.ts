@@ -93,98 +93,131 @@ const moveAway = async (path: string, keep: number, at: number): Promise<void> =
   if (keep > 0) for (const old of rotated.slice(0, -keep)) await unlink(join(folder, old));
 };
 
-export const openLogFile = (options: LogFileOptions): LogFile => {
-  const { path, rotateBytes, rotateMs, keep, recovered, now = Date.now } = options;
+/** The file that has the name now, rotated before it becomes too large or too old. */
+const createRotatedFile = ({ path, rotateBytes, rotateMs, keep, now }: Required<Omit<LogFileOptions, 'recovered'>>) => {
   let file: OpenFile | undefined;
+  const close = async (): Promise<void> => {
+    const own = file;
+    file = undefined;
+    await own?.handle.close();
+  };
+  const open = async (): Promise<OpenFile> => {
+    if (file !== undefined) {
+      const own = await file.handle.stat();
+      const found = await stat(path).catch(() => undefined);
+      if (own.ino !== found?.ino || own.dev !== found.dev) await close();
+    }
+    file ??= await openFile(path, now);
+    return file;
+  };
+  return {
+    open,
+    close,
+    /** The file that the next bytes belong to. */
+    forBytes: async (bytes: number): Promise<FileHandle> => {
+      const { handle, begunAt } = await open();
+      const found = await handle.stat();
+      const full = found.size > 0 && (found.size + bytes > rotateBytes || now() - begunAt >= rotateMs);
+      // Only a file is moved away: no link, no pipe, no device.
+      if (!full || !(await lstat(path)).isFile()) return handle;
+      await close();
+      await moveAway(path, keep, now());
+      return (await open()).handle;
+    },
+  };
+};
+
+/** Lines that wait, and what became of earlier ones. */
+const createQueue = ({ recovered, now }: Pick<Required<LogFileOptions>, 'recovered' | 'now'>) => {
   let lines: string[] = [];
   let waiting = 0;
   /** What is being written; the rest of what was written in part comes first. */
   let current: { bytes: Buffer; readonly lines: number } | undefined;
+  let lost = 0;
+  let failure: { readonly since: number; message: string; lost: number } | null = null;
+  const lose = (count: number): void => {
+    lost += count;
+    if (failure !== null) failure.lost += count;
+  };
+  return {
+    add: (line: string): void => {
+      lines.push(line);
+      waiting += line.length;
+      while (waiting > mostWaiting && lines.length > 1) {
+        waiting -= lines.shift()?.length ?? 0;
+        lose(1);
+      }
+    },
+    lose,
+    hasLines: (): boolean => lines.length > 0,
+    /** The bytes to write next; undefined when nothing waits. */
+    take: (): Buffer | undefined => {
+      if (current === undefined && lines.length > 0) {
+        current = { bytes: Buffer.from(lines.join(''), 'utf8'), lines: lines.length };
+        lines = [];
+        waiting = 0;
+      }
+      return current?.bytes;
+    },
+    /** So many bytes of what was taken are in the file. */
+    wrote: (count: number): void => {
+      if (current === undefined) return;
+      current.bytes = current.bytes.subarray(count);
+      if (current.bytes.length > 0) return;
+      current = undefined;
+      const over = failure;
+      failure = null;
+      if (over !== null) recovered(over);
+    },
+    /** What was taken is being written by another call. */
+    leaveTaken: (): void => {
+      current = undefined;
+    },
+    loseAll: (): void => lose(lines.length + (current?.lines ?? 0)),
+    failed: (error: unknown): void => {
+      const message = error instanceof Error ? error.message : 'failed';
+      failure ??= { since: now(), message, lost: 0 };
+      failure.message = message;
+    },
+    isFailing: (): boolean => failure !== null,
+    state: (): LogFileState => ({ lost, failure: failure === null ? null : { ...failure } }),
+  };
+};
+
+export const openLogFile = (options: LogFileOptions): LogFile => {
+  const { path, recovered, now = Date.now } = options;
+  const file = createRotatedFile({ ...options, now });
+  const queue = createQueue({ recovered, now });
   let inFlight = false;
   let running: Promise<void> | undefined;
   let retry: NodeJS.Timeout | undefined;
   let reopening = false;
   let closed = false;
-  let lost = 0;
-  let failure: { readonly since: number; message: string; lost: number } | null = null;
-
-  const shut = async (): Promise<void> => {
-    const own = file;
-    file = undefined;
-    await own?.handle.close();
-  };
-  /** The file that has the name now. */
-  const named = async (): Promise<OpenFile> => {
-    if (file !== undefined) {
-      const own = await file.handle.stat();
-      const found = await stat(path).catch(() => undefined);
-      if (own.ino !== found?.ino || own.dev !== found.dev) await shut();
-    }
-    file ??= await openFile(path, now);
-    return file;
-  };
-  /** The file that the next bytes belong to. */
-  const target = async (bytes: number): Promise<FileHandle> => {
-    const { handle, begunAt } = await named();
-    const found = await handle.stat();
-    const full = found.size > 0 && (found.size + bytes > rotateBytes || now() - begunAt >= rotateMs);
-    // Only a file is moved away: no link, no pipe, no device.
-    if (!full || !(await lstat(path)).isFile()) return handle;
-    await shut();
-    await moveAway(path, keep, now());
-    return (await named()).handle;
-  };
-
-  const lose = (count: number): void => {
-    lost += count;
-    if (failure !== null) failure.lost += count;
-  };
-  const failed = (error: unknown): void => {
-    const message = error instanceof Error ? error.message : 'failed';
-    failure ??= { since: now(), message, lost: 0 };
-    failure.message = message;
-  };
-  const take = (): NonNullable<typeof current> | undefined => {
-    if (current !== undefined || lines.length === 0) return current;
-    current = { bytes: Buffer.from(lines.join(''), 'utf8'), lines: lines.length };
-    lines = [];
-    waiting = 0;
-    return current;
-  };
-  const wrote = (count: number): void => {
-    if (current === undefined) return;
-    current.bytes = current.bytes.subarray(count);
-    if (current.bytes.length > 0) return;
-    current = undefined;
-    const over = failure;
-    failure = null;
-    if (over !== null) recovered(over);
-  };
 
   const drain = async (): Promise<void> => {
     try {
-      if (reopening) await named();
+      if (reopening) await file.open();
       reopening = false;
-      for (let next = take(); next !== undefined; next = take()) {
-        const handle = await target(next.bytes.length);
+      for (let bytes = queue.take(); bytes !== undefined; bytes = queue.take()) {
+        const handle = await file.forBytes(bytes.length);
         inFlight = true;
-        const { bytesWritten } = await handle.write(next.bytes).finally(() => {
+        const { bytesWritten } = await handle.write(bytes).finally(() => {
           inFlight = false;
         });
-        wrote(bytesWritten);
+        queue.wrote(bytesWritten);
       }
     } catch (error) {
-      failed(error);
+      queue.failed(error);
       // It is opened again by its name.
-      await shut().catch(() => undefined);
+      await file.close().catch(() => undefined);
     }
   };
   const start = (): void => {
     running ??= drain().finally(() => {
       running = undefined;
       if (closed) return;
-      if (failure === null) {
-        if (lines.length > 0) start();
+      if (!queue.isFailing()) {
+        if (queue.hasLines()) start();
         return;
       }
       clearTimeout(retry);
@@ -194,16 +227,16 @@ export const openLogFile = (options: LogFileOptions): LogFile => {
   };
 
   const flushSync = (): void => {
-    // What is under way ends by itself.
-    if (inFlight) current = undefined;
+    // A write that is in progress ends by itself.
+    if (inFlight) queue.leaveTaken();
     let fd: number | undefined;
     try {
-      for (let next = take(); next !== undefined; next = take()) {
+      for (let bytes = queue.take(); bytes !== undefined; bytes = queue.take()) {
         fd ??= openSync(path, 'a', mode);
-        wrote(writeSync(fd, next.bytes));
+        queue.wrote(writeSync(fd, bytes));
       }
     } catch (error) {
-      failed(error);
+      queue.failed(error);
     } finally {
       if (fd !== undefined) closeSync(fd);
     }
@@ -212,29 +245,24 @@ export const openLogFile = (options: LogFileOptions): LogFile => {
 
   return {
     write: (line) => {
-      if (closed) return lose(1);
-      lines.push(line);
-      waiting += line.length;
-      while (waiting > mostWaiting && lines.length > 1) {
-        waiting -= lines.shift()?.length ?? 0;
-        lose(1);
-      }
+      if (closed) return queue.lose(1);
+      queue.add(line);
       // While it fails it is tried again by the clock: a full disk is not asked with every line.
-      if (failure === null) start();
+      if (!queue.isFailing()) start();
     },
     reopen: () => {
       reopening = true;
       start();
     },
-    state: () => ({ lost, failure: failure === null ? null : { ...failure } }),
+    state: queue.state,
     flushSync,
     close: async () => {
       closed = true;
       clearTimeout(retry);
       await running;
       flushSync();
-      lose(lines.length + (current?.lines ?? 0));
-      await shut().catch(() => undefined);
+      queue.loseAll();
+      await file.close().catch(() => undefined);
       process.off('exit', flushSync);
     },
   };

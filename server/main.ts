@@ -6,17 +6,16 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import { destination as openDestination, pino } from 'pino';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
-import { toRfc3339 } from './base/clock.ts';
 import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
 import { checkFile } from './config/check-file.ts';
 import { type Config, loadConfig } from './config/config.ts';
 import { keepHelpersBack } from './listener/helpers.ts';
 import { createListener, type Listener, type TlsMaterial } from './listener/listener.ts';
-import { type LogFailure, type LogFile, openLogFile } from './log-file.ts';
+import { openLogs } from './open-logs.ts';
+import type { Log } from './ports/log.ts';
 
 /** The version in package.json, which lies one folder up from the sources and two from what was built of them. */
 const readVersion = (): string => {
@@ -42,8 +41,12 @@ export interface StartOptions {
   readonly tokenFile?: string | undefined;
 }
 
-/** Mode 600, on the disk when it answers. What cannot be written is said after all: the token is shown once. */
-const writeFirstToken = (path: string, token: string, say: (line: string) => void): void => {
+/** A file has mode 600 and is on the disk when this returns. If it cannot be written, the token is printed: it is shown once. */
+const showFirstToken = (token: string, path: string | undefined, say: (line: string) => void): void => {
+  if (path === undefined) {
+    say(`administrator token (shown once): ${token}`);
+    return;
+  }
   try {
     const file = openSync(path, 'wx', 0o600);
     writeSync(file, `${token}\n`);
@@ -76,90 +79,98 @@ export interface RunningServer {
   reopenLog(): void;
 }
 
-interface ServerLog extends Pick<LogFile, 'reopen' | 'state'> {
-  readonly log: Parameters<typeof openService>[0]['log'];
-  readonly end: () => Promise<void>;
-}
-
-/** Bytes of log lines that wait for a stream that takes none. */
-const mostWaiting = 8 << 20;
-
-/** Errors keep their stack; every text is redacted. */
-const plain = (value: unknown): unknown => {
-  if (value instanceof Error)
-    return { name: value.name, message: redact(value.message), stack: redact(value.stack ?? '') };
-  return typeof value === 'string' ? redact(value) : value;
-};
-
-/** Standard output or error: a full disk or a reader that has gone costs lines, never the service. */
-const openStandardStream = (descriptor: 1 | 2): LogFile => {
-  const stream = openDestination({ dest: descriptor, sync: true, maxLength: mostWaiting });
-  let lost = 0;
-  let failure: { since: number; message: string; lost: number } | null = null;
-  stream.on('error', ({ message }: Error) => {
-    failure ??= { since: Date.now(), message, lost: 0 };
-    failure.message = message;
-  });
-  stream.on('write', () => {
-    failure = null;
-  });
-  stream.on('drop', () => {
-    lost += 1;
-    if (failure !== null) failure.lost += 1;
-  });
-  const flushSync = (): void => {
-    try {
-      stream.flushSync();
-    } catch {
-      // What was not written until the end is lost with the process.
-    }
-  };
-  return {
-    write: (line) => void stream.write(line),
-    reopen: () => undefined,
-    state: () => ({ lost, failure: failure === null ? null : { ...failure } }),
-    flushSync,
-    close: () => Promise.resolve(flushSync()),
-  };
-};
-
-const openRotated = (
-  options: Pick<Parameters<typeof openLogFile>[0], 'path' | 'rotateBytes' | 'rotateMs' | 'keep' | 'recovered'>,
-  setting: string,
-): LogFile => {
-  try {
-    closeSync(openSync(options.path, 'a', 0o640));
-  } catch (error) {
-    throw new StartError('permission', `${options.path} cannot be written: name another ${setting}`, { cause: error });
-  }
-  return openLogFile(options);
-};
-
-const openLog = ({ level, destination, rotateBytes, rotateMs, keep }: Config['log']): ServerLog => {
-  let file: LogFile;
-  if (destination === 'stderr') file = openStandardStream(2);
-  else if (destination === 'stdout') file = openStandardStream(1);
-  else {
-    const recovered = (failure: LogFailure): void =>
-      log.warn('log lines could not be written', { ...failure, since: toRfc3339(failure.since) });
-    file = openRotated({ path: destination, rotateBytes, rotateMs, keep, recovered }, 'log destination');
-  }
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, file);
-  const write =
-    (name: 'debug' | 'info' | 'warn' | 'error') =>
-    (message: string, fields: { readonly [field: string]: unknown } = {}): void => {
-      if (!logger.isLevelEnabled(name)) return;
-      const safe = Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, plain(value)]));
-      logger[name](safe, redact(message));
-    };
-  const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-  return { log, reopen: file.reopen, state: file.state, end: file.close };
-};
-
 /** Where a listener of this address is reached from its own host. */
 const loopbackOf = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host);
 
 const hostInUrl = (name: string): string => (isIPv6(name) ? `[${name}]` : name);
+
+/** The listener of the service that is open, and the certificates that it serves. */
+const createTlsServing = (config: Config, log: Log) => {
+  let listener: Listener | undefined;
+  let served: TlsMaterial | undefined;
+  let handle: Service['handle'] = () => undefined;
+  let { port } = config.server;
+  const url = (): string => `https://${hostInUrl(loopbackOf(config.server.host))}:${port}`;
+
+  /** Serves `serving` from the next request on. */
+  const listen = async (serving: Pick<Service, 'handle' | 'readTls'>): Promise<TlsMaterial> => {
+    handle = serving.handle;
+    const tls = serving.readTls();
+    served = tls;
+    if (listener !== undefined) listener.setTls(tls);
+    else {
+      listener = createListener({
+        tls,
+        maxConnections: config.limits.connections,
+        trustedProxies: config.server.trustedProxies,
+        handle: (incoming, outgoing) => handle(incoming, outgoing),
+      });
+      port = await listener.listen(config.server.host, config.server.port);
+    }
+    return tls;
+  };
+  return {
+    url,
+    port: () => port,
+    publicUrl: (): string => {
+      if (config.server.publicUrl !== undefined) return config.server.publicUrl;
+      const name = hostInUrl(config.server.publicNames[0] ?? 'localhost');
+      return port === 443 ? `https://${name}` : `https://${name}:${port}`;
+    },
+    listen,
+    /** The same for an open service, whose certificates the listener follows. */
+    serve: async (service: Service): Promise<void> => {
+      try {
+        service.tlsTaken(await listen(service));
+      } catch (error) {
+        if (error instanceof StartError) throw error;
+        const own = { certificate: service.certificatePath, key: join(config.dataDirectory, 'tls.key') };
+        const pairs = [config.tls.main ?? own, ...config.tls.additional];
+        const files = pairs.map(({ certificate, key }) => `${certificate} and ${key}`).join(', or ');
+        throw new StartError(
+          'config',
+          `the certificate and its key cannot be used: check [tls], and that these are whole and belong together: ${files}`,
+          { cause: error },
+        );
+      }
+      service.onClientAuthorities(() => {
+        if (served === undefined) return;
+        served = service.withAuthorities(served);
+        listener?.setTls(served);
+      });
+    },
+    reload: (service: Service): void => {
+      if (listener === undefined || served === undefined) return;
+      try {
+        const tls = service.renewTls(served);
+        listener.setTls(tls);
+        served = tls;
+        service.tlsTaken(tls);
+        log.info('the certificate was reloaded');
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : 'unknown fault';
+        // What is wrong with the files is in the message; only a fault of ours needs its stack.
+        log.error(
+          `the certificate was not replaced, the old one stays: ${reason}`,
+          error instanceof StartError ? {} : { error },
+        );
+      }
+    },
+    close: async (): Promise<void> => listener?.close(config.server.drainSeconds * 1000),
+  };
+};
+
+const asStartError = (error: unknown, what: string): StartError =>
+  error instanceof StartError ? error : new StartError('internal', what, { cause: error });
+
+/** What the service reads of a connection. */
+const connection: Parameters<typeof openService>[0]['connection'] = {
+  peerOf: (c) => bindings(c).incoming?.socket.remoteAddress ?? null,
+  afterSent: (c, done) => {
+    bindings(c).outgoing?.once('close', done);
+  },
+};
+const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial<HttpBindings>;
 
 export const startServer = async ({
   config,
@@ -172,162 +183,74 @@ export const startServer = async ({
     checkFile(certificate, 'public');
     checkFile(key, 'secret');
   }
-  const { log, end, reopen, state: logState } = openLog(config.log);
-  const accessLog =
-    config.accessLog === undefined
-      ? undefined
-      : openRotated(
-          {
-            ...config.accessLog,
-            recovered: (failure) =>
-              log.warn('lines of the access log could not be written', {
-                ...failure,
-                since: toRfc3339(failure.since),
-              }),
-          },
-          'file in [access_log]',
-        );
-  const endLog = async (): Promise<void> => {
-    await accessLog?.close();
-    await end();
-  };
-  const reopenLog = (): void => {
-    reopen();
-    accessLog?.reopen();
-  };
-  let port = config.server.port;
-  const publicUrl = (): string => {
-    if (config.server.publicUrl !== undefined) return config.server.publicUrl;
-    const name = hostInUrl(config.server.publicNames[0] ?? 'localhost');
-    return port === 443 ? `https://${name}` : `https://${name}:${port}`;
-  };
-  let finish: (reason: StartError | undefined) => void = () => undefined;
-  const ended = new Promise<StartError | undefined>((resolve) => {
-    finish = resolve;
-  });
+  const logs = openLogs(config);
+  const { log } = logs;
+  const serving = createTlsServing(config, log);
+  const ended = Promise.withResolvers<StartError | undefined>();
+  const sealed = Promise.withResolvers<string>();
+  const stopping = new AbortController();
+  /** A second request to stop does not wait for the notice time. */
+  const stopNow = new AbortController();
+  let service: Service | undefined;
 
-  const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial<HttpBindings>;
-  let listener: Listener | undefined;
-  let served: TlsMaterial | undefined;
-  let handle: Service['handle'] = () => undefined;
-  const listen = async (serving: Pick<Service, 'handle' | 'readTls'>): Promise<void> => {
-    handle = serving.handle;
-    served = serving.readTls();
-    if (listener !== undefined) return listener.setTls(served);
-    listener = createListener({
-      tls: served,
-      maxConnections: config.limits.connections,
-      trustedProxies: config.server.trustedProxies,
-      handle: (incoming, outgoing) => handle(incoming, outgoing),
-    });
-    port = await listener.listen(config.server.host, config.server.port);
-  };
-  const url = (): string => `https://${hostInUrl(loopbackOf(config.server.host))}:${port}`;
   const sayListening = (certificatePath: string): void => {
-    log.info('listening', { url: url(), publicUrl: publicUrl(), version, config: config.source ?? 'defaults' });
+    const urls = { url: serving.url(), publicUrl: serving.publicUrl() };
+    log.info('listening', { ...urls, version, config: config.source ?? 'defaults' });
     say(`certificate: ${certificatePath}`);
-    say(`listening on ${url()}`);
+    say(`listening on ${serving.url()}`);
   };
-  const leaving = new AbortController();
-  let sealedUnder: (certificatePath: string) => void = () => undefined;
-  const sealed = new Promise<string>((resolve) => {
-    sealedUnder = resolve;
-  });
   const opening = openService({
     config,
     version,
     log,
-    logState,
-    accessLog,
+    logState: logs.logState,
+    accessLog: logs.accessLog,
     acceptDatabase,
-    publicUrl,
+    publicUrl: serving.publicUrl,
     ask,
     say,
-    signal: leaving.signal,
+    signal: stopping.signal,
     onSealed: async (waiting) => {
-      await listen(waiting);
+      await serving.listen(waiting);
       say('sealed: dke root unseal');
-      sealedUnder(waiting.certificatePath);
+      sealed.resolve(waiting.certificatePath);
     },
-    listening: () => ({ host: loopbackOf(config.server.host), port }),
+    listening: () => ({ host: loopbackOf(config.server.host), port: serving.port() }),
     onFatal: (error) => {
       log.error(error.message, { error });
-      finish(error);
+      ended.resolve(error);
     },
-    connection: {
-      peerOf: (c) => bindings(c).incoming?.socket.remoteAddress ?? null,
-      afterSent: (c, done) => {
-        bindings(c).outgoing?.once('close', done);
-      },
-    },
+    connection,
   });
-  const first = await Promise.race([opening, sealed]);
-  let service: Service | undefined;
   const serve = async (opened: Service): Promise<void> => {
     try {
-      await listen(opened);
-      if (served !== undefined) opened.tlsTaken(served);
+      await serving.serve(opened);
       service = opened;
     } catch (error) {
-      // Why it cannot serve says more than what its end met.
+      // Why it cannot serve says more than what stopping it met.
       await opened.stop().catch((fault: unknown) => log.error('stopping the service failed', { error: fault }));
-      await endLog();
-      if (error instanceof StartError) throw error;
-      const own = { certificate: opened.certificatePath, key: join(config.dataDirectory, 'tls.key') };
-      const pairs = [config.tls.main ?? own, ...config.tls.additional];
-      const files = pairs.map(({ certificate, key }) => `${certificate} and ${key}`).join(', or ');
-      throw new StartError(
-        'config',
-        `the certificate and its key cannot be used: check [tls], and that these are whole and belong together: ${files}`,
-        { cause: error },
-      );
-    }
-    opened.onClientAuthorities(() => {
-      if (served === undefined) return;
-      served = opened.withAuthorities(served);
-      listener?.setTls(served);
-    });
-  };
-
-  const reloadTls = (): void => {
-    if (service === undefined || listener === undefined || served === undefined) return;
-    try {
-      const tls = service.renewTls(served);
-      listener.setTls(tls);
-      served = tls;
-      service.tlsTaken(tls);
-      log.info('the certificate was reloaded');
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : 'unknown fault';
-      // What is wrong with the files is in the message; only a fault of ours needs its stack.
-      log.error(
-        `the certificate was not replaced, the old one stays: ${reason}`,
-        error instanceof StartError ? {} : { error },
-      );
+      await logs.end();
+      throw error;
     }
   };
-  let stopping: Promise<void> | undefined;
-  const hurried = new AbortController();
   const stop = async (): Promise<void> => {
-    leaving.abort();
+    stopping.abort();
     const noticeMs = config.server.drainNoticeSeconds * 1000;
     service?.announceStop();
     if (service !== undefined && noticeMs > 0)
-      await setTimeout(noticeMs, undefined, { signal: hurried.signal }).catch(() => undefined);
-    await listener?.close(config.server.drainSeconds * 1000);
+      await setTimeout(noticeMs, undefined, { signal: stopNow.signal }).catch(() => undefined);
+    await serving.close();
     const failure = await service?.stop().then(
       () => undefined,
-      (error: unknown) =>
-        error instanceof StartError
-          ? error
-          : new StartError('internal', 'stopping the service failed', { cause: error }),
+      (error: unknown) => asStartError(error, 'stopping the service failed'),
     );
     if (failure === undefined) log.info('stopped');
     else log.error(failure.message, { error: failure });
-    await endLog();
-    finish(failure);
+    await logs.end();
+    ended.resolve(failure);
   };
 
+  const first = await Promise.race([opening, sealed.promise]);
   if (typeof first === 'string') {
     sayListening(first);
     opening.then(serve).then(
@@ -336,33 +259,32 @@ export const startServer = async ({
         say('unsealed');
       },
       (error: unknown) => {
-        if (leaving.signal.aborted) return;
-        finish(error instanceof StartError ? error : new StartError('internal', 'the start failed', { cause: error }));
+        if (!stopping.signal.aborted) ended.resolve(asStartError(error, 'the start failed'));
       },
     );
   } else {
-    // Before anything else can fail: it is made once, and the next start shows none.
-    if (first.adminToken !== undefined) {
-      if (tokenFile === undefined) say(`administrator token (shown once): ${first.adminToken}`);
-      else writeFirstToken(tokenFile, first.adminToken, say);
-    }
+    // Before anything else can fail: it is created once, and the next start shows none.
+    if (first.adminToken !== undefined) showFirstToken(first.adminToken, tokenFile, say);
     await serve(first);
     sayListening(first.certificatePath);
   }
 
+  let stopped: Promise<void> | undefined;
   return {
-    url: url(),
-    port,
+    url: serving.url(),
+    port: serving.port(),
     certificatePath: typeof first === 'string' ? first : first.certificatePath,
     adminToken: typeof first === 'string' ? undefined : first.adminToken,
-    ended,
+    ended: ended.promise,
     stop: () => {
-      if (stopping === undefined) stopping = stop();
-      else hurried.abort();
-      return stopping;
+      if (stopped === undefined) stopped = stop();
+      else stopNow.abort();
+      return stopped;
     },
-    reloadTls,
-    reopenLog,
+    reloadTls: () => {
+      if (service !== undefined) serving.reload(service);
+    },
+    reopenLog: logs.reopen,
   };
 };
 

@@ -117,31 +117,28 @@ const toMetricData = ({ name, type, help, samples }: MetricFamily, startMs: numb
   return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints };
 };
 
-export const openTelemetry = (options: TelemetryOptions): Telemetry => {
-  const { endpoint, token, authorities, tracePercent, version, node, log, timeoutMs = 10_000 } = options;
-  const exporterOptions = (path: string) => ({
-    url: `${endpoint.replace(/\/+$/, '')}/${path}`,
-    timeoutMillis: timeoutMs,
-    concurrencyLimit: 1,
-    // It must not throw: without its token the receiver refuses the export, and that is reported.
-    headers: async (): Promise<Record<string, string>> => {
-      try {
-        return token === undefined ? {} : { authorization: `Bearer ${token()}` };
-      } catch {
-        return {};
-      }
-    },
-    ...(authorities === undefined ? {} : { httpAgentOptions: { ca: authorities, keepAlive: true } }),
-  });
-  const resource = resourceFromAttributes({
-    'service.name': 'dke',
-    'service.version': version,
-    'service.instance.id': node,
-  });
-  const scope = { name: 'dke', version };
+const exporterOptions = ({ endpoint, token, authorities, timeoutMs = 10_000 }: TelemetryOptions, path: string) => ({
+  url: `${endpoint.replace(/\/+$/, '')}/${path}`,
+  timeoutMillis: timeoutMs,
+  concurrencyLimit: 1,
+  // It must not throw: without its token the receiver refuses the export, and that is reported.
+  headers: async (): Promise<Record<string, string>> => {
+    try {
+      return token === undefined ? {} : { authorization: `Bearer ${token()}` };
+    } catch {
+      return {};
+    }
+  },
+  ...(authorities === undefined ? {} : { httpAgentOptions: { ca: authorities, keepAlive: true } }),
+});
 
-  const spans = createDelivery('traces', log);
-  const spanExporter = new OTLPTraceExporter(exporterOptions('v1/traces'));
+const resourceOf = ({ version, node }: TelemetryOptions) =>
+  resourceFromAttributes({ 'service.name': 'dke', 'service.version': version, 'service.instance.id': node });
+
+/** Spans that have ended, sent in batches. */
+const createSpanQueue = (options: TelemetryOptions) => {
+  const delivery = createDelivery('traces', options.log);
+  const exporter = new OTLPTraceExporter(exporterOptions(options, 'v1/traces'));
   let waiting: ReadableSpan[] = [];
   let sending: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -149,7 +146,7 @@ export const openTelemetry = (options: TelemetryOptions): Telemetry => {
     while (waiting.length > 0) {
       const batch = waiting.slice(0, mostAtOnce);
       waiting = waiting.slice(mostAtOnce);
-      await spans.send(batch.length, (report) => spanExporter.export(batch, report));
+      await delivery.send(batch.length, (report) => exporter.export(batch, report));
     }
   };
   const sendSoon = (): void => {
@@ -159,26 +156,44 @@ export const openTelemetry = (options: TelemetryOptions): Telemetry => {
       sending = undefined;
     });
   };
+  return {
+    delivery,
+    isFull: (): boolean => waiting.length >= mostWaiting,
+    add: (span: ReadableSpan): void => {
+      if (waiting.length >= mostWaiting) delivery.dropped.queue += 1;
+      else waiting.push(span);
+    },
+    /** Sends what was added: at once when it fills a batch. */
+    schedule: (): void => {
+      if (waiting.length >= mostAtOnce) sendSoon();
+      else timer ??= setTimeout(sendSoon, gatherMs).unref();
+    },
+    flush: async (): Promise<void> => {
+      sendSoon();
+      await sending;
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+};
+
+const createTraces = (options: TelemetryOptions) => {
+  const queue = createSpanQueue(options);
   const provider = new TracerProvider({
-    resource,
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(tracePercent / 100) }),
+    resource: resourceOf(options),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.tracePercent / 100) }),
     spanProcessors: [
       {
         onStart: () => undefined,
-        onEnd: (span) => {
-          if (waiting.length >= mostWaiting) spans.dropped.queue += 1;
-          else waiting.push(span);
-        },
+        onEnd: queue.add,
         forceFlush: () => Promise.resolve(),
         shutdown: () => Promise.resolve(),
       },
     ],
   });
-  const tracer = provider.getTracer(scope.name, scope.version);
-
+  const tracer = provider.getTracer('dke', options.version);
   const observe: RequestObserver = (request) => {
-    if (waiting.length >= mostWaiting) {
-      spans.dropped.queue += 1 + request.steps.length;
+    if (queue.isFull()) {
+      queue.delivery.dropped.queue += 1 + request.steps.length;
       return;
     }
     const { at, durationMs, requestId, front, method, route, status, caller, peer, bytes, steps } = request;
@@ -205,50 +220,66 @@ export const openTelemetry = (options: TelemetryOptions): Telemetry => {
     const parent = trace.setSpan(ROOT_CONTEXT, span);
     for (const { name, from, to } of steps) tracer.startSpan(name, { startTime: from }, parent).end(to);
     span.end(at + durationMs);
-    if (waiting.length >= mostAtOnce) sendSoon();
-    else timer ??= setTimeout(sendSoon, gatherMs).unref();
+    queue.schedule();
   };
+  return { observe, state: queue.delivery.state, flush: queue.flush, shutdown: queue.shutdown };
+};
 
-  const numbers = createDelivery('metrics', log);
-  const metricExporter = new OTLPMetricExporter(exporterOptions('v1/metrics'));
+const createMetrics = (options: TelemetryOptions) => {
+  const delivery = createDelivery('metrics', options.log);
+  const exporter = new OTLPMetricExporter(exporterOptions(options, 'v1/metrics'));
+  const resource = resourceOf(options);
+  const scope = { name: 'dke', version: options.version };
   const startedAt = Date.now() - process.uptime() * 1000;
   let interval: NodeJS.Timeout | undefined;
-  let sendingMetrics: Promise<void> | undefined;
-  const sendMetrics = async (read: () => Promise<readonly MetricFamily[]>): Promise<void> => {
+  let sending: Promise<void> | undefined;
+  const send = async (read: () => Promise<readonly MetricFamily[]>): Promise<void> => {
     const families = await read();
     const metrics = families
       .filter(({ samples }) => samples.length > 0)
       .map((family) => toMetricData(family, startedAt, Date.now()));
-    await numbers.send(1, (report) => metricExporter.export({ resource, scopeMetrics: [{ scope, metrics }] }, report));
+    await delivery.send(1, (report) => exporter.export({ resource, scopeMetrics: [{ scope, metrics }] }, report));
   };
-
   return {
-    observe,
-    startMetrics: (read) => {
+    start: (read: () => Promise<readonly MetricFamily[]>): void => {
       if (!options.metrics) return;
       interval = setInterval(() => {
-        // The receiver is slower than that: this time is left out.
-        if (sendingMetrics !== undefined) numbers.dropped.queue += 1;
-        sendingMetrics ??= sendMetrics(read)
-          .catch((error: unknown) => log.warn('metrics could not be read for OpenTelemetry', { error }))
+        // The receiver is slower than the interval: this time is left out.
+        if (sending !== undefined) delivery.dropped.queue += 1;
+        sending ??= send(read)
+          .catch((error: unknown) => options.log.warn('metrics could not be read for OpenTelemetry', { error }))
           .finally(() => {
-            sendingMetrics = undefined;
+            sending = undefined;
           });
       }, options.metricsMs).unref();
     },
-    state: () => ({ traces: spans.state(), metrics: numbers.state() }),
-    stop: async (graceMs) => {
+    state: delivery.state,
+    /** Resolves when what is being sent has arrived or is lost. */
+    stop: async (): Promise<void> => {
       clearInterval(interval);
-      sendSoon();
+      await sending;
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+};
+
+export const openTelemetry = (options: TelemetryOptions): Telemetry => {
+  const traces = createTraces(options);
+  const metrics = createMetrics(options);
+  return {
+    observe: traces.observe,
+    startMetrics: metrics.start,
+    state: () => ({ traces: traces.state(), metrics: metrics.state() }),
+    stop: async (graceMs) => {
       let late: NodeJS.Timeout | undefined;
       const grace = new Promise<void>((resolve) => {
         late = setTimeout(resolve, graceMs);
       });
-      await Promise.race([Promise.all([sending, sendingMetrics]), grace]);
+      await Promise.race([Promise.all([traces.flush(), metrics.stop()]), grace]);
       clearTimeout(late);
-      // Not awaited: it waits for exports that are under way.
-      void spanExporter.shutdown().catch(() => undefined);
-      void metricExporter.shutdown().catch(() => undefined);
+      // Not awaited: it waits for exports that are in progress.
+      void traces.shutdown().catch(() => undefined);
+      void metrics.shutdown().catch(() => undefined);
     },
   };
 };

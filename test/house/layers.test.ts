@@ -109,7 +109,12 @@ const layers: readonly Layer[] = [
     ],
     types: ['listener'],
   },
-  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'app', 'config', 'contract', 'listener', 'log-file'] },
+  {
+    name: 'main',
+    path: /^server\/(main|open-logs)\.ts$/,
+    may: ['base', 'app', 'config', 'contract', 'listener', 'log-file'],
+    types: ['ports'],
+  },
   {
     name: 'cli',
     path: /^server\/cli\//,
