@@ -20,7 +20,7 @@ const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
   });
 
 /** Of one list or object in a body. The longest list that a request may have has 100. */
-const mostItems = 256;
+export const mostItems = 256;
 
 /**
  * More marks than this after one letter are no text of any language (Unicode Standard Annex 15, Stream-Safe Text Format). Putting them in order

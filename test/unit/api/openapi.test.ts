@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { mostItems } from '../../../server/fronts/api/validate.ts';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../../server/fronts/contract/api/row.ts';
 import { type ApiDocument, answerOf, type DescribedOperation, json, validatorOf } from '../../support/api-document.ts';
@@ -26,6 +27,33 @@ const read = (): Promise<ApiDocument> => {
     .request('/api/openapi.json')
     .then((answer) => answer.json() as Promise<ApiDocument>);
   return document;
+};
+
+interface Described {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly maxItems?: number;
+  readonly items?: Described;
+  readonly properties?: Readonly<Record<string, Described>>;
+  readonly allOf?: readonly Described[];
+  readonly anyOf?: readonly Described[];
+  readonly oneOf?: readonly Described[];
+}
+/** Each list of a schema, by its path, and how long it may be. */
+const listsIn = (
+  schemas: Readonly<Record<string, Described>>,
+  { $ref, type, maxItems, items, properties = {}, allOf = [], anyOf = [], oneOf = [] }: Described,
+  path: string,
+): (readonly [path: string, maxItems: number | undefined])[] => {
+  const within = (schema: Described | undefined, at = path) =>
+    schema === undefined ? [] : listsIn(schemas, schema, at);
+  return [
+    ...within(schemas[$ref?.split('/').at(-1) ?? '']),
+    ...([type].flat().includes('array') ? [[path, maxItems] as const] : []),
+    ...within(items, `${path}[]`),
+    ...Object.entries(properties).flatMap(([name, schema]) => within(schema, `${path}.${name}`)),
+    ...[...allOf, ...anyOf, ...oneOf].flatMap((schema) => within(schema)),
+  ];
 };
 
 const operationsOf = ({ paths }: ApiDocument): readonly (DescribedOperation & { readonly method: string })[] =>
@@ -64,6 +92,24 @@ describe('openapi.json', () => {
     for (const name of ['NewVault', 'NewKey', 'NewTdeApplication', 'NewEndpoint', 'NewToken', 'DestroyMasterKey']) {
       expect(components.schemas[name]?.additionalProperties, name).toBe(false);
     }
+  });
+
+  test('says of every list in a request how long it may be, within what the API reads', async () => {
+    const document = (await read()) as unknown as {
+      readonly components: { readonly schemas: Readonly<Record<string, Described>> };
+      readonly paths: Readonly<
+        Record<string, Readonly<Record<string, { requestBody?: { content: Record<string, { schema: Described }> } }>>>
+      >;
+    };
+    const lists = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.values(methods).flatMap(({ requestBody }) =>
+        Object.values(requestBody?.content ?? {}).flatMap(({ schema }) =>
+          listsIn(document.components.schemas, schema, path),
+        ),
+      ),
+    );
+    expect(lists.length).toBeGreaterThan(20);
+    expect(lists.filter(([, most]) => most === undefined || most > mostItems)).toEqual([]);
   });
 
   test('is open to callers without a token, who generate clients from it', async () => {

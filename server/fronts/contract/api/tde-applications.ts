@@ -7,7 +7,7 @@ import type { ApplicationState } from '../../../domain/tde.ts';
 import { approvalNeeds } from './approvals.ts';
 import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
-const switches = z.array(z.enum(compatibilitySwitches)).readonly();
+const switches = z.array(z.enum(compatibilitySwitches)).max(compatibilitySwitches.length).readonly();
 
 const networks = z
   .array(z.string().max(64))

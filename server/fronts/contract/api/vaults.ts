@@ -22,6 +22,7 @@ const ruleShape = {
     .openapi({ description: 'Ids of the tokens or users that may approve; null: everyone who has the permission.' }),
   actions: z
     .array(z.enum(['destroy', 'export', 'restore'] satisfies GovernedAction[]))
+    .max(3)
     .readonly()
     .openapi({ description: 'destroy: destroying keys, and everything that ends their use for good.' }),
   databases: z.enum(['allowed', 'refused']).openapi({
