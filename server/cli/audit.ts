@@ -10,8 +10,8 @@ import {
   type Verifier,
   verifyLogNote,
 } from '../base/checkpoint.ts';
-import type { AuditRecord } from '../fronts/contract/api/audit.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
+import type { AuditRecord } from '../client/gen/types.ts';
 import { verifyAuditLog } from './audit-verify.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo, readTextFile } from './files.ts';
@@ -99,7 +99,7 @@ const verifyExport = async (
   });
 };
 
-const routes = apiRoutes.audit;
+const routes = operations.audit;
 const span = { '--from <time>': 'RFC 3339, inclusive', '--to <time>': 'RFC 3339, exclusive' } as const;
 
 export const addAudit = (program: Command): void => {

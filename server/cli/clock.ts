@@ -1,10 +1,10 @@
 // `dke clock`: the time that decides deadlines, and its confirmation after the clock has jumped.
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.clock;
+const routes = operations.clock;
 
 const toTime = (text: string): string => {
   if (

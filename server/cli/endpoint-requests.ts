@@ -1,12 +1,12 @@
 // `dke endpoint requests` and `dke endpoint find-request`: the request log of the key store endpoints.
 
 import { text as readText } from 'node:stream/consumers';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo } from './files.ts';
 import { type Noun, pagingFlags } from './rows.ts';
 
-const routes = apiRoutes.requests;
+const routes = operations.requests;
 const span = {
   '--from <time>': 'RFC 3339, for example 2026-03-01T09:30:00Z',
   '--to <time>': 'RFC 3339; not included',

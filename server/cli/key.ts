@@ -1,12 +1,12 @@
 // `dke key`: general-purpose keys, and what the keys console may do with TDE master keys.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { exportTo } from './files.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.keys;
+const routes = operations.keys;
 const tagHelp = 'words such as env=prod: a-z, 0-9 and - . _ : = /';
 
 const filters = {

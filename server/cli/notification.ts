@@ -1,11 +1,11 @@
 // `dke notification`: what needs attention before it does harm.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { CommandError } from './exit-codes.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.notifications;
+const routes = operations.notifications;
 
 export const addNotification = (program: Command): void => {
   const noun = addNoun(program, 'notification', 'notifications that need action');

@@ -4,8 +4,8 @@
 import type { Command } from 'commander';
 import type { ProviderChange } from '../app/offline.ts';
 import { toRfc3339 } from '../base/clock.ts';
+import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
 import { CommandError } from './exit-codes.ts';
@@ -14,7 +14,7 @@ import type { Output } from './output.ts';
 import { addNoun, configFlag } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
-const routes = apiRoutes.root;
+const routes = operations.root;
 
 const changes: readonly (readonly [ProviderChange, string, string])[] = [
   ['add', 'add-provider <name>', 'Lets a provider of dke.toml open the root key too. Wraps an unencrypted root key.'],
@@ -155,7 +155,7 @@ const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void 
 };
 
 export const addQuarantine = (program: Command): void => {
-  const { quarantine } = apiRoutes;
+  const { quarantine } = operations;
   const noun = addNoun(program, 'quarantine', 'review a database that failed its rollback check');
   noun.row(quarantine.get, 'show', 'Shows whether the service is in quarantine, why, and what differs.', {
     text: showQuarantine,

@@ -2,9 +2,8 @@
 // are the parameters of the path, in order, and then members of the body or the query; so are the options. A word such as <vault> takes an
 // id or a name. `act` is for commands that do more than one call, with the types of their options.
 
-import { z } from '@hono/zod-openapi';
 import { type Command, Option } from 'commander';
-import type { AnswerOf, PathParameters, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
+import type { AnswerOf, BodyOf, Input, InputOf, Operation } from '../client/operation.ts';
 import { type Caller, nameableOf, openCaller, outputOf } from './caller.ts';
 import type { ApiCall } from './client.ts';
 import { globalsOf } from './context-file.ts';
@@ -39,14 +38,14 @@ export type Given<F extends Flags> = {
 };
 
 /** What a row adds to the request that its words make. */
-interface Also<R extends RouteRow> {
-  readonly path?: PathParameters<R['path']>;
+interface Also<R extends Operation> {
+  readonly path?: InputOf<R>['path'];
   readonly query?: ApiCall<R>['query'];
-  readonly body?: { readonly [K in keyof RequestBody<R>]?: RequestBody<R>[K] | undefined };
+  readonly body?: { readonly [K in keyof BodyOf<R>]?: BodyOf<R>[K] | undefined };
 }
 type ItemOf<A> = A extends { readonly items: readonly (infer T)[] } ? T : never;
 
-interface RowMore<R extends RouteRow, F extends Flags, C extends RouteRow, T> {
+interface RowMore<R extends Operation, F extends Flags, C extends Operation, T> {
   readonly options?: F;
   /** Members of the request whose options have another name. */
   readonly as?: Readonly<Record<string, string>>;
@@ -66,9 +65,9 @@ export interface Noun {
   readonly command: Command;
   noun(name: string, summary: string): Noun;
   row<
-    R extends RouteRow,
+    R extends Operation,
     const F extends Flags,
-    C extends RouteRow & { readonly answer: { readonly _output: { readonly name: string } } },
+    C extends Operation<Input, { readonly name: string }>,
     T = ItemOf<AnswerOf<R>>,
   >(route: R, usage: string, description: string, more?: RowMore<R, F, C, T>): Command;
   /** Arguments and options that name a thing are its id when `handle` gets them. */
@@ -124,24 +123,21 @@ type Place = readonly ['path' | 'query' | 'body', string];
 
 /** Where in the request a word goes: an argument, or an option with the word of its value. */
 const placeOf = (
-  route: RouteRow,
+  route: Operation,
   name: string,
   word: string,
-  as: RowMore<RouteRow, Flags, RouteRow, never>['as'],
+  as: RowMore<Operation, Flags, Operation, never>['as'],
 ): Place | undefined => {
   const given = as?.[name];
   for (const part of ['body', 'query'] as const)
     for (const each of given === undefined ? [name, `${name}Id`, camel(word), `${camel(word)}Id`] : [given])
-      if (each !== '' && route[part] !== undefined && each in route[part].shape) return [part, each];
+      if (each !== '' && route[part] !== undefined && each in route[part]) return [part, each];
   return undefined;
 };
 
 /** The values that the contract lists for a member. */
-const choicesOf = (route: RouteRow, [part, name]: Place): readonly string[] | undefined => {
-  const schema = part === 'path' ? undefined : route[part]?.shape[name];
-  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
-  return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined;
-};
+const choicesOf = (route: Operation, [part, name]: Place): readonly string[] | undefined =>
+  part === 'path' ? undefined : (route[part]?.[name] ?? undefined);
 
 /** The service may know more values than this command: they are offered, and not required. */
 const candidates = new WeakMap<Option, readonly string[]>();
@@ -149,7 +145,7 @@ export const candidatesOf = (option: Option): readonly string[] | undefined =>
   option.argChoices ?? candidates.get(option);
 
 /** Parameters of the path for the arguments: by name, then in order. */
-const parametersOf = (route: RouteRow, words: readonly string[]): ReadonlyMap<string, string> => {
+const parametersOf = (route: Operation, words: readonly string[]): ReadonlyMap<string, string> => {
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const found = new Map(
     words.flatMap((word) => {
@@ -196,10 +192,10 @@ export const nounOf = (parent: Command): Noun => {
 
   const row: Noun['row'] = (route, usage, description, more = {}) => {
     const flags = {
-      ...(route.query !== undefined && 'after' in route.query.shape ? pagingFlags : {}),
+      ...(route.query !== undefined && 'after' in route.query ? pagingFlags : {}),
       ...more.options,
       ...(more.confirm === undefined ? {} : confirmFlags),
-      ...(more.confirm !== undefined && route.query !== undefined && 'dryRun' in route.query.shape ? dryRunFlags : {}),
+      ...(more.confirm !== undefined && route.query !== undefined && 'dryRun' in route.query ? dryRunFlags : {}),
     } as NonNullable<typeof more.options>;
     const made: Command = act(usage, description, flags, async (caller, options, ...values) => {
       const request = { path: {}, query: {}, ...(route.body === undefined ? {} : { body: {} }) } as Record<

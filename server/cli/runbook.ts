@@ -2,11 +2,11 @@
 // runs of it that are ticked step by step.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { FilledRunbook, RunbookRun } from '../fronts/contract/api/runbooks.ts';
 import { addNoun, type Given } from './rows.ts';
 
-const routes = apiRoutes.runbooks;
+const routes = operations.runbooks;
 
 const variant = {
   '--release <release>': { help: 'of the database', choices: ['11g', '12c-18c', '19c'], default: '19c' },

@@ -1,13 +1,13 @@
 // `dke search`: whatever has a name or an id.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { nounOf } from './rows.ts';
 
 export const addSearch = (program: Command): void => {
   nounOf(program)
     .row(
-      apiRoutes.search.find,
+      operations.search.find,
       'search <words...>',
       'Finds keys, vaults, databases, endpoints, people, tokens and tenants by the beginning of a word of their names or by their ids; ' +
         'records of the request log and of the audit log by request ids, and of the audit log by who acted. Shows what the lists would show.',

@@ -8,7 +8,7 @@ import type { KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
 import { parseVerifierKey, publicKeyOf } from '../base/checkpoint.ts';
 import { openingContext, sealingContext } from '../base/recovery-key.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { Snapshot, SnapshotRestore } from '../fronts/contract/api/snapshots.ts';
 import { inspectSnapshot, readItems } from '../snapshots/reader.ts';
 import { checkOf } from '../snapshots/writer.ts';
@@ -23,7 +23,7 @@ import { openRecoveryKeyFile } from './recovery-key-file.ts';
 import { addFlags, addNoun, type Given } from './rows.ts';
 import { readPassphrase } from './terminal.ts';
 
-const routes = apiRoutes.snapshots;
+const routes = operations.snapshots;
 
 const recoveryFlags = {
   '--recovery-key <file>': 'file of a recovery key that the snapshot is sealed to',

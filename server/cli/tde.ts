@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { compatibilitySwitches } from '../base/compatibility.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
 import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
 import { type Caller, showSecret } from './caller.ts';
@@ -14,7 +14,7 @@ import { addNoun, type Given, type Noun, secretFlags } from './rows.ts';
 
 const isSwitch = (name: string): boolean => compatibilitySwitches.some((each) => each === name);
 
-const { tdeGroups, applications, masterKeys, keys } = apiRoutes;
+const { tdeGroups, applications, masterKeys, keys } = operations;
 
 const applicationColumns = { ID: 'id', NAME: 'name', 'APP ID': 'appId', STATE: 'state', CREATED: 'createdAt' } as const;
 

@@ -1,11 +1,11 @@
 // `dke tenant`: who everything belongs to, and the whole life of one.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { confirm } from './output.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.tenants;
+const routes = operations.tenants;
 
 export const addTenant = (program: Command): void => {
   const noun = addNoun(program, 'tenant', 'tenants: the owners of all resources');

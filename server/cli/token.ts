@@ -1,14 +1,14 @@
 // `dke token`: tokens with roles, and those that read metrics alone.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { Token } from '../fronts/contract/api/tokens.ts';
-import { everyItem, showSecret } from './caller.ts';
+import { showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { confirm } from './output.ts';
 import { addNoun, secretFlags } from './rows.ts';
 
-const routes = apiRoutes.tokens;
+const routes = operations.tokens;
 type Grant = Token['grants'][number];
 
 const scopeOf = (application: string | undefined, endpoint: string | undefined): Grant['scope'] => {
@@ -68,7 +68,7 @@ export const addToken = (program: Command): void => {
   noun.row(routes.roles, 'roles', 'Lists the roles and their permissions.', {
     columns: { ROLE: 'role', 'WHAT FOR': 'description', PERMISSIONS: (row) => row.permissions.join(' ') },
   });
-  noun.row(apiRoutes.session.get, 'whoami', 'Shows the owner and the permissions of this token.', {
+  noun.row(operations.session.get, 'whoami', 'Shows the owner and the permissions of this token.', {
     text: (output, { id, name, grants, permissions }) => {
       output.record({ id, name, roles: grants.map(({ role }) => role) });
       output.list(
@@ -87,10 +87,10 @@ export const addToken = (program: Command): void => {
       '--compromised': 'end all tokens now, including the token of this command',
       '--confirm <word>': 'end all tokens without a question: "end"',
     },
-    async ({ call, output }, { compromised = false, confirm: word }) => {
+    async ({ call, every, output }, { compromised = false, confirm: word }) => {
       if (compromised) {
         const now = Date.now();
-        const live = (await everyItem((query) => call(routes.list, { query }))).filter(
+        const live = (await every(routes.list)).filter(
           ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > now),
         );
         await confirm(`All API tokens stop working at once: ${live.length}, with yours.`, 'end', word);

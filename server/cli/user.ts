@@ -1,14 +1,14 @@
 // `dke user`: people who sign in. Passwords are theirs alone: what an administrator hands over is an invitation.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { InvitedUser, User } from '../fronts/contract/api/users.ts';
 import { type Caller, type SecretTarget, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import type { Output } from './output.ts';
 import { addNoun, type Given, secretFlags } from './rows.ts';
 
-const routes = apiRoutes.users;
+const routes = operations.users;
 type Grant = User['grants'][number];
 
 const roleFlags = {
