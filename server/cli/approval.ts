@@ -7,7 +7,7 @@ import { addNoun } from './rows.ts';
 const routes = operations.approvals;
 
 export const addApproval = (program: Command): void => {
-  const noun = addNoun(program, 'approval', 'requests that need approval (dual control)');
+  const noun = addNoun(program, 'approval');
   const comment = { options: { '--comment <text>': 'the reason, for the audit log' } } as const;
 
   noun.row(routes.list, 'list', 'Lists requests for approval, newest first.', {

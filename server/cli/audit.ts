@@ -103,7 +103,7 @@ const routes = operations.audit;
 const span = { '--from <time>': 'RFC 3339, inclusive', '--to <time>': 'RFC 3339, exclusive' } as const;
 
 export const addAudit = (program: Command): void => {
-  const noun = addNoun(program, 'audit', 'the audit log');
+  const noun = addNoun(program, 'audit');
   noun.row(
     routes.log,
     'log',

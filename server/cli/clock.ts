@@ -16,7 +16,7 @@ const toTime = (text: string): string => {
 };
 
 export const addClock = (program: Command): void => {
-  const noun = addNoun(program, 'clock', 'the time that decides deadlines');
+  const noun = addNoun(program, 'clock');
   noun.row(routes.get, 'show', 'Shows the time that decides deadlines, and whether the clock has jumped.');
   noun.row(
     routes.confirm,

@@ -213,7 +213,6 @@ const mustBeOwner = (path: string, arg: string): void => {
 export const addDoctor = (program: Command): void => {
   const doctor = program
     .command('doctor')
-    .summary('check a database host or the host of the service')
     .description(
       'Checks configuration, files, socket, the way to the service and a key. Run it as the OS user of the database (or of ' +
         'the service): what is checked is what that user meets. Changes nothing.',

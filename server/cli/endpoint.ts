@@ -135,7 +135,7 @@ const addRules = (noun: Noun): void => {
 };
 
 export const addEndpoint = (program: Command): void => {
-  const noun = addNoun(program, 'endpoint', 'key store endpoints: what a cloud key service calls');
+  const noun = addNoun(program, 'endpoint');
   noun.row(routes.create, 'create <name>', 'Creates an endpoint for one key.', {
     options: {
       '--vault <vault>': { help: 'id or name of the vault', required: true },

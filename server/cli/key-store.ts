@@ -7,7 +7,7 @@ import { addNoun } from './rows.ts';
 const routes = operations.externalKeyStores;
 
 export const addKeyStore = (program: Command): void => {
-  const noun = addNoun(program, 'key-store', 'external key stores: the cloud’s side of an endpoint');
+  const noun = addNoun(program, 'key-store');
   noun.row(
     routes.register,
     'register <name>',

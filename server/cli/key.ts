@@ -19,7 +19,7 @@ const filters = {
 } as const;
 
 export const addKey = (program: Command): void => {
-  const noun = addNoun(program, 'key', 'keys');
+  const noun = addNoun(program, 'key');
 
   noun.row(routes.create, 'create <name>', 'Creates an AES-256 key for encryption and decryption.', {
     options: { '--vault <vault>': { help: 'id or name of its vault', required: true }, '--tag <tag...>': tagHelp },

@@ -102,7 +102,6 @@ const objectOf = (members: Readonly<Record<string, Buffer>>): Buffer => {
 export const addLogin = (program: Command): void => {
   program
     .command('login <user>')
-    .summary('sign in as a person')
     .description(
       'Signs in with the password and, where the person has one, a one-time or recovery code. Both are asked for on the ' +
         'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the ' +
@@ -159,10 +158,11 @@ export const addLogin = (program: Command): void => {
         file: sessionFile(),
       });
     });
+};
 
+export const addLogout = (program: Command): void => {
   program
     .command('logout')
-    .summary('end the session of dke login')
     .description('Ends the session at the service, and forgets it here.')
     .action(async (_: object, command: Command) => {
       const place = addressOf(globalsOf(command));

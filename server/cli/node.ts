@@ -7,7 +7,7 @@ import { addNoun } from './rows.ts';
 const routes = operations.nodes;
 
 export const addNode = (program: Command): void => {
-  const noun = addNoun(program, 'node', 'nodes: the servers that share one database');
+  const noun = addNoun(program, 'node');
   noun.row(routes.list, 'list', 'Lists nodes.', {
     columns: {
       ID: 'id',

@@ -8,7 +8,7 @@ import { addNoun } from './rows.ts';
 const routes = operations.notifications;
 
 export const addNotification = (program: Command): void => {
-  const noun = addNoun(program, 'notification', 'notifications that need action');
+  const noun = addNoun(program, 'notification');
   noun.row(routes.list, 'list', 'Lists notifications, most urgent first.', {
     options: {
       '--state <state>': 'open, or resolved in the last 90 days',

@@ -17,7 +17,7 @@ export const readyCore = (): typeof core => {
 };
 
 export const addRecoveryKey = (program: Command): void => {
-  const noun = addNoun(program, 'recovery-key', 'keys that open snapshots, kept apart from the service');
+  const noun = addNoun(program, 'recovery-key');
 
   noun.local(
     'create',

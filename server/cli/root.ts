@@ -50,7 +50,7 @@ const longestWaitMs = 3_600_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const addRoot = (program: Command): void => {
-  const noun = addNoun(program, 'root', 'the root key: what opens it, rotation, unsealing');
+  const noun = addNoun(program, 'root');
   noun.row(routes.get, 'show', 'Shows the epoch of the root key and what opens it.', { text: show });
   noun.act(
     'rotate',
@@ -156,7 +156,7 @@ const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void 
 
 export const addQuarantine = (program: Command): void => {
   const { quarantine } = operations;
-  const noun = addNoun(program, 'quarantine', 'review a database that failed its rollback check');
+  const noun = addNoun(program, 'quarantine');
   noun.row(quarantine.get, 'show', 'Shows whether the service is in quarantine, why, and what differs.', {
     text: showQuarantine,
   });

@@ -269,5 +269,5 @@ export const nounOf = (parent: Command): Noun => {
   return { command: parent, row, act, local, noun: (name, summary) => addNoun(parent, name, summary) };
 };
 
-export const addNoun = (parent: Command, name: string, summary: string): Noun =>
+export const addNoun = (parent: Command, name: string, summary = ''): Noun =>
   nounOf(parent.command(name).summary(summary));

@@ -51,7 +51,7 @@ const progressOf = ({ id, ticks, steps }: RunbookRun) => ({ id, ticked: ticks.le
 const note = { '--note <text>': 'for the audit log; never a secret' } as const;
 
 export const addRunbook = (program: Command): void => {
-  const noun = addNoun(program, 'runbook', 'procedures for a database: rotate, migrate, restore, upgrade');
+  const noun = addNoun(program, 'runbook');
   noun.row(routes.list, 'list', 'Lists the runbooks.', {
     columns: {
       RUNBOOK: 'name',

@@ -8,7 +8,7 @@ import { addNoun } from './rows.ts';
 const routes = operations.sessions;
 
 export const addSession = (program: Command): void => {
-  const noun = addNoun(program, 'session', 'who is signed in at the console');
+  const noun = addNoun(program, 'session');
   noun.row(routes.list, 'list', 'Lists sessions, newest first.', {
     options: { '--user <user>': 'of this user only, by id or name' },
     columns: {

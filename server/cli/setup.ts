@@ -9,7 +9,7 @@ const routes = operations.setup;
 type Step = Setup['steps'][number];
 
 export const addSetup = (program: Command): void => {
-  const noun = addNoun(program, 'setup', 'the first steps of a service');
+  const noun = addNoun(program, 'setup');
   const table = {
     page: ({ steps }: Setup) => ({ items: steps }),
     columns: {

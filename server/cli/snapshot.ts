@@ -216,7 +216,7 @@ const verifyFlags = {
 } as const;
 
 export const addSnapshot = (program: Command): void => {
-  const noun = addNoun(program, 'snapshot', 'backup and restore of a tenant');
+  const noun = addNoun(program, 'snapshot');
 
   noun.row(
     routes.create,

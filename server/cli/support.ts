@@ -40,7 +40,6 @@ const summaryOf = (parts: readonly BundlePart[]): string =>
 export const addSupport = (program: Command): void => {
   program
     .command('support')
-    .summary('collect what support needs')
     .command('bundle')
     .description(
       'Collects versions, the configuration without secrets, dke doctor, the end of the log, metrics, the schema and counts of the ' +

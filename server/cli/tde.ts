@@ -315,7 +315,7 @@ const addMasterKey = (tde: Noun): void => {
 };
 
 export const addTde = (program: Command): void => {
-  const tde = addNoun(program, 'tde', 'databases: groups, applications, master keys');
+  const tde = addNoun(program, 'tde');
   addGroup(tde);
   addApplication(tde);
   addMasterKey(tde);

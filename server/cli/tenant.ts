@@ -8,7 +8,7 @@ import { addNoun } from './rows.ts';
 const routes = operations.tenants;
 
 export const addTenant = (program: Command): void => {
-  const noun = addNoun(program, 'tenant', 'tenants: the owners of all resources');
+  const noun = addNoun(program, 'tenant');
   noun.row(routes.create, 'create <name>', 'Creates an empty tenant with its own keys.');
   noun.row(routes.list, 'list', 'Lists tenants, including purged ones.', {
     columns: {

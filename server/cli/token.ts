@@ -21,7 +21,7 @@ const scopeOf = (application: string | undefined, endpoint: string | undefined):
 };
 
 export const addToken = (program: Command): void => {
-  const noun = addNoun(program, 'token', 'API tokens');
+  const noun = addNoun(program, 'token');
 
   noun.act(
     'create <name>',

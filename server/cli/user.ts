@@ -57,7 +57,7 @@ const tellInvitation = async (
   });
 
 export const addUser = (program: Command): void => {
-  const noun = addNoun(program, 'user', 'people who sign in');
+  const noun = addNoun(program, 'user');
 
   noun.act(
     'create <name>',

@@ -58,7 +58,7 @@ const addDualControl = (vault: Noun): void => {
 };
 
 export const addVault = (program: Command): void => {
-  const noun = addNoun(program, 'vault', 'vaults: where keys are');
+  const noun = addNoun(program, 'vault');
   noun.row(routes.create, 'create <name>', 'Creates a vault.');
   noun.row(routes.list, 'list', 'Lists vaults.', {
     columns: { ID: 'id', NAME: 'name', KIND: 'kind', STATE: 'state', CREATED: 'createdAt' },

@@ -35,6 +35,6 @@ const below = (command: Command, path: string, outer: readonly string[]): readon
     ...command.commands.flatMap((each) => below(each, `${path} ${each.name()}`, [...outer, ...own])),
   ];
 };
-test('no command has an option of a command above it, which would take its value', () => {
-  expect(below(makeProgram('1'), 'dke', [])).toEqual([]);
+test('no command has an option of a command above it, which would take its value', async () => {
+  expect(below(await makeProgram('1'), 'dke', [])).toEqual([]);
 });
