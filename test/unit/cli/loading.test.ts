@@ -1,42 +1,29 @@
 // What a command loads: the file of its noun, and no library that it does not use. Help and completion know all nouns.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exitCodes } from '../../../server/cli/exit-codes.ts';
 import { makeProgram, makeProgramFor } from '../../../server/cli/program.ts';
+import { recordModules } from '../../support/loaded-modules.ts';
 
 const main = resolve(import.meta.dirname, '../../../server/cli/main.ts');
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'dke-loading-'));
-  writeFileSync(
-    join(folder, 'list.mjs'),
-    `import { writeFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
-const loaded = [];
-registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context); } });
-process.on('exit', () => writeFileSync(process.env.LOADED, loaded.join('\\n')));
-`,
-  );
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** What a run of the command loads, and prints. */
 const load = (...words: readonly string[]) => {
   const { DKE_TOKEN_FILE: _, ...environment } = process.env;
-  const file = join(folder, 'loaded');
-  const { stdout } = spawnSync(process.execPath, ['--import', join(folder, 'list.mjs'), main, ...words], {
+  const modules = recordModules(folder);
+  const { stdout, pid } = spawnSync(process.execPath, [main, ...words], {
     encoding: 'utf8',
-    env: { ...environment, LOADED: file, HOME: folder, XDG_CONFIG_HOME: folder },
+    env: { ...environment, ...modules.environment, HOME: folder, XDG_CONFIG_HOME: folder },
   });
-  const urls = readFileSync(file, 'utf8').split('\n');
-  return {
-    stdout,
-    packages: new Set(urls.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [])),
-    files: urls.flatMap((url) => /\/server\/(.*)$/.exec(url)?.[1] ?? []),
-  };
+  return { stdout, ...modules.read(pid) };
 };
 
 test.each([
