@@ -62,24 +62,21 @@ export const addRequests = (noun: Noun): void => {
     },
   );
 
-  noun.act(
+  noun.row(
+    routes.verify,
     'verify-requests',
     'Compares the request log with its hashes in the audit log, by whole minutes; the last hour by default.',
-    span,
-    async ({ call, output }, query) => {
-      const verdict = await call(routes.verify, { query });
-      output.record(verdict);
-      if (verdict.sound) return;
-      throw new CommandError(
-        'checks-failed',
-        `the request log was changed, or is not complete: ${verdict.findings[0]}`,
-        {
-          hint:
-            verdict.dropped === 0
-              ? 'export it and the audit log, keep both files, and find out who can write the database'
-              : 'requests without a record mean that the store could not keep up: see dke status; for other findings, export both logs',
-        },
-      );
+    {
+      options: span,
+      fault: ({ sound, findings, dropped }) =>
+        sound
+          ? undefined
+          : new CommandError('checks-failed', `the request log was changed, or is not complete: ${findings[0]}`, {
+              hint:
+                dropped === 0
+                  ? 'export it and the audit log, keep both files, and find out who can write the database'
+                  : 'requests without a record mean that the store could not keep up: see dke status; for other findings, export both logs',
+            }),
     },
   );
 

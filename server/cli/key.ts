@@ -2,7 +2,6 @@
 
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
-import { exportTo } from './files.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
 import { addNoun } from './rows.ts';
 
@@ -64,16 +63,11 @@ export const addKey = (program: Command): void => {
       },
     },
   );
-  noun.act(
+  noun.row(
+    routes.export,
     'export',
     'Writes the inventory of all keys that you can see, of all tenants for platform roles; newest first.',
-    {
-      '--format <format>': { help: 'ndjson or csv', default: 'ndjson' },
-      ...filters,
-      '--out <file>': 'write to this new file',
-    },
-    ({ stream }, { vault: vaultId, out, ...query }) =>
-      exportTo(out, (into) => stream(routes.export, { query: { ...query, vaultId } }, into)),
+    { options: { '--format <format>': { help: 'ndjson or csv', default: 'ndjson' }, ...filters } },
   );
   noun.row(routes.get, 'get <key>', 'Shows a key, by id or name.');
   noun.row(routes.versions, 'versions <key>', "Lists a key's versions.", {

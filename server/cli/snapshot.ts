@@ -299,16 +299,17 @@ export const addSnapshot = (program: Command): void => {
   noun
     .noun('schedule', 'when snapshots are made, and how long they are kept')
     .row(routes.schedule, 'show', 'Shows the schedule, which is set in the configuration file of the service.');
-  noun.act(
+  noun.row(
+    routes.ofKey,
     'of-key <key>',
     'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it ' +
       'in other tenants.',
-    {},
-    async ({ call, output }, _, id = '') => {
-      const { exported, copies } = await call(routes.ofKey, { path: { id } });
-      const found = { items: exported, copies };
-      output.list(found, { SNAPSHOT: 'snapshotId', OF: 'snapshotAt', EXPORTED: 'at', BY: 'actorName' });
-      for (const line of copyLines(copies)) output.say(line);
+    {
+      value: ({ exported: items, copies }) => ({ items, copies }),
+      text: (output, { exported: items, copies }) => {
+        output.list({ items }, { SNAPSHOT: 'snapshotId', OF: 'snapshotAt', EXPORTED: 'at', BY: 'actorName' });
+        for (const line of copyLines(copies)) output.say(line);
+      },
     },
   );
 };

@@ -3,10 +3,9 @@
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
 import type { Token } from '../fronts/contract/api/tokens.ts';
-import { showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { confirm } from './output.ts';
-import { addNoun, secretFlags } from './rows.ts';
+import { addNoun } from './rows.ts';
 
 const routes = operations.tokens;
 type Grant = Token['grants'][number];
@@ -23,36 +22,26 @@ const scopeOf = (application: string | undefined, endpoint: string | undefined):
 export const addToken = (program: Command): void => {
   const noun = addNoun(program, 'token');
 
-  noun.act(
-    'create <name>',
-    'Creates a token, shown only once.',
-    {
-      ...secretFlags,
+  noun.row(routes.create, 'create <name>', 'Creates a token, shown only once.', {
+    options: {
       '--kind <kind>': { help: 'api, or metrics: reads /metrics and nothing else', default: 'api' },
       '--role <role...>': 'role of the token; dke token roles lists all roles',
       '--application <application>': 'for the role application-owner',
       '--endpoint <endpoint>': 'for the role application-owner',
       '--expires <time>': 'RFC 3339, for example 2027-01-31T00:00:00Z; default: never',
     },
-    async ({ call, output }, options, name = '') => {
-      const { role = [], application, endpoint, kind, expires } = options;
+    as: { expires: 'expiresAt' },
+    also: (_, { role = [], application, endpoint }) => {
       const scope = scopeOf(application, endpoint);
       // The service refuses what does not go together, and says why.
-      const body = {
-        name,
-        kind: kind as Token['kind'],
-        grants: role.map((each) => ({
-          role: each as Grant['role'],
-          scope: each === 'application-owner' ? scope : null,
-        })),
-        ...(expires === undefined ? {} : { expiresAt: expires }),
-      };
-      await showSecret(output, options, async () => {
-        const { record, token } = await call(routes.create, { body });
-        return { shown: record, secret: { token }, file: `${token}\n` };
-      });
+      const grants = role.map((each) => ({
+        role: each as Grant['role'],
+        scope: each === 'application-owner' ? scope : null,
+      }));
+      return { body: { grants } };
     },
-  );
+    secret: ({ record, token }) => ({ shown: record, secret: { token }, file: `${token}\n` }),
+  });
   noun.row(routes.list, 'list', 'Lists tokens; never their values.', {
     columns: {
       ID: 'id',

@@ -59,6 +59,7 @@ test('each part that is configured has its own library', async () => {
     '[oidc]',
     'issuer = "https://127.0.0.1:9"',
     'client_id = "dke"',
+    '',
   ].join('\n');
   expect(await loadedBy({ toml })).toEqual(
     [...always, '@opentelemetry/sdk-trace', 'nodemailer', 'openid-client', 'undici'].sort(),
