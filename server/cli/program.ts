@@ -106,7 +106,7 @@ const withoutNouns = (version: string): Command =>
     .addOption(
       new Option(
         '--timeout <seconds>',
-        'how long to wait for an answer; default: 30, and 3600 for checks, snapshots and exports',
+        'how long to wait for an answer; default: 30, and 3600 for checks, snapshots, imports and exports',
       ).argParser(seconds),
     )
     .showSuggestionAfterError()
