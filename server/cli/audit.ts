@@ -16,7 +16,6 @@ import { verifyAuditLog } from './audit-verify.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo, readTextFile } from './files.ts';
 import type { Output } from './output.ts';
-import { gatherMinutes, verifyRequestLog } from './requests-verify.ts';
 import { addNoun, type Given } from './rows.ts';
 
 /** A verifier key, or a file that holds one. */
@@ -64,6 +63,8 @@ const verifyExport = async (
   { key, checkpoint = [], requests }: Given<typeof verifyFlags>,
   file: string,
 ): Promise<void> => {
+  // It has the schemas of the contract, which are large.
+  const { gatherMinutes, verifyRequestLog } = await import('./requests-verify.ts');
   const verifier = readVerifier(key);
   const known = checkpoint.map(readCheckpoint);
   const minutes = gatherMinutes();

@@ -5,7 +5,6 @@ import type { Command } from 'commander';
 import type { ProviderChange } from '../app/offline.ts';
 import { toRfc3339 } from '../base/clock.ts';
 import { operations } from '../client/gen/operations.ts';
-import { loadConfig } from '../config/config.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
 import { CommandError } from './exit-codes.ts';
@@ -44,6 +43,10 @@ const offlineFlags = {
   '--passphrase-file <file>': 'with the passphrase that opens the root key now, or its backup (mode 600)',
   '--new-passphrase-file <file>': 'with the passphrase that is to open it (mode 600)',
 } as const;
+
+/** Loaded by the commands on the service's host only. */
+const readConfig = async (path: string | undefined) =>
+  (await import('../config/config.ts')).loadConfig(path, process.cwd());
 
 const pollMs = 200;
 const longestWaitMs = 3_600_000;
@@ -99,7 +102,7 @@ export const addRoot = (program: Command): void => {
     async (output, { config, out, passphraseFile, newPassphraseFile }) => {
       const { backUpRootKey } = await import('../app/offline.ts');
       const ask = askFor(passphraseFile, newPassphraseFile);
-      const { epoch, at } = await backUpRootKey(loadConfig(config, process.cwd()), out, ask);
+      const { epoch, at } = await backUpRootKey(await readConfig(config), out, ask);
       output.record({ file: out, epoch, at: toRfc3339(at) });
     },
   );
@@ -114,7 +117,7 @@ export const addRoot = (program: Command): void => {
     async (output, options, backup = '') => {
       const { restoreRootKey } = await import('../app/offline.ts');
       const ask = askFor(options.passphraseFile, options.newPassphraseFile);
-      const config = loadConfig(options.config, process.cwd());
+      const config = await readConfig(options.config);
       const epoch = await restoreRootKey(config, backup, ask, { ifMissing: options.ifMissing ?? false });
       output.record({ file: config.root.path, ...(epoch === undefined ? { restored: false } : { epoch }) });
     },
@@ -127,7 +130,7 @@ export const addRoot = (program: Command): void => {
       async (output, { config, passphraseFile, newPassphraseFile }, name = '') => {
         const ask = askFor(passphraseFile, newPassphraseFile);
         const { changeProvider } = await import('../app/offline.ts');
-        const { providers } = await changeProvider(loadConfig(config, process.cwd()), change, name, ask);
+        const { providers } = await changeProvider(await readConfig(config), change, name, ask);
         output.list({ items: providers }, { PROVIDER: 'name', TYPE: 'type' });
       },
     );

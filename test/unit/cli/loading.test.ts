@@ -30,11 +30,21 @@ test.each([
   [['vault', 'list'], 'cli/vault.ts'],
   [['--server', 'https://vault.example', 'key', 'list'], 'cli/key.ts'],
   [['help', 'token'], 'cli/token.ts'],
+  [['audit', 'list'], 'cli/audit.ts'],
+  [['root', 'show'], 'cli/root.ts'],
 ])('%j loads its own file and only the parser of command lines', (words, own) => {
   const { packages, files } = load(...words);
   expect([...packages]).toEqual(['commander']);
   expect(files).toContain(own);
-  const nouns = ['cli/vault.ts', 'cli/key.ts', 'cli/token.ts', 'cli/tde.ts', 'cli/server.ts'];
+  const nouns = [
+    'cli/vault.ts',
+    'cli/key.ts',
+    'cli/token.ts',
+    'cli/tde.ts',
+    'cli/server.ts',
+    'cli/audit.ts',
+    'cli/root.ts',
+  ];
   expect(files.filter((file) => nouns.includes(file))).toEqual([own]);
   expect(files.filter((file) => /^(fronts|config|app|domain|operations)\//.test(file))).toEqual([]);
 });
