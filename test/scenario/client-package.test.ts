@@ -10,8 +10,9 @@ import { openTcpGate, type TcpGate } from '../support/tcp-gate.ts';
 import { run } from '../support/tools.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const [, program = '', prints = ''] =
-  /```ts\n(.*?)```\n\n```text\n(.*?)```/s.exec(readFileSync(join(root, 'server/client/README.md'), 'utf8')) ?? [];
+const blocksOf = (page: string): readonly string[] =>
+  [...readFileSync(join(root, page), 'utf8').matchAll(/^```(?:ts|text)\n(.*?)^```$/gms)].map(([, text = '']) => text);
+const [program = '', prints = '', ...snippets] = blocksOf('server/client/README.md');
 
 let server: ServerProcess;
 let folder: string;
@@ -32,6 +33,7 @@ const succeed = async (command: string, args: readonly string[], more: Parameter
 
 test('is packed, installed, type-checked and run', async () => {
   expect(prints).toContain('audit log');
+  expect(snippets.length).toBeGreaterThan(2);
   await succeed('npm', ['run', '--silent', 'build:client'], { folder: root });
   const packed = await succeed('npm', ['pack', '--silent', '--pack-destination', folder], {
     folder: join(root, 'dist/client'),
@@ -40,9 +42,23 @@ test('is packed, installed, type-checked and run', async () => {
   await succeed('npm', ['install', '--silent', '--offline', '--no-audit', '--no-fund', join(folder, packed.trim())]);
   const installed = join(folder, 'node_modules/@dke/client');
   expect(existsSync(join(installed, 'generate.js'))).toBe(false);
-  expect(JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))).not.toHaveProperty('dependencies');
+  const read = (folder: string) =>
+    JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
+  expect(read(installed)).not.toHaveProperty('dependencies');
+  expect(read(installed).version).toBe(read(root).version);
 
   writeFileSync(join(folder, 'program.ts'), program);
+  // What the pages show beside the program: each block by itself.
+  writeFileSync(
+    join(folder, 'snippets.ts'),
+    [
+      "import { openClient, operations } from '@dke/client';",
+      "const [id, body, signal] = ['', { name: '', grants: [] }, AbortSignal.abort()];",
+      "const dke = openClient({ url: 'https://localhost' });",
+      ...snippets.map((text) => `{\n${text}}`),
+    ].join('\n'),
+  );
+  writeFileSync(join(folder, 'page.ts'), blocksOf('docs/api.md').find((text) => text.includes('@dke/client')) ?? '');
   const check = join(root, 'node_modules/.bin/tsc');
   const compilerOptions = {
     target: 'es2022',
@@ -53,7 +69,10 @@ test('is packed, installed, type-checked and run', async () => {
     types: ['node'],
     typeRoots: [join(root, 'node_modules/@types')],
   };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }));
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, files: ['program.ts', 'snippets.ts', 'page.ts'] }),
+  );
   await succeed(check, ['-p', '.']);
   mkdirSync(join(folder, 'wrong'));
   writeFileSync(join(folder, 'wrong/program.ts'), program.replace("name: 'cloud-1'", "title: 'cloud-1'"));
