@@ -47,11 +47,22 @@ export const sendOnce = (
 ): Promise<WireAnswer> =>
   new Promise((resolve, reject) => {
     let connected = false;
-    const failure = (error: NodeJS.ErrnoException): Error =>
-      signal?.aborted === true
-        ? (signal.reason as Error)
-        : new ConnectionError(url.origin, error.code ?? 'unknown', connected);
+    /** Why the file that is sent cannot be read any further. */
+    let unreadable: { readonly reason: unknown } | undefined;
+    const failure = (error: NodeJS.ErrnoException): unknown => {
+      if (unreadable !== undefined) return unreadable.reason;
+      if (signal?.aborted === true) return signal.reason;
+      return new ConnectionError(url.origin, error.code ?? 'unknown', connected);
+    };
     const fail = (error: NodeJS.ErrnoException): void => reject(failure(error));
+    async function* readFile({ from }: FileBody): AsyncGenerator<Uint8Array> {
+      try {
+        yield* from;
+      } catch (reason) {
+        unreadable = { reason };
+        throw reason;
+      }
+    }
     async function* read(answer: IncomingMessage): AsyncGenerator<Uint8Array> {
       try {
         for await (const part of answer) yield part as Buffer;
@@ -85,7 +96,7 @@ export const sendOnce = (
     sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
     sent.on('error', fail);
     if (body === undefined || isBytes) sent.end(body);
-    else pipeline(Readable.from(body.from), sent).catch(fail);
+    else pipeline(Readable.from(readFile(body)), sent).catch(fail);
   });
 
 /** All of an answer. What it came in is wiped; the caller wipes the whole when it has a secret. */

@@ -282,6 +282,16 @@ describe('how a call fails', () => {
     expect(service.requests).toHaveLength(1);
   });
 
+  test('with the error of a file that cannot be read to its end', async () => {
+    const failure = new Error('the disk failed');
+    async function* read() {
+      yield Buffer.from('a part');
+      throw failure;
+    }
+    service.script({ status: 201, body: {} });
+    await expect(open().snapshots.import({ body: { from: read(), size: 100 } })).rejects.toBe(failure);
+  });
+
   test('when no answer comes within the time limit', async () => {
     service.script('silent');
     const error = await open({ timeoutMs: 50 })
