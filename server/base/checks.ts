@@ -3,7 +3,7 @@
 
 import { redact } from './redaction.ts';
 
-/** What a check saw. `fix` says what to do about it, where there is something to do. */
+/** The result of a check. `fix` says what to do, if there is something to do. */
 export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly evidence: string;

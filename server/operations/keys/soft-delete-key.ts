@@ -1,4 +1,4 @@
-// Soft deletion (specification section 3): the row stays, the vault copy is cleared on a best-effort basis and the answer
+// Soft deletion: the row stays, the vault copy is cleared on a best-effort basis and the answer
 // says whether it was. A master key's sealed copy is untouched: its next use re-imports the vault copy. For a general key
 // use is over.
 
