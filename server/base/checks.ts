@@ -74,7 +74,7 @@ export const runChecks = async <Context>(
       .map((need) => results.get(need))
       .find((need) => need?.state !== 'ok' && need?.state !== 'warning');
     if (missing !== undefined) {
-      keep({ id, layer, title, state: 'skipped', evidence: `because of: ${missing.title}`, durationMs: 0 });
+      keep({ id, layer, title, state: 'skipped', evidence: `blocked by: ${missing.title}`, durationMs: 0 });
       continue;
     }
     const begun = performance.now();
