@@ -107,12 +107,12 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
       ({ adminToken } = await setUp(ports)());
     },
     rawStore.started,
-    deadlines.turn,
+    deadlines.advance,
     folder.settle,
     snapshots.settle,
     erasure.resume,
     async () => {
-      await fleet.join(spread.face());
+      await fleet.join(spread.nodeKeys());
       if (reactions.fault !== undefined) throw reactions.fault;
     },
     () =>
@@ -189,7 +189,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   });
   return {
     operations,
-    checkNotifications: () => notifications.turn(true),
+    checkNotifications: () => notifications.check(true),
     handle: (incoming, outgoing) => {
       const answer = (): void => {
         const isOpen = serving && quarantine.closed() === undefined;

@@ -61,7 +61,7 @@ const checkRootFolder = (rootPath: string): void => {
   );
 };
 
-const begunSetting = 'begun';
+const inUseSetting = 'begun';
 
 /** The node's id: made at the first start, and its own for ever. A copy of the data directory is another node: without this file. */
 const readNodeId = (path: string, make: () => string): string => {
@@ -187,13 +187,13 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   // What follows may take long: a person is asked for a passphrase, perhaps. Other nodes wait for a first start only.
   if (!isFirstStart) await store.started();
   // A first start that was cut off has begun to use the database; any other empty one is not that of the root key.
-  const hasBegun = (await store.read.settings.get(begunSetting)) !== undefined;
-  if (isFirstStart && !hasBegun && postgresql !== undefined && existsSync(config.root.path))
+  const isInUse = (await store.read.settings.get(inUseSetting)) !== undefined;
+  if (isFirstStart && !isInUse && postgresql !== undefined && existsSync(config.root.path))
     throw new StartError(
       'store',
       `${databaseOf(config)} is empty, but its root key ${config.root.path} is there: name the ` +
         'right database, or put its contents back; to start with an empty database, move the root key away; nothing was changed',
     );
-  if (isFirstStart) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
+  if (isFirstStart) await store.write((tx) => tx.settings.set(inUseSetting, 'yes'));
   return { store, node, databasePath, isFirstStart, isNewNode: isNewNode && !isFirstStart };
 };

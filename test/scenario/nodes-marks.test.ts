@@ -157,7 +157,7 @@ const joinNode = async (name: string, through: Partial<NodeLink> = {}): Promise<
       others: async () => (await link.nodes()).filter((node) => node.id !== id && node.state !== 'removed'),
     },
   });
-  await link.join({ ...{ id, name, version: '1', contactMs: 1_000, directory: '' }, ...spread.face() });
+  await link.join({ ...{ id, name, version: '1', contactMs: 1_000, directory: '' }, ...spread.nodeKeys() });
   return { id, root, spread };
 };
 const epochsOf = ({ root }: RootNode) => [root.current.epoch, root.previous?.epoch];

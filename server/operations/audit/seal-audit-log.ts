@@ -83,7 +83,7 @@ export interface AuditSealer {
   /** Covers every record; answers the newest checkpoint, also when there was nothing new. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
   /** Makes one when it is due; where another node does, keeps its newest one beside this node's root key. Called by the clock. */
-  turn(): Promise<void>;
+  run(): Promise<void>;
   /** Before anything is served. Names the log at the first start. */
   inspect(): Promise<AuditFinding>;
   /**
@@ -303,7 +303,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
   return {
     checkpoint: () => checkpoint(),
 
-    turn: async () => {
+    run: async () => {
       const now = clock.monotonic();
       if (suspended || now - lookedAt < lookEveryMs) return;
       lookedAt = now;

@@ -304,11 +304,11 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
         },
       };
     },
-    join: async (face) => {
+    join: async (keys) => {
       const { last } = await link.beat({ id: self.id, shown: undefined }, clock.now());
       changes.begin(last);
       await inner?.load();
-      if (!(await link.join({ ...self, ...face }))) {
+      if (!(await link.join({ ...self, ...keys }))) {
         hooks.removed();
         return;
       }

@@ -3,7 +3,7 @@
 import { duties, runOf } from '../../domain/node.ts';
 import type { Directory } from '../../ports/directory.ts';
 import { allDuties } from './node-duties.ts';
-import type { FleetHooks, FleetPorts, FleetSelf, RootFace, RunningFleet } from './running-fleet.ts';
+import type { FleetHooks, FleetPorts, FleetSelf, NodeRootKeys, RunningFleet } from './running-fleet.ts';
 import { takeChanges } from './shown-changes.ts';
 
 export const createLoneFleet = (
@@ -12,7 +12,7 @@ export const createLoneFleet = (
   hooks: Pick<FleetHooks, 'destroyed'>,
 ): RunningFleet => {
   let draining = false;
-  let root: RootFace | undefined;
+  let root: NodeRootKeys | undefined;
   let inner: Directory | undefined;
   const startedAt = clock.now();
   return {
@@ -53,13 +53,13 @@ export const createLoneFleet = (
       inner = directory;
       return directory;
     },
-    join: async (face) => {
+    join: async (keys) => {
       await inner?.load();
-      root = face;
+      root = keys;
       const { directory: _, ...own } = self;
       const row = {
         ...own,
-        ...face,
+        ...keys,
         epoch: 0,
         clockAheadMs: 0,
         startedAt,

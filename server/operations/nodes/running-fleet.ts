@@ -21,7 +21,7 @@ export interface FleetSelf {
 }
 
 /** What this server shows to others of its root key. */
-export interface RootFace {
+export interface NodeRootKeys {
   readonly rootEpoch: number;
   readonly oldestRootEpoch: number;
   readonly publicKey: Buffer;
@@ -34,7 +34,7 @@ export interface RunningFleet extends Fleet {
   /** The directory as this server's operations and fronts use it: it waits for the others, and stops when contact is lost. */
   over(directory: Directory): Directory;
   /** Enters the fleet. Everything that was committed before is shown when it resolves. */
-  join(face: RootFace): Promise<void>;
+  join(keys: NodeRootKeys): Promise<void>;
   /** Applies what was committed here after its caller was told that the outcome is unknown. */
   show(changes: Changes): Promise<void>;
   /**

@@ -27,15 +27,15 @@ import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
-import type { RootFace, RunningFleet } from '../nodes/running-fleet.ts';
+import type { NodeRootKeys, RunningFleet } from '../nodes/running-fleet.ts';
 
 /** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
-const patienceMs = 6_000;
+const waitMs = 6_000;
 const lookEveryMs = 100;
 
 export interface RootSpread {
   /** What this node shows of its root keys. */
-  face(): RootFace;
+  nodeKeys(): NodeRootKeys;
   /** Whether this node may lead the run that is under way, if one is. */
   mayLead(run: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
   /** Does what the run asks of this node. `shown`: its row, which may not say which root keys it has: then it tells them again. */
@@ -81,7 +81,7 @@ const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}
 const headLength = 2;
 
 /** A fleet of one: there is no other node. */
-const lone: Omit<RootSpread, 'face' | 'begin'> = {
+const lone: Omit<RootSpread, 'nodeKeys' | 'begin'> = {
   mayLead: () => Promise.resolve(true),
   follow: () => Promise.resolve(),
   isEnding: () => Promise.resolve(false),
@@ -123,24 +123,25 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     if (root.current.epoch === epoch) return root.current;
     return root.previous?.epoch === epoch ? root.previous : undefined;
   };
-  const faceAttributes = (face: Pick<RootFace, 'publicKey' | 'oldestRootEpoch'>) => ({
-    publicKey: face.publicKey.toString('hex'),
-    oldestRootEpoch: face.oldestRootEpoch,
+  const provenAttributes = (keys: Pick<NodeRootKeys, 'publicKey' | 'oldestRootEpoch'>) => ({
+    publicKey: keys.publicKey.toString('hex'),
+    oldestRootEpoch: keys.oldestRootEpoch,
   });
-  const isProved = (node: SeenNode): boolean => holds(keyOf(node.rootEpoch), node.id, faceAttributes(node), node.proof);
+  const isProved = (node: SeenNode): boolean =>
+    holds(keyOf(node.rootEpoch), node.id, provenAttributes(node), node.proof);
 
   const keys = (): RootKeys => ({
     rootEpoch: root.current.epoch,
     oldestRootEpoch: root.previous?.epoch ?? root.current.epoch,
   });
-  const face = (): RootFace => {
+  const nodeKeys = (): NodeRootKeys => {
     const shown = { ...keys(), publicKey };
-    return { ...shown, proof: prove(root.current, fleet.id, faceAttributes(shown)) };
+    return { ...shown, proof: prove(root.current, fleet.id, provenAttributes(shown)) };
   };
-  if (store.link === undefined) return { face, ...lone, begin: async () => root.addEpoch() };
+  if (store.link === undefined) return { nodeKeys, ...lone, begin: async () => root.addEpoch() };
   const link: NodeLink = store.link;
 
-  const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...face() });
+  const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...nodeKeys() });
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
   const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
     if (!(await link.setRootRun(before, after, fleet.duties.current())))
@@ -190,11 +191,11 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   };
   /** Checks repeatedly, until every node that is online has done it. */
   const waitFor = async (isDone: (node: SeenNode) => Promise<boolean> | boolean): Promise<readonly string[]> => {
-    const until = clock.monotonic() + patienceMs;
+    const until = clock.monotonic() + waitMs;
     for (;;) {
       const missing: SeenNode[] = [];
       for (const node of await fleet.others()) if (!(await isDone(node))) missing.push(node);
-      const here = missing.some(({ state, silentMs }) => state !== 'stopped' && silentMs < patienceMs);
+      const here = missing.some(({ state, silentMs }) => state !== 'stopped' && silentMs < waitMs);
       if (!here || clock.monotonic() > until) return missing.map(({ name }) => name);
       await new Promise<void>((resolve) => {
         setTimeout(resolve, lookEveryMs);
@@ -203,7 +204,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   };
 
   return {
-    face,
+    nodeKeys,
     mayLead: async (run, others) => {
       const may = mayLeadRun(run, { id: fleet.id, ...keys() }, others);
       if (may === 'start-over') {

@@ -250,7 +250,7 @@ export const markErased = async (
 
 export interface TenantRetention {
   /** Purges the deleted tenants whose retention is over, and clears what an earlier process left. */
-  turn(): Promise<void>;
+  run(): Promise<void>;
 }
 
 export const createTenantRetention = (ports: RetentionPorts): TenantRetention => {
@@ -258,7 +258,7 @@ export const createTenantRetention = (ports: RetentionPorts): TenantRetention =>
   /** Purged before this process began, and cleared by it. */
   const cleared = new Set<string>();
   return {
-    turn: async () => {
+    run: async () => {
       const actor = serviceActor(newId(clock.now()));
       const now = await deadlines.now();
       const isDue = ({ purgeAt }: Tenant): boolean => purgeAt !== null && purgeAt <= now;
