@@ -5,6 +5,7 @@
 
 import { type Checkpoint, parseCheckpoint, signedNote, verifierKey, verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { Emitter } from '../../base/events.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
@@ -26,9 +27,13 @@ export const restoredSetting = 'restored';
 type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
   /** Runs `work` when this server makes checkpoints by the clock; undefined: another one does. */
   readonly perform: <T>(work: () => Promise<T>) => Promise<T | undefined>;
-  /** The log was found to be another one while the service runs: nothing is signed any more. */
-  readonly onChanged: (finding: Unsound) => void;
+  readonly events: Emitter<SealEvents>;
 };
+
+export interface SealEvents {
+  /** The database was found to be another one while the service runs: nothing is signed any more. */
+  readonly databaseChanged: Unsound;
+}
 
 /** The log's name in its checkpoints. */
 export const auditOrigin = async (repositories: Repositories): Promise<string> => {
@@ -97,7 +102,7 @@ export interface AuditSealer {
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
-export const createAuditSealer = ({ store, ring, root, clock, log, perform, onChanged }: SealPorts): AuditSealer => {
+export const createAuditSealer = ({ store, ring, root, clock, log, perform, events }: SealPorts): AuditSealer => {
   let sealedAt = clock.monotonic();
   let lookedAt = clock.monotonic();
   let comparedAt = clock.monotonic();
@@ -218,7 +223,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
     } catch (error) {
       if (!(error instanceof ChangedDatabase)) throw error;
       suspended = true;
-      onChanged(error.finding);
+      events.emit('databaseChanged', error.finding);
       throw new ServiceError('key-tampered', `${error.message}: nothing was signed`, {
         hint: 'run dke quarantine show for the differences',
         cause: error,
@@ -232,7 +237,11 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, onCh
       const { isSound, older } = await store.snapshot((state) => state.whole.compareRowSet());
       if (!isSound) {
         suspended = true;
-        onChanged({ state: 'rows-changed', size: await store.read.audit.size(), older: older.slice(0, mostNamed) });
+        events.emit('databaseChanged', {
+          state: 'rows-changed',
+          size: await store.read.audit.size(),
+          older: older.slice(0, mostNamed),
+        });
       }
     } catch (error) {
       log.error('the policy rows could not be compared with their set', { error });

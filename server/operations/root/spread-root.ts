@@ -8,6 +8,7 @@
 // says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited for, or removed by an operator.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import type { Emitter } from '../../base/events.ts';
 import { idBytes, serviceTenantId } from '../../base/ids.ts';
 import {
   askedOf,
@@ -27,7 +28,7 @@ import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
-import type { NodeRootKeys, RunningFleet } from '../nodes/running-fleet.ts';
+import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
 
 /** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
 const waitMs = 6_000;
@@ -52,13 +53,14 @@ export interface RootSpread {
   offer(): Promise<readonly string[]>;
   /** Has the one before that of this epoch overwritten elsewhere; answers the names of those that have not done so. */
   erase(epoch: number): Promise<readonly string[]>;
-  /** Shows the others which root keys this node has now. */
-  tell(): Promise<void>;
+  /** Overwrites the old root key of this node, and shows the others that it has. */
+  endOldRoot(): Promise<void>;
   /** The run is over. */
   finish(): Promise<void>;
 }
 
 type SpreadPorts = Pick<Ports, 'core' | 'root' | 'ring' | 'store' | 'clock' | 'log'> & {
+  readonly events: Emitter<RootEvents>;
   readonly fleet: Pick<RunningFleet, 'id' | 'others' | 'holds' | 'duties'>;
 };
 
@@ -81,18 +83,17 @@ const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}
 const headLength = 2;
 
 /** A fleet of one: there is no other node. */
-const lone: Omit<RootSpread, 'nodeKeys' | 'begin'> = {
+const lone: Omit<RootSpread, 'nodeKeys' | 'begin' | 'endOldRoot'> = {
   mayLead: () => Promise.resolve(true),
   follow: () => Promise.resolve(),
   isEnding: () => Promise.resolve(false),
   isLeftOver: () => Promise.resolve(false),
   offer: () => Promise.resolve([]),
   erase: () => Promise.resolve([]),
-  tell: () => Promise.resolve(),
   finish: () => Promise.resolve(),
 };
 
-export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }: SpreadPorts): RootSpread => {
+export const createRootSpread = ({ core, root, ring, store, clock, log, fleet, events }: SpreadPorts): RootSpread => {
   const own = core.generateHpkeKey();
   const publicKey = core.hpkePublicKey(own);
 
@@ -138,10 +139,20 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     const shown = { ...keys(), publicKey };
     return { ...shown, proof: prove(root.current, fleet.id, provenAttributes(shown)) };
   };
-  if (store.link === undefined) return { nodeKeys, ...lone, begin: async () => root.addEpoch() };
+  const eraseOldRoot = (): void => {
+    const isRotated = root.previous !== undefined;
+    root.erasePrevious();
+    if (isRotated) events.emit('rootRotated', { rootEpoch: root.current.epoch });
+  };
+  if (store.link === undefined)
+    return { nodeKeys, ...lone, begin: async () => root.addEpoch(), endOldRoot: async () => eraseOldRoot() };
   const link: NodeLink = store.link;
 
   const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...nodeKeys() });
+  const endOldRoot = async (): Promise<void> => {
+    eraseOldRoot();
+    await tell();
+  };
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
   const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
     if (!(await link.setRootRun(before, after, fleet.duties.current())))
@@ -229,9 +240,8 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
         },
         { durable: false },
       );
-      root.erasePrevious();
+      await endOldRoot();
       log.info('the old root key is overwritten', { rootEpoch: run.epoch });
-      await tell();
     },
     isEnding: async () => isEnding(await link.rootRun(), keys()),
     isLeftOver: async () => isLeftOver(await link.rootRun(), keys(), await fleet.others()),
@@ -270,7 +280,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       if (!isSameRun(known, run)) await setRootRun(known, run);
       return waitFor((node) => hasErasedOldRoot(node, run, isProved(node)));
     },
-    tell,
+    endOldRoot,
     finish: async () => {
       await setRootRun(await link.rootRun(), undefined);
     },
