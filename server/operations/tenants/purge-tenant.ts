@@ -12,7 +12,7 @@ import { largestPageSize } from '../../domain/page.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { destructionTime } from '../keys/destruction-time.ts';
 import { removeFactorsOf } from '../people/users.ts';
 import { retainStoredKeys } from '../root/forget-unstored-keys.ts';
