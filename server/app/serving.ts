@@ -1,7 +1,7 @@
 // Whether the service serves: once its start is done, and while it is not in quarantine. A database that is not the one that was signed closes it, at the
 // start or later, until an operator confirms it.
 
-import type { Unsound } from '../operations/audit/seal-audit-log.ts';
+import type { Unsound } from '../operations/audit/compare-log.ts';
 import type { RunningFleet } from '../operations/nodes/running-fleet.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import type { Directory } from '../ports/directory.ts';

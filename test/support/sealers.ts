@@ -2,12 +2,8 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { systemClock } from '../../server/base/clock.ts';
 import { createEvents } from '../../server/base/events.ts';
-import {
-  type AuditSealer,
-  createAuditSealer,
-  type SealEvents,
-  type Unsound,
-} from '../../server/operations/audit/seal-audit-log.ts';
+import type { Unsound } from '../../server/operations/audit/compare-log.ts';
+import { type AuditSealer, createAuditSealer, type SealEvents } from '../../server/operations/audit/seal-audit-log.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openStore } from '../../server/store/store.ts';
 

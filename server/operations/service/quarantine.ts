@@ -6,7 +6,8 @@ import { ServiceError } from '../../base/errors.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../../ports/store.ts';
-import { type AuditFinding, type AuditSealer, expectedOf, sizeOf, type Unsound } from '../audit/seal-audit-log.ts';
+import { type AuditFinding, expectedOf, sizeOf, type Unsound } from '../audit/compare-log.ts';
+import type { AuditSealer } from '../audit/seal-audit-log.ts';
 import type { QuarantineOperations, QuarantineState } from './interface.ts';
 
 const mostGuesses = 10;
