@@ -7,7 +7,7 @@ import type { Key } from '../../domain/key.ts';
 import { nextState } from '../../domain/lifecycle.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { findKey, findVault } from '../shared/find.ts';
 import type { KeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';
