@@ -178,7 +178,8 @@ export const exchange = (
   body?: Buffer | Readable,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException): void => reject(connectionError(url, error));
+    const fail = (error: NodeJS.ErrnoException): void =>
+      reject(error instanceof CommandError ? error : connectionError(url, error));
     // A service that is not there is not waited for as long as one that works.
     const connectMs = Math.min(timeoutMs, usualMs);
     const sent = request(
