@@ -83,6 +83,9 @@ const layers: readonly Layer[] = [
     }),
   ),
   { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
+  // A package of its own: it knows the API by its document only.
+  { name: 'client-generator', path: /^server\/client\/generate\.ts$/, may: ['fronts/api'] },
+  { name: 'api-client', path: /^server\/client\//, may: [], packages: /^node:/ },
   // Another party, played by us: it meets the service over HTTPS only.
   { name: 'cloud-simulator', path: /^server\/cloud-simulator\//, may: ['base', 'addon'], packages: /^node:/ },
   // Sockets, TLS and HTTP versions: it knows nothing of what is served.
@@ -119,7 +122,18 @@ const layers: readonly Layer[] = [
     name: 'cli',
     path: /^server\/cli\//,
     // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a service.
-    may: ['base', 'app', 'config', 'contract', 'main', 'diagnostics', 'cloud-simulator', 'snapshots', 'addon'],
+    may: [
+      'base',
+      'app',
+      'api-client',
+      'config',
+      'contract',
+      'main',
+      'diagnostics',
+      'cloud-simulator',
+      'snapshots',
+      'addon',
+    ],
   },
   // The pages are another program: they know the answers' types and nothing that runs in the server.
   { name: 'web', path: /^server\/web\//, may: [], types: ['contract', 'base'] },

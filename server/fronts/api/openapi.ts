@@ -7,6 +7,7 @@ import { pendingMembers, problemSchema, type RouteGroup, type RouteRow, tenantPa
 import { pendingNodesHeader, pendingUntilHeader } from '../contract/pending-nodes.ts';
 import { problemType } from '../shared/problem.ts';
 import { sessionCookie } from './authenticate.ts';
+import { versioned } from './entity-tag.ts';
 import { problemRows } from './errors.ts';
 import { exampleOf, type JsonSchema, nameOfRef, refTo, type Schemas } from './openapi-examples.ts';
 
@@ -78,16 +79,6 @@ const pending = {
   [pendingUntilHeader]: 'Until when one of these nodes can use the earlier state: a time, or never.',
 };
 const location = { Location: 'The path of the created resource.' };
-
-/** Rows whose answers have an ETag: those that some change is compared with. */
-const versioned: ReadonlySet<RouteRow> = new Set(
-  Object.values(apiRoutes).flatMap((rows: RouteGroup) =>
-    Object.values(rows).flatMap(({ changes }) => {
-      const row = changes === undefined ? undefined : rows[changes];
-      return row === undefined ? [] : [row];
-    }),
-  ),
-);
 
 const waiting = {
   202: {
@@ -295,6 +286,7 @@ export const describeApi = (version: string): object => {
         summary: row.summary,
         ...describeRow(row),
         ...permissionOf(row),
+        ...(row.long === true ? { 'x-long': true } : {}),
         security: row.needs === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
         request: {
           params: pathParameters(row.path),
