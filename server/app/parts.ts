@@ -140,10 +140,10 @@ export const createParts = (
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
       async () => {
-        await sealer.turn();
-        await providerChanges.turn();
-        await rootBackups.turn();
-        await serviceBackups.turn();
+        await sealer.run();
+        await providerChanges.run();
+        await rootBackups.run();
+        await serviceBackups.run();
       },
       (all) => latency.flush(all),
       forwarding.requestsRemoved,

@@ -1,8 +1,6 @@
 // `dke snapshot`: backup and restore. A recovery key is opened here, in this process's addon; to the service goes one snapshot's key,
 // sealed for one use.
 
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
@@ -15,7 +13,7 @@ import { checkOf } from '../snapshots/writer.ts';
 import { type Caller, openCaller, outputOf } from './caller.ts';
 import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
-import { exportTo } from './files.ts';
+import { exportTo, openLargeFile } from './files.ts';
 import { copyLines } from './key-copies.ts';
 import { confirm, type Output } from './output.ts';
 import { readyCore } from './recovery-key.ts';
@@ -282,10 +280,8 @@ export const addSnapshot = (program: Command): void => {
     'Imports a copy into the service. Keys that were destroyed since are removed from it at once.',
     { '--signer <verifier-key>': 'verifierKey of the service that created it, if it is another one' },
     async ({ upload, output }, { signer }, path = '') => {
-      const { size } = await stat(path).catch((error: NodeJS.ErrnoException) => {
-        throw new CommandError('permission', `${path} cannot be read (${error.code})`);
-      });
-      output.record(await upload(routes.import, { query: { signer } }, createReadStream(path), size));
+      const { from, size } = await openLargeFile(path);
+      output.record(await upload(routes.import, { query: { signer } }, from, size));
     },
   );
   noun.row(routes.delete, 'delete <snapshot-id>', 'Deletes a snapshot. Until it is purged, undelete restores it.');
