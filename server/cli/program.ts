@@ -125,7 +125,14 @@ export const makeProgram = async (version: string, only: readonly string[] = Obj
 };
 
 /** The command, with the noun that these words ask for. */
-export const makeProgramFor = (version: string, words: readonly string[]): Promise<Command> => {
-  const { operands } = withoutNouns(version).parseOptions([...words]);
-  return makeProgram(version, operands.slice(0, 2));
+export const makeProgramFor = async (version: string, words: readonly string[]): Promise<Command> => {
+  // What is wrong with an option is said later, when the command runs.
+  const reader = withoutNouns(version)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined });
+  try {
+    return makeProgram(version, reader.parseOptions([...words]).operands.slice(0, 2));
+  } catch {
+    return makeProgram(version);
+  }
 };
