@@ -396,6 +396,21 @@ export interface Operations {
       readonly items: readonly t.TdeInstance[];
     }>;
   };
+  readonly packages: {
+    /** List the packages for database hosts */
+    readonly list: Operation<{
+      readonly query?: InTenant;
+    }, {
+      readonly items: readonly t.DistributedPackage[];
+    }>;
+    /** Download a package */
+    readonly download: Operation<{
+      readonly path: {
+        readonly name: string;
+      };
+      readonly query?: InTenant;
+    }, FileAnswer>;
+  };
   readonly masterKeys: {
     /** List an application's master keys */
     readonly list: Operation<{
@@ -1546,6 +1561,10 @@ export const operations: Operations = {
     accessGuids: { method: 'get', path: '/api/tde/applications/{id}/access-guids', inTenant: true },
     removeAccessGuid: { method: 'delete', path: '/api/tde/applications/{id}/access-guids/{accessGuidId}', inTenant: true },
     instances: { method: 'get', path: '/api/tde/applications/{id}/instances', inTenant: true },
+  },
+  packages: {
+    list: { method: 'get', path: '/api/packages', inTenant: true },
+    download: { method: 'get', path: '/api/packages/{name}/file', inTenant: true, streams: ['application/octet-stream'] },
   },
   masterKeys: {
     list: { method: 'get', path: '/api/tde/applications/{applicationId}/master-keys', query: { after: null, limit: null }, inTenant: true, paged: true },

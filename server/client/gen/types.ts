@@ -331,6 +331,8 @@ export type ConfigBundle = {
   readonly access_token: string;
   /** The whole file. */
   readonly pkcs11_toml: string;
+  /** The certificate that the database host has to trust, PEM, for `ca_file`. Null: that of a public authority, or one that you install separately. */
+  readonly ca_pem: string | null;
   /** Mode of the file; owner: the database OS user. */
   readonly mode: '600';
   /** Where Oracle searches for the library. */
@@ -415,6 +417,19 @@ export type IssuedAccessGuid = {
   readonly accessGuid: string;
   readonly serverUrl: string;
   readonly config: ConfigBundle;
+};
+
+export type DistributedPackage = {
+  /** Of the file. */
+  readonly name: string;
+  readonly package: string;
+  readonly version: string;
+  readonly kind: 'deb' | 'rpm';
+  readonly architecture: 'x86_64' | 'aarch64';
+  /** Bytes. */
+  readonly size: number;
+  /** Of the file, in hexadecimal digits. */
+  readonly sha256: string;
 };
 
 export type MasterKey = {
