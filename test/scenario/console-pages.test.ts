@@ -130,6 +130,8 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await shown.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();
     await page.getByText('sudo -u oracle dke doctor --conf /etc/dke/pkcs11.toml').waitFor();
+    await page.getByText('Waiting for the first session').waitFor();
+    await page.getByText('Waiting for the first master key').waitFor();
     expect(await page.content()).not.toContain(guid);
     const kept = await page.evaluate<string>(
       'JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])',
@@ -428,6 +430,27 @@ describe.runIf(chromiumPath !== null)('the console', () => {
       }
       await other.close();
     }
+  });
+
+  test('makes a tenant, and says at its name what is wrong with it', async () => {
+    await page.goto('/tenants');
+    await page.getByRole('button', { name: 'Create tenant' }).click();
+    const create = dialog('Create a tenant');
+    await create.getByLabel('Name').fill(' Retail');
+    await create.getByRole('button', { name: 'Create tenant' }).click();
+    await create.getByText('no spaces at the beginning or end').first().waitFor();
+    expect(await create.getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+    // The refusal is in the browser's console too.
+    expect(eyes.faults.splice(0).filter((fault) => !fault.includes('400'))).toEqual([]);
+    await create.getByLabel('Name').fill('Retail');
+    await create.getByRole('button', { name: 'Create tenant' }).click();
+    await page.getByRole('cell', { name: 'Retail', exact: true }).waitFor();
+    await page.getByText('Tenant “Retail” created').waitFor({ state: 'attached' });
+    expect((await site.api.audit('kind=tenant.created')).map(({ details }) => details.name)).toEqual([
+      'default',
+      'Retail',
+    ]);
+    await shoot('tenants');
   });
 
   test('has left nothing to complain of', () => {
