@@ -1,11 +1,11 @@
 // A configuration bundle from the command line to a database host: what is in it, that nothing in it was changed, that install.sh does what it
 // prints, and that a database works with the files. The packages are small files: what real ones contain is tested in packages.test.ts.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CommandRun, runCommand } from '../support/command.ts';
+import { layPackages, sha256 } from '../support/package-shelf.ts';
 import { type Site, startSite } from '../support/site.ts';
 
 const packages = {
@@ -19,7 +19,6 @@ const damaged = 'dke-mariadb-1.10.0-1.x86_64.rpm';
 
 let site: Site;
 let shelf: string;
-const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
 const dke = (...args: string[]): Promise<CommandRun> => {
   const tokenFile = join(site.folder, 'token');
@@ -44,21 +43,14 @@ const checksums = (folder: string) =>
 beforeAll(async () => {
   site = await startSite({ toml: 'packages_directory = "packages"\n' });
   shelf = join(site.folder, 'packages');
-  mkdirSync(shelf);
-  for (const [name, content] of Object.entries(packages)) writeFileSync(join(shelf, name), content);
+  layPackages(shelf, packages, [
+    `${sha256('as it was built')}  ${damaged}`,
+    `${sha256(readFileSync('/etc/passwd'))}  dke-provider_8.0.0_amd64.deb`,
+    `${sha256('')}  ../token`,
+  ]);
   writeFileSync(join(shelf, damaged), 'changed on its way');
   writeFileSync(join(shelf, 'dke-provider_9.0.0_amd64.deb'), 'not in SHA256SUMS');
   symlinkSync('/etc/passwd', join(shelf, 'dke-provider_8.0.0_amd64.deb'));
-  writeFileSync(
-    join(shelf, 'SHA256SUMS'),
-    [
-      ...Object.entries(packages).map(([name, content]) => `${sha256(content)}  ${name}`),
-      `${sha256('as it was built')}  ${damaged}`,
-      `${sha256(readFileSync('/etc/passwd'))}  dke-provider_8.0.0_amd64.deb`,
-      `${sha256('')}  ../token`,
-      '',
-    ].join('\n'),
-  );
   await done('tde', 'group', 'create', 'finance');
 });
 afterAll(() => site?.end());
