@@ -6,6 +6,7 @@ import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import type { CauseName } from '../schema/causes.ts';
 import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
+import { LoggedError } from './causes.ts';
 import type { LogLevel } from './config.ts';
 import type { Context } from './connection.ts';
 import type { LogFields } from './log.ts';
@@ -99,7 +100,12 @@ export class HostPort {
   async open(config: string | null, peer: Peer): Promise<Context> {
     const reply = await this.#ask({ kind: 'open', config, peer });
     // The errors of the configuration are in the log: the main thread, which checked it, wrote them there.
-    if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
+    if (reply.kind !== 'opened')
+      throw new LoggedError(
+        CKR.DEVICE_ERROR,
+        'the configuration is not usable',
+        reply.kind === 'refused' ? reply.message : '',
+      );
     this.#spin(reply.spinUs);
     const { context, keyCheckMs } = reply;
     let answerCache = this.#answerCache.get(context);

@@ -7,7 +7,7 @@ import type { Core } from '../../addon/core.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
-import { readServedCertificate, summaryOf } from '../native/served-certificates.ts';
+import { authorityOf, readServedCertificate, summaryOf } from '../native/served-certificates.ts';
 import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
 import { openTlsFiles } from './tls-files.ts';
@@ -30,6 +30,8 @@ export interface Certificates {
   /** The listener serves these from now on. */
   taken(pairs: Pairs): void;
   served(): readonly ServedCertificate[];
+  /** The certificate (PEM) that clients have to trust; null: the served chain does not contain it, or nothing is served yet. */
+  authority(): string | null;
   /** Why the next start could not serve what is in the files; null: it could. */
   fault(): string | null;
 }
@@ -48,6 +50,7 @@ export const openCertificates = (
     log,
   );
   let served: readonly ServedCertificate[] = [];
+  let authority: string | null = null;
   let made: ReturnType<Certificates['made']>;
   return {
     path,
@@ -66,9 +69,11 @@ export const openCertificates = (
     renew: (present, trusted) => files.renewPairs(present, [...rootCertificates, ...trusted]),
     taken: (pairs) => {
       served = pairs.map(({ certificate }) => readServedCertificate(certificate));
+      authority = authorityOf(pairs[0]?.certificate ?? '');
       files.logTaken(pairs);
     },
     served: () => served,
+    authority: () => authority,
     fault: () => {
       try {
         files.readPairs();

@@ -14,7 +14,7 @@ import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
 import type { ServiceBackup } from '../domain/service-backup.ts';
 import { createKeyRing } from '../native/key-ring.ts';
-import { restoredSetting } from '../operations/audit/seal-audit-log.ts';
+import { restoredSetting } from '../operations/audit/compare-log.ts';
 import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';

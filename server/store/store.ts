@@ -14,7 +14,7 @@ import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine, HeadOfChanges } from './engine.ts';
 import { StoreError } from './errors.ts';
 import { migrate, newestSchema } from './migrate.ts';
-import { openPostgres, type PostgresOptions } from './postgres/engine.ts';
+import type { PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import { createRequestLog } from './request-log.ts';
 import type { RowAuthenticator } from './row-codes.ts';
@@ -370,8 +370,10 @@ export const openStore = async ({ path, ...surroundings }: StoreOptions): Promis
 export const openPostgresStore = async ({
   postgres,
   ...surroundings
-}: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> =>
-  openOver(await openPostgres(postgres), surroundings);
+}: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> => {
+  const { openPostgres } = await import('./postgres/engine.ts');
+  return openOver(await openPostgres(postgres), surroundings);
+};
 
 /** Copies all of one store to another one that is empty (copy.ts). No other process uses either. Throws `StoreError`. */
 export const copyWhole = (from: Store, to: Store, options: Parameters<typeof copyStore>[2]): Promise<CopyReport> => {

@@ -455,6 +455,16 @@ describe.runIf(isRoot)('a directory for PKCS11_LIBRARY_LOCATION', () => {
     await reported('uninstall', ...strict());
   });
 
+  test('and the hsm directory of a database user are removed one by one, each by root', async () => {
+    await reported('install', ...changing());
+    await reported('install', ...strict());
+    await reported('upgrade', ...changing());
+    await reported('uninstall', ...changing());
+    expect(readdirSync(join(base, 'dke-provider'))).toEqual(['pkcs11']);
+    await reported('uninstall', ...strict());
+    expect(existsSync(join(base, 'dke-provider'))).toBe(false);
+  });
+
   test('has a path of at most 255 characters', async () => {
     const { code, stderr } = await provider('install', ...strict(), '--base', join(folder, 'x'.repeat(240)));
     expect(code).toBe(exitCodes.config);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { damageOf, fits, readServedCertificate } from '../../../server/native/served-certificates.ts';
+import { damageOf, fits, readServedCertificate, replacementFault } from '../../../server/native/served-certificates.ts';
 import { makeAuthority } from '../../support/authority.ts';
 
 let folder: string;
@@ -99,4 +99,31 @@ test('a chain: the signatures of those whose issuer is in it; whose is not is be
 test('what contains no certificate', () => {
   expect(damageOf('', false)).toBe('it contains no certificate');
   expect(() => damageOf('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', false)).toThrow();
+});
+
+test('a certificate signed by itself replaces another of a different subject, also where its key may not sign certificates', () => {
+  const make = (name: string): string => {
+    const path = (kind: string): string => join(folder, `replaced-${name}.${kind}`);
+    execFileSync(
+      'openssl',
+      [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-days', '30'],
+        ...['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:keys.example'],
+        ...['-addext', 'basicConstraints=critical,CA:FALSE', '-addext', 'keyUsage=critical,digitalSignature'],
+        ...['-keyout', path('key'), '-out', path('crt')],
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    return readFileSync(path('crt'), 'utf8');
+  };
+  const now = Date.now();
+  const replaced = { names: ['keys.example'], authorities: [], now };
+  expect(replacementFault({ ...replaced, present: make('one'), next: make('two') })).toBeUndefined();
+  const authority = makeAuthority(folder, 'Example Replaced CA');
+  const chain = readFileSync(
+    authority.below('Example Lower CA').issue({ commonName: 'keys.example', names: ['DNS:keys.example'] }).certificate,
+    'utf8',
+  );
+  const [own = ''] = chain.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n/g) ?? [];
+  expect(replacementFault({ ...replaced, present: make('three'), next: own })).toMatch('its chain is not complete');
 });

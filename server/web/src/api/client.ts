@@ -1,6 +1,6 @@
 // One call of the console's API from the page: same origin, JSON only, the session's HttpOnly cookie sent by the browser.
 // The server refuses a change whose Origin or Sec-Fetch-Site is foreign or whose body is not JSON; nothing secret is kept
-// here. Failures become ApiProblem: a problem document (RFC 9457), or what stands in for one when no server answered.
+// here. Failures become ApiProblem: a problem document (RFC 9457), or a substitute when no server answered.
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -127,7 +127,7 @@ const unreachable = (detail: string): ApiProblem =>
   });
 const isAbort = (cause: unknown): boolean => cause instanceof DOMException && cause.name === 'AbortError';
 
-/** Sends a call, or a file in place of its body; answers when the service says that it goes well. */
+/** Sends a call, or a file in place of its body; resolves when the service reports success. */
 const ask = async (call: ApiCall, options: SendOptions, file?: Blob): Promise<Response> => {
   const headers = new Headers({ accept: 'application/json, application/problem+json' });
   if (call.method !== 'GET')

@@ -7,7 +7,7 @@ import type { IssuedAccessGuid } from '../api/types.ts';
 import { Button } from './button.tsx';
 import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
 
-/** What sha256sum says of the file where it has arrived. */
+/** The output of sha256sum for the file on the database host. */
 const Checksum = ({ text }: { text: string }) => {
   const [sum, setSum] = useState('');
   useEffect(() => {
