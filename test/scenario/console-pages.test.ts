@@ -2,8 +2,10 @@
 // an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
 // security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
 // test/output/console, light and dark, wide and narrow.
+
+import { execFileSync } from 'node:child_process';
 import { createHash, createPublicKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -107,6 +109,23 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     const toml = readFileSync(await download.path(), 'utf8');
     expect(toml).toContain(`access_token = "${guid}"`);
     await shown.getByText(createHash('sha256').update(toml).digest('hex')).waitFor();
+    await shown.getByLabel('Operating system').selectOption({ label: 'Debian' });
+    await shown.getByLabel('Database', { exact: true }).selectOption({ label: 'MariaDB' });
+    const [bundle] = await Promise.all([
+      page.waitForEvent('download'),
+      shown.getByRole('button', { name: 'Download bundle' }).click(),
+    ]);
+    expect(bundle.suggestedFilename()).toBe('dke-erp.tar.gz');
+    const unpacked = join(site.folder, 'bundle');
+    mkdirSync(unpacked);
+    execFileSync('tar', ['-xzf', await bundle.path(), '-C', unpacked, '--no-same-owner']);
+    expect(execFileSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: unpacked, encoding: 'utf8' })).toBe(
+      'README.txt: OK\ninstall.sh: OK\npkcs11.toml: OK\nca.pem: OK\n',
+    );
+    expect(readFileSync(join(unpacked, 'pkcs11.toml'), 'utf8')).toContain(`access_token = "${guid}"`);
+    expect(readFileSync(join(unpacked, 'ca.pem'), 'utf8')).toBe(readFileSync(site.server.caFile, 'utf8'));
+    await shown.getByText('Install dke-provider and dke-mariadb first').waitFor();
+    await shoot('application-bundle');
     await shown.getByLabel(/I have stored/).check();
     await shown.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();

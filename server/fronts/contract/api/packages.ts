@@ -15,6 +15,8 @@ const packageSchema = z
   })
   .openapi('DistributedPackage');
 
+export type DistributedPackage = z.output<typeof packageSchema>;
+
 export const packageRoutes = {
   list: {
     method: 'get',
