@@ -29,6 +29,11 @@ export interface ServerHostOptions {
     readonly evidence: string;
     readonly remedy?: string;
   }>;
+  /** Of the folder of packages. */
+  readonly inspectPackages: (folder: string) => Promise<{
+    readonly matching: number;
+    readonly faults: readonly string[];
+  }>;
 }
 
 interface Context {
@@ -185,6 +190,15 @@ const checkListener = async (context: Context): Promise<Finding> => {
   }
 };
 
+const checkPackages = async (context: Context): Promise<Finding> => {
+  const { packagesDirectory } = configOf(context).server;
+  if (packagesDirectory === undefined) return notAsked('server.packages_directory is not set');
+  const { matching, faults } = await context.options.inspectPackages(packagesDirectory);
+  return faults.length === 0
+    ? ok(`${packagesDirectory}: ${matching} match their checksums`)
+    : failed(faults.join('; '), `copy the packages and their SHA256SUMS to ${packagesDirectory} again`);
+};
+
 const checks: readonly Check<Context>[] = [
   {
     id: 'configuration',
@@ -201,6 +215,13 @@ const checks: readonly Check<Context>[] = [
   { id: 'root-key', layer: 'files', title: 'the root key is there', needs: ['configuration'], run: checkRoot },
   { id: 'database', layer: 'files', title: 'the database can be opened', needs: ['root-key'], run: checkDatabase },
   { id: 'folders', layer: 'files', title: 'every folder can be written', needs: ['configuration'], run: checkFolders },
+  {
+    id: 'packages',
+    layer: 'files',
+    title: 'packages match their checksums',
+    needs: ['configuration'],
+    run: checkPackages,
+  },
   {
     id: 'certificate',
     layer: 'tls',

@@ -33,13 +33,29 @@ const readSums = async (folder: string): Promise<ReadonlyMap<string, string>> =>
   );
 };
 
-async function* contentOf(file: FileHandle): AsyncGenerator<Uint8Array> {
-  try {
-    yield* file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Uint8Array>;
-  } finally {
+/** Closes the file at its end, and when the reader stops, even before it has read anything: a generator would not notice that. */
+const contentOf = (file: FileHandle): AsyncIterable<Uint8Array> => {
+  const parts = file.createReadStream({ start: 0, autoClose: false })[Symbol.asyncIterator]();
+  const close = async (): Promise<IteratorReturnResult<undefined>> => {
+    await parts.return?.();
     await file.close();
-  }
-}
+    return { done: true, value: undefined };
+  };
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        try {
+          const { value, done } = await parts.next();
+          return done === true ? await close() : { done: false, value: value as Uint8Array };
+        } catch (error) {
+          await close();
+          throw error;
+        }
+      },
+      return: close,
+    }),
+  };
+};
 
 /** `folder` undefined: the service distributes nothing. */
 export const openPackageDirectory = (folder: string | undefined): DistributedPackages => {
@@ -90,4 +106,25 @@ export const openPackageDirectory = (folder: string | undefined): DistributedPac
       }
     },
   };
+};
+
+/** Reads every package: how many match their checksums, and what is wrong with the others or with the folder. */
+export const inspectPackageDirectory = async (
+  folder: string,
+): Promise<{ readonly matching: number; readonly faults: readonly string[] }> => {
+  const { list, open: openPackage } = openPackageDirectory(folder);
+  const faults: string[] = [];
+  const note = (error: unknown): readonly never[] => {
+    faults.push((error as Error).message);
+    return [];
+  };
+  let matching = 0;
+  for (const { name } of await list().catch(note))
+    try {
+      await (await openPackage(name))[Symbol.asyncIterator]().return?.();
+      matching++;
+    } catch (error) {
+      note(error);
+    }
+  return { matching, faults };
 };
