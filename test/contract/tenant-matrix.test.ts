@@ -16,7 +16,6 @@ import {
   type OpenedService,
   openTestService,
 } from '../support/open-service.ts';
-import { samplePackage } from '../support/package-shelf.ts';
 import { handOf } from '../support/snapshots.ts';
 
 /** What there is in a tenant: the ids by which it is asked for, by the words of the paths. */
@@ -221,7 +220,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     restore: platform,
     ofKey: of('key'),
   },
-  packages: { list: own, download: { path: { name: { text: samplePackage } } } },
+  packages: { list: own, download: own },
   recoveryKeys: { register: platform, list: platform, remove: platform },
   audit: {
     log: own,
