@@ -17,15 +17,9 @@ import {
   ServiceCallError,
   type ServiceDoor,
   type ServiceRequest,
+  type Wait,
 } from './service.ts';
 import { ServiceAnswerCache } from './service-answer-cache.ts';
-
-/** A process that starts, and lets the agent wait for the service. */
-export interface Wait {
-  readonly seconds: number;
-  /** How the process is named to the service. */
-  readonly instance: string;
-}
 
 /** From the socket thread to the main thread. */
 export type Question =

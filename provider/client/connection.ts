@@ -5,14 +5,13 @@ import type { Peer } from '../../addon/core.ts';
 import { type InstanceHeader, instanceText, onceRoutes } from '../../server/fronts/contract/tde.ts';
 import { type Account, ownAccount } from './account.ts';
 import { Application } from './application.ts';
-import type { Wait } from './bridge.ts';
 import type { Dialect } from './codec/wire.ts';
 import type { LogLevel } from './config.ts';
 import type { Hello } from './hello.ts';
 import type { Later } from './later.ts';
 import type { LogFields } from './log.ts';
 import { type Repeater, ReplayCache } from './replays.ts';
-import type { ServiceDoor } from './service.ts';
+import type { ServiceDoor, Wait } from './service.ts';
 
 /** What a configuration gives: the way to the service, under an id that names it in the log. */
 export interface Context {

@@ -4,9 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { CauseName } from '../schema/causes.ts';
-import type { Wait } from './bridge.ts';
 import type { Log } from './log.ts';
-import { ServiceCallError, type ServiceDoor } from './service.ts';
+import { ServiceCallError, type ServiceDoor, type Wait } from './service.ts';
 
 /** What may pass by itself: no way to the service, or a service that is starting. */
 const passing: ReadonlySet<CauseName> = new Set(['service-down', 'service-name', 'service-slow', 'service-busy']);

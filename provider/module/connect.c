@@ -14,9 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "lane.h"
 #include "acting.h"
-#include "delivery.h"
+#include "lane.h"
+#include "last_cause.h"
 #include "launch.h"
 #include "log.h"
 #include "process.h"
@@ -421,7 +421,7 @@ static CK_RV greet(int fd, const char *path, const struct settings *settings, bo
     snprintf(text, sizeof text, "0x%08lx", rv);
     if (rv != CKR_OK) log_cause(CAUSE_AGENT_REFUSES, path, settings->config, text);
     /* The agent's own words say more than that it refuses. */
-    if (rv != CKR_OK && !reply.failed) delivery_take_cause(&reply, signature, length);
+    if (rv != CKR_OK && !reply.failed) last_cause_take(&reply, signature, length);
   } else {
     snprintf(text, sizeof text, "%lld", (long long)limit_ms);
     log_cause(CAUSE_AGENT_SLOW, "C_Initialize", text);

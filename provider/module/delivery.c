@@ -158,18 +158,6 @@ static CK_RV deliver(struct call *call) {
   return rv;
 }
 
-bool delivery_take_cause(struct buffer *reply, const unsigned char *signature, size_t length) {
-  static const char explained[] = "uz";
-  const unsigned char *line;
-  size_t line_length;
-
-  if (length != sizeof explained - 1 || memcmp(signature, explained, length) != 0) return false;
-  line = buffer_get_array(reply, &line_length);
-  if (reply->failed || line == NULL) return false;
-  last_cause_set(line, line_length);
-  return true;
-}
-
 bool delivery_exchange(struct call *call) {
   uint32_t code;
   const unsigned char *signature;
@@ -187,7 +175,7 @@ bool delivery_exchange(struct call *call) {
     call->rv = buffer_get_u64(&call->reply);
     call->answered = !call->reply.failed && call->rv != CKR_OK;
     if (!call->answered) call->rv = CKR_DEVICE_ERROR;
-    else if (!delivery_take_cause(&call->reply, signature, length)) last_cause_forget(); /* of an agent before */
+    else if (!last_cause_take(&call->reply, signature, length)) last_cause_forget(); /* of an agent before */
   } else if (code != call->row->code || length != strlen(call->row->reply) ||
              (length > 0 && memcmp(signature, call->row->reply, length) != 0)) {
     call->rv = CKR_DEVICE_ERROR;

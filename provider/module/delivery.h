@@ -11,8 +11,6 @@
 int64_t delivery_deadline(const struct call_row *row);
 /** Sends a call and waits for its answer. True when there is one to read; else `call->rv` says why not. */
 bool delivery_exchange(struct call *call);
-/** Makes the line of an error reply, behind its return value, the last cause of this thread. False when it has none. */
-bool delivery_take_cause(struct buffer *reply, const unsigned char *signature, size_t length);
 /** Answers an Init or a Final that the agent is bound to accept, and keeps it for what follows in its session. False: it has to be sent. */
 bool delivery_hold_back(struct call *call);
 

@@ -26,3 +26,15 @@ const char *last_cause_get(size_t *length) {
   *length = last.length;
   return last.text;
 }
+
+bool last_cause_take(struct buffer *reply, const unsigned char *signature, size_t length) {
+  static const char explained[] = "uz";
+  const unsigned char *line;
+  size_t line_length;
+
+  if (length != sizeof explained - 1 || memcmp(signature, explained, length) != 0) return false;
+  line = buffer_get_array(reply, &line_length);
+  if (reply->failed || line == NULL) return false;
+  last_cause_set(line, line_length);
+  return true;
+}

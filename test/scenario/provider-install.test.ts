@@ -103,8 +103,13 @@ const upgradeTo = (payload: Payload, force = false): InstallReport =>
   upgrade({ layout, owner, logDirectory: logs, dryRun: false, force, unitFolder: null }, payload);
 
 /** A real client that makes a key through the installed library, as the database's user. */
-const makeKey = (label: string, file = conf, own: { readonly socket?: string; readonly root?: boolean } = {}): string => {
-  const as = isRoot && own.root !== true ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : [];
+const makeKey = (
+  label: string,
+  file = conf,
+  own: { readonly socket?: string; readonly root?: boolean } = {},
+): string => {
+  const as =
+    isRoot && own.root !== true ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : [];
   const tool = ['pkcs11-tool', '--module', layout.library, '--login', '--pin', 'x'];
   const [command = '', ...args] = [...as, ...tool, '--keygen', '--key-type', 'AES:32', '--label', label];
   const environment = {
@@ -420,8 +425,9 @@ describe.runIf(isRoot)('root, on behalf of the owner of pkcs11.toml', () => {
     for (const [pid] of processesWith(at)) await endProcess(pid);
   };
 
-  test('starts an agent that is the owner\'s in all it has and makes, and the database goes on with it', async () => {
+  test("starts an agent that is the owner's in all it has and makes, and the database goes on with it", async () => {
     const at = join(folder, 'run/root.sock');
+    const before = readdirSync(logs);
     expect(makeKey('BY-ROOT', conf, { socket: at, root: true })).toContain('BY-ROOT');
     const [[pid] = [0], ...more] = processesWith(at);
     expect(more).toEqual([]);
@@ -431,7 +437,8 @@ describe.runIf(isRoot)('root, on behalf of the owner of pkcs11.toml', () => {
     expect(ids('Gid')).toEqual(Array(4).fill(owner.gid));
     expect(ids('Groups')).toEqual([owner.gid]);
     expect(/^CapEff:\s*(\w+)$/m.exec(status)?.[1]).toMatch(/^0+$/);
-    const made = [at, `${at}.lock`, ...readdirSync(logs).map((name) => join(logs, name))];
+    const laid = readdirSync(logs).filter((name) => !before.includes(name));
+    const made = [at, `${at}.lock`, ...laid.map((name) => join(logs, name))];
     for (const path of made) expect([path, statSync(path).uid]).toEqual([path, owner.uid]);
     expect(makeKey('BY-OWNER', conf, { socket: at })).toContain('BY-OWNER');
     expect(processesWith(at).map(([each]) => each)).toEqual([pid]);
@@ -453,9 +460,13 @@ describe.runIf(isRoot)('root, on behalf of the owner of pkcs11.toml', () => {
     const run = own(mkdirAnd(join(folder, 'run/own')));
     const at = join(run, 'agent.sock');
     const file = join(folder, 'log-elsewhere.toml');
-    writeFileSync(file, `${readFileSync(conf, 'utf8').replace(/^log_dir = .*$/m, `log_dir = "${secret}"`)}nonsense = 1\n`, {
-      mode: 0o600,
-    });
+    writeFileSync(
+      file,
+      `${readFileSync(conf, 'utf8').replace(/^log_dir = .*$/m, `log_dir = "${secret}"`)}nonsense = 1\n`,
+      {
+        mode: 0o600,
+      },
+    );
     own(file);
     symlinkSync(join(secret, 'lock'), `${at}.lock`);
     expect(makeKey('NEVER', file, { socket: at, root: true })).toContain('CKR_DEVICE_REMOVED');

@@ -143,7 +143,7 @@ static const DKE_FUNCTIONS *own_functions(void) {
 
   assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) DKE_INTERFACE_NAME, NULL, &interface, 0), CKR_OK);
   assert_memory_equal(interface->pFunctionList, &version, sizeof version);
-  /* Nobody gets it who asks for a version alone. */
+  /* A caller that names a version alone does not get it. */
   assert_int_equal(C_GetInterface(NULL, &version, &interface, 0), CKR_FUNCTION_FAILED);
   assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) DKE_INTERFACE_NAME, &version, &interface, 0), CKR_OK);
   return interface->pFunctionList;
