@@ -75,7 +75,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   /** False: what a service in quarantine answers is served. */
   let serving = false;
   const record = async (
-    kind: 'service.started' | 'service.stopped' | 'tls.certificate-created',
+    kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed',
     details: Record<string, unknown>,
   ): Promise<void> => {
     // In quarantine nothing is written.
@@ -208,7 +208,12 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     readTls: () => withAuthorities(certificates.read()),
     renewTls: ({ pairs }) => withAuthorities(certificates.renew(pairs, trustedAuthorities)),
     withAuthorities: ({ pairs }) => withAuthorities(pairs),
-    tlsTaken: ({ pairs }) => certificates.taken(pairs),
+    tlsTaken: ({ pairs }) => {
+      for (const change of certificates.taken(pairs))
+        record('tls.issuer-changed', { ...change })
+          .then(() => notifications.turn(true))
+          .catch((error: unknown) => log.error('the change of the issuer could not be recorded', { error }));
+    },
     onClientAuthorities: (tell) => directory.onClientAuthorities(tell),
     announceStop: () => {
       stopping = true;

@@ -257,6 +257,10 @@ const servedBy = (here: Site): Promise<X509Certificate | undefined> =>
     sent.on('error', reject).end();
   });
 
+interface Told {
+  readonly items: readonly { readonly severity: string; readonly text: string }[];
+}
+
 test('SIGHUP replaces a certificate by a better one only, unless it is forced; the log names both', async () => {
   const authority = makeAuthority(folder, 'renewals');
   const issuing = authority.below('renewals issuing');
@@ -306,6 +310,23 @@ test('SIGHUP replaces a certificate by a better one only, unless it is forced; t
   chmodSync(key, 0o600);
   await renew(new X509Certificate(own).fingerprint256);
   await expect.poll(async () => (await servedBy(here))?.raw.equals(new X509Certificate(own).raw)).toBe(true);
+
+  // Taken, because the operator may have told the clients; and told, because the operator may have forgotten them.
+  const elsewhere = makeAuthority(folder, 'renewals of another');
+  const moved = elsewhere.issue({ commonName: 'keys', names, usage: 'serverAuth' });
+  const [movedOwn = ''] = blocksOf(moved.certificate);
+  install(moved, movedOwn + elsewhere.pem);
+  await renew('the certificate has another issuer than the one before');
+  const told = async () => (await here.api.call<Told>('GET', '/api/notifications?kind=tls.issuer-changed')).items;
+  await expect.poll(async () => (await told()).map(({ severity }) => severity)).toEqual(['medium']);
+  expect(await here.api.audit('kind=tls.issuer-changed')).toMatchObject([
+    {
+      details: {
+        fingerprint: new X509Certificate(movedOwn).fingerprint256,
+        reason: expect.stringContaining('renewals of another'),
+      },
+    },
+  ]);
 
   install(expired);
   writeFileSync(join(here.server.dataDirectory, 'force-certificate'), '');

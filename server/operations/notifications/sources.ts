@@ -7,7 +7,6 @@ import { serviceTenantId } from '../../base/ids.ts';
 import { mayApprove } from '../../domain/dual-control.ts';
 import {
   type Condition,
-  certificateDays,
   credentialDays,
   dayMs,
   type NotificationKind,
@@ -17,7 +16,6 @@ import {
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { LogState } from '../../ports/log.ts';
-import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { KeyVersionAge } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
@@ -28,14 +26,12 @@ import type { XksLatency } from '../requests/xks-latency.ts';
 import { hasOldRootCopy } from '../service/set-up-steps.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { ageSources, type ReminderAges } from './age-sources.ts';
+import { type CertificateViews, certificateSources } from './certificate-sources.ts';
 import { keyStoreSources } from './key-store-sources.ts';
 import { snapshotSources } from './snapshot-sources.ts';
 import type { NotificationSource } from './watch.ts';
 
-export interface NotificationViews {
-  readonly certificates: () => readonly ServedCertificate[];
-  /** Why the next start could not serve the certificates of the files; null: it could. */
-  readonly certificateFault: () => string | null;
+export interface NotificationViews extends CertificateViews {
   readonly forwarding: Pick<LogForwarding, 'state'>;
   readonly latency: Pick<XksLatency, 'lastHour'>;
   readonly health: Operations['health'];
@@ -49,7 +45,7 @@ export interface NotificationViews {
 /** A new credential is used within this, or the change-over is stuck. */
 const unusedCredentialDays = 7;
 
-/** How long it is shown that an administrator, or a certificate, was created on the host. */
+/** How long it is shown that an administrator was created on the host. */
 const createdDays = 30;
 const minuteMs = 60_000;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
@@ -208,44 +204,6 @@ export const createSources = (
         });
     }
     return found;
-  };
-
-  const served = (): Promise<readonly Condition[]> =>
-    Promise.resolve(
-      certificates().flatMap(({ names, beginsAt, endsAt }): readonly Condition[] => {
-        const name = names.join(', ');
-        const about = { tenantId: serviceTenantId, subject: { kind: 'certificate', id: name, name } };
-        const details = { beginsAt: toRfc3339(beginsAt), endsAt: toRfc3339(endsAt) };
-        return [
-          { kind: 'tls.certificate-ending', ...about, harmAt: endsAt, details },
-          { kind: 'tls.certificate-old', ...about, harmAt: beginsAt + certificateDays * dayMs, details },
-        ];
-      }),
-    );
-
-  const certificateFiles = (): Promise<readonly Condition[]> => {
-    const fault = certificateFault();
-    if (fault === null) return Promise.resolve([]);
-    const subject = { kind: 'service', id: 'service', name: fault } as const;
-    return Promise.resolve([
-      { kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: {} },
-    ]);
-  };
-
-  const createdCertificates = async (): Promise<readonly Condition[]> => {
-    const from = clock.now() - createdDays * dayMs;
-    const filter = { kind: 'tls.certificate-created', from, order: 'newest' } as const;
-    return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(({ at, details }) => ({
-      kind: 'tls.certificate-created',
-      tenantId: serviceTenantId,
-      subject: {
-        kind: 'certificate',
-        id: String(details.fingerprint),
-        name: `${String(details.names)} on ${String(details.node)}`,
-      },
-      harmAt: at,
-      details: { ...details },
-    }));
   };
 
   const tokens = async (): Promise<readonly Condition[]> => {
@@ -451,24 +409,7 @@ export const createSources = (
       every: 'minute',
       look: endpoints,
     },
-    {
-      about: 'the certificates',
-      kinds: ['tls.certificate-ending', 'tls.certificate-old'],
-      every: 'minute',
-      look: served,
-    },
-    {
-      about: 'the files of the certificates',
-      kinds: ['tls.file-unusable'],
-      every: 'minute',
-      look: certificateFiles,
-    },
-    {
-      about: 'certificates that a start created',
-      kinds: ['tls.certificate-created'],
-      every: 'minute',
-      look: createdCertificates,
-    },
+    ...certificateSources({ read, clock }, { certificates, certificateFault }),
     { about: 'the end of tokens', kinds: ['token.expiring'], every: 'minute', look: tokens },
     { about: 'tokens made on the host', kinds: ['administrator.recovered'], every: 'minute', look: recovered },
     { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'minute', look: dualControl },
