@@ -60,7 +60,11 @@ export class Run {
       ownerOfPath(this.layout.folder) ?? ownerOfPath(join(this.layout.tree, 'dke')) ?? ownerOfPath(this.layout.tree);
     if (there !== undefined && (there.uid !== 0 || this.layout.rootOnly)) return there;
     if (!isRoot() || this.layout.rootOnly) return effectiveOwner();
-    throw new InstallError('config', 'whose database is it?', 'name its OS user and group: --owner oracle:oinstall');
+    throw new InstallError(
+      'config',
+      'the owner of the database is not known',
+      'name its OS user and group: --owner oracle:oinstall',
+    );
   }
 
   do(step: string, change: () => void): void {

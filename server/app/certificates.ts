@@ -7,7 +7,7 @@ import type { Core } from '../../addon/core.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
-import { distrustFault, readServedCertificate, summaryOf } from '../native/served-certificates.ts';
+import { authorityOf, distrustFault, readServedCertificate, summaryOf } from '../native/served-certificates.ts';
 import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
 import { openTlsFiles } from './tls-files.ts';
@@ -34,6 +34,8 @@ export interface Certificates {
   /** The listener serves these from now on. Answers those whose issuer is not that of the one before. */
   taken(pairs: Pairs): readonly IssuerChange[];
   served(): readonly ServedCertificate[];
+  /** The certificate (PEM) that clients have to trust; null: the served chain does not contain it, or nothing is served yet. */
+  authority(): string | null;
   /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
   fault(trusted: readonly string[]): string | null;
 }
@@ -53,6 +55,7 @@ export const openCertificates = (
   );
   let present: Pairs = [];
   let served: readonly ServedCertificate[] = [];
+  let authority: string | null = null;
   let made: ReturnType<Certificates['made']>;
   return {
     path,
@@ -71,6 +74,7 @@ export const openCertificates = (
     renew: (present, trusted) => files.renewPairs(present, [...rootCertificates, ...trusted]),
     taken: (pairs) => {
       served = pairs.map(({ certificate }) => readServedCertificate(certificate));
+      authority = authorityOf(pairs[0]?.certificate ?? '');
       files.logTaken(pairs);
       const changes = pairs.flatMap(({ certificate }, index) => {
         const reason = distrustFault(present[index]?.certificate ?? certificate, certificate);
@@ -81,6 +85,7 @@ export const openCertificates = (
       return changes;
     },
     served: () => served,
+    authority: () => authority,
     fault: (trusted) => {
       try {
         const [fault] = files.faultsOf(present, files.readPairs(), [...rootCertificates, ...trusted]);

@@ -32,8 +32,8 @@ import {
   readWrapped,
   releaseWrapped,
   requestChange,
-  wrappedRoot,
 } from '../roots/wrapped-file.ts';
+import { wrappedRoot } from '../roots/wrapped-root.ts';
 import { StoreError } from '../store/errors.ts';
 import { inspectDatabase } from '../store/sqlite/inspect.ts';
 import { type DirectoryLock, lockDirectory } from '../store/sqlite/lock.ts';

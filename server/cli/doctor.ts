@@ -7,10 +7,10 @@ import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
 import type { CheckedPart, CheckResult } from '../base/checks.ts';
+import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { openCaller } from './caller.ts';
 import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
@@ -163,9 +163,9 @@ const addEndpointDoctor = (doctor: Command): void => {
         const body = { callerTime: new Date().toISOString(), cloud };
         if (options.follow === true) {
           const lines = readLines(showEvent);
-          await stream(apiRoutes.diagnostics.follow, { path, body }, lines);
+          await stream(operations.diagnostics.follow, { path, body }, lines);
           results = lines.kept();
-        } else ({ results } = await call(apiRoutes.diagnostics.run, { path, body }));
+        } else ({ results } = await call(operations.diagnostics.run, { path, body }));
       } catch (error) {
         if (!(error instanceof CommandError) || error.exitClass !== 'unreachable') throw error;
         results = [unreachable(error)];
@@ -177,7 +177,7 @@ const addEndpointDoctor = (doctor: Command): void => {
 /** Earlier runs, which the service keeps. */
 const addEarlier = (doctor: Command): void => {
   const noun = nounOf(doctor);
-  const { list, get } = apiRoutes.diagnostics;
+  const { list, get } = operations.diagnostics;
   noun.row(list, 'runs <endpoint>', 'Lists earlier checks of an endpoint, newest first; kept for 90 days.', {
     columns: {
       ID: 'id',
@@ -213,7 +213,6 @@ const mustBeOwner = (path: string, arg: string): void => {
 export const addDoctor = (program: Command): void => {
   const doctor = program
     .command('doctor')
-    .summary('check a database host or the host of the service')
     .description(
       'Checks configuration, files, socket, the way to the service and a key. Run it as the OS user of the database (or of ' +
         'the service): what is checked is what that user meets. Changes nothing.',

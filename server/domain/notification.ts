@@ -1,5 +1,5 @@
-// What people are told before it does harm: one table of kinds. A notification is about one thing and is raised once; it grows worse with
-// its stages, and ends by itself when its cause is gone. Pure: what is so is found out elsewhere (operations/notifications).
+// Warnings before harm is done: one table of kinds. A notification is about one thing and is raised once; its severity rises with its
+// stages, and it ends automatically when its cause has ended. Pure: operations/notifications finds the facts.
 
 import type { AuditSeverity, AuditValue } from './audit-event.ts';
 
@@ -473,7 +473,7 @@ export const rotationProfiles = {
   'high-security': { fromDays: 91, toDays: 183 },
 } as const;
 export type RotationProfile = keyof typeof rotationProfiles;
-/** Quarterly (specification section 5). */
+/** Every quarter. */
 export const credentialDays = 91;
 export const certificateDays = 365;
 /** NIST SP 800-57: a private signature key signs for one to three years. */

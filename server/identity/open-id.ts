@@ -2,8 +2,8 @@
 // (discovery) at the first sign-in, so that the service starts without it.
 
 import { isDeepStrictEqual } from 'node:util';
-import * as openid from 'openid-client';
-import { Agent, fetch as fetchWith } from 'undici';
+import type * as openid from 'openid-client';
+import type { Agent } from 'undici';
 import { ServiceError } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import type { Role } from '../domain/access.ts';
@@ -50,11 +50,15 @@ const listOf = (value: unknown): readonly string[] =>
   typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 
 export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
-  const dispatcher = new Agent({
-    connect: { lookup: lookupWithin(answerSeconds * 800), ...(options.ca === undefined ? {} : { ca: options.ca }) },
-  });
-  const fetchFrom: openid.CustomFetch = async (url, init) =>
-    (await fetchWith(url, {
+  // Loaded when a provider is configured, at the start: loading takes too long while requests are served.
+  const libraries = Promise.all([import('openid-client'), import('undici')]);
+  let dispatcher: Agent | undefined;
+  const fetchFrom: openid.CustomFetch = async (url, init) => {
+    const [, { Agent, fetch }] = await libraries;
+    dispatcher ??= new Agent({
+      connect: { lookup: lookupWithin(answerSeconds * 800), ...(options.ca === undefined ? {} : { ca: options.ca }) },
+    });
+    return (await fetch(url, {
       method: init.method,
       headers: init.headers,
       ...(init.body === undefined || init.body === null ? {} : { body: String(init.body) }),
@@ -62,11 +66,13 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
       signal: init.signal ?? null,
       dispatcher,
     })) as unknown as Response;
+  };
 
   let known: { readonly configuration: openid.Configuration; readonly at: number } | undefined;
   const lookUp = async (): Promise<openid.Configuration> => {
     const now = performance.now();
     if (known !== undefined && now - known.at < believedMs) return known.configuration;
+    const [openid] = await libraries;
     try {
       const secret = options.clientSecret?.();
       const configuration = await openid.discovery(
@@ -114,6 +120,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     tokenMs: options.tokenMs,
 
     begin: async (redirectUri) => {
+      const [openid] = await libraries;
       const configuration = await lookUp();
       const kept: Kept = {
         verifier: openid.randomPKCECodeVerifier(),
@@ -132,6 +139,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     },
 
     finish: async (returned, data) => {
+      const [openid] = await libraries;
       const configuration = await lookUp();
       const { verifier, state, nonce } = JSON.parse(data) as Kept;
       try {

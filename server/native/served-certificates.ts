@@ -52,6 +52,12 @@ export const fits = (key: string, pem: string): boolean => {
 const isSelfIssued = (certificate: X509Certificate): boolean =>
   certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);
 
+/** The certificate that clients of a chain have to trust, PEM: its last one, if that has no other issuer. Null: the chain does not contain it. */
+export const authorityOf = (pem: string): string | null => {
+  const last = chainOf(pem).at(-1);
+  return last !== undefined && isSelfIssued(last) ? last.toString() : null;
+};
+
 /** Whether each certificate of a chain is followed by its issuer; what is wrong otherwise. */
 export const orderFault = (pem: string): string | undefined => {
   const chain = chainOf(pem);

@@ -1,4 +1,4 @@
-// What is wrong, or soon will be, with the certificates that the service serves.
+// The certificates that this service serves, and those that a start has created.
 
 import type { Clock } from '../../base/clock.ts';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -7,11 +7,8 @@ import { type Condition, certificateDays, dayMs } from '../../domain/notificatio
 import { everyTenant } from '../../domain/tenant.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { createdDays, pageSize } from './recent-records.ts';
 import type { NotificationSource } from './watch.ts';
-
-/** How long it is shown that clients may not know a certificate. */
-const createdDays = 30;
-const mostShown = 50;
 
 export interface CertificateViews {
   readonly certificates: () => readonly ServedCertificate[];
@@ -49,7 +46,7 @@ export const certificateSources = (
   const unknownCertificates =
     (kind: 'tls.certificate-created' | 'tls.issuer-changed') => async (): Promise<readonly Condition[]> => {
       const filter = { kind, from: clock.now() - createdDays * dayMs, order: 'newest' } as const;
-      return (await read.audit.list(everyTenant, filter, { limit: mostShown })).map(({ at, details }) => ({
+      return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(({ at, details }) => ({
         kind,
         tenantId: serviceTenantId,
         subject: {

@@ -152,7 +152,7 @@ export const createHousekeeping = (
     });
     return true;
   };
-  const turn = async (all: boolean): Promise<void> => {
+  const run = async (all: boolean): Promise<void> => {
     try {
       await writeRequests();
       await writeUses(all);
@@ -169,7 +169,7 @@ export const createHousekeeping = (
   };
   const next = (): void => {
     timer = setTimeout(() => {
-      running = turn(false).finally(() => {
+      running = run(false).finally(() => {
         if (!stopped) next();
       });
     }, everyMs);
@@ -182,7 +182,7 @@ export const createHousekeeping = (
       stopped = true;
       clearTimeout(timer);
       await running;
-      await turn(true);
+      await run(true);
     },
   };
 };

@@ -6,7 +6,8 @@ import { ServiceError } from '../../base/errors.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../../ports/store.ts';
-import { type AuditFinding, type AuditSealer, expectedOf, sizeOf, type Unsound } from '../audit/seal-audit-log.ts';
+import { type AuditFinding, expectedOf, sizeOf, type Unsound } from '../audit/compare-log.ts';
+import type { AuditSealer } from '../audit/seal-audit-log.ts';
 import type { QuarantineOperations, QuarantineState } from './interface.ts';
 
 const mostGuesses = 10;
@@ -47,7 +48,7 @@ const describe = (place: string, finding: Unsound): string =>
               'service; stop the service and restore the right database, or confirm that this one is to be used';
 
 export const createQuarantine = (
-  whole: Store,
+  rawStore: Store,
   sealer: Pick<AuditSealer, 'accept' | 'suspend'>,
   {
     finding: foundAtStart,
@@ -85,16 +86,16 @@ export const createQuarantine = (
       }),
     );
   const store: Store = {
-    ...whole,
-    read: whole.read,
-    write: (work, options) => (open ? whole.write(work, options) : shut()),
-    probe: () => (open ? whole.probe() : shut()),
+    ...rawStore,
+    read: rawStore.read,
+    write: (work, options) => (open ? rawStore.write(work, options) : shut()),
+    probe: () => (open ? rawStore.probe() : shut()),
   };
   /** Read once: nothing is forwarded meanwhile. */
   let known: Promise<QuarantineState['missing']> | undefined;
   const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
     if (found.state === 'changed') return Promise.resolve(null);
-    const read = async () => missing(sizeOf(found) ?? (await whole.read.audit.size()));
+    const read = async () => missing(sizeOf(found) ?? (await rawStore.read.audit.size()));
     known ??= read().catch((error: unknown) => {
       log.error('what is missing could not be read from the sinks of the audit log', { error });
       known = undefined;

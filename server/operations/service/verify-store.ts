@@ -9,7 +9,7 @@ import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { WholeRecord } from '../../ports/records.ts';
-import { auditOrigin } from '../audit/seal-audit-log.ts';
+import { auditOrigin } from '../audit/audit-origin.ts';
 import { recordAttributes } from '../keys/key-records.ts';
 import { compareStored, hashedMinutesOf } from '../requests/request-minutes.ts';
 

@@ -102,7 +102,7 @@ describe('a notification', () => {
     watch ??= watchOf();
     found = [];
     broken = false;
-    await watch.turn();
+    await watch.check();
     from = (await events()).length;
   });
   const since = async () => (await events()).slice(from);
@@ -111,7 +111,7 @@ describe('a notification', () => {
     const actor = acrossTenants(serviceActor('anna'), serviceTenantId);
     const { list, acknowledge, release } = inbox({ store, clock }, {} as Parameters<typeof inbox>[1]);
     found = [ending('soon.example', time + 5 * dayMs), ending('later.example', time + 20 * dayMs)];
-    await watch.turn();
+    await watch.check();
     const names = async (query: Parameters<typeof list>[1]) =>
       (await list(actor, query)).items.map(({ subject }) => subject.name);
     expect(await names({})).toEqual(['soon.example', 'later.example']);
@@ -136,43 +136,43 @@ describe('a notification', () => {
 
   test('is raised at each lead time, once, and asks again for someone to take it', async () => {
     found = [ending('keys.example', time + 40 * dayMs)];
-    await watch.turn();
+    await watch.check();
     expect(await open()).toEqual([]);
     pass(10 * dayMs);
-    await watch.turn();
-    await watch.turn();
+    await watch.check();
+    await watch.check();
     expect(await since()).toEqual(['raised 1']);
     const [first] = await open();
     expect(first).toMatchObject({ severity: 'low', stage: 1 });
     if (first !== undefined)
       await store.write((tx) => tx.notifications.update({ ...first, acknowledgedAt: time, acknowledgedBy: 'anna' }));
     pass(dayMs);
-    await watch.turn();
+    await watch.check();
     expect((await open())[0]?.acknowledgedBy).toBe('anna');
     pass(22 * dayMs);
-    await watch.turn();
+    await watch.check();
     expect((await open())[0]).toMatchObject({ severity: 'medium', stage: 2, acknowledgedAt: null, id: first?.id });
     pass(8 * dayMs);
-    await watch.turn();
+    await watch.check();
     expect((await open())[0]).toMatchObject({ severity: 'critical', stage: 4 });
     found = [ending('keys.example', time + 365 * dayMs)];
-    await watch.turn();
+    await watch.check();
     expect(await open()).toEqual([]);
     expect(await since()).toEqual(['raised 1', 'worse 2', 'worse 4', 'resolved 4']);
   });
 
   test('stays open while its state is not known, and the rest goes on', async () => {
     found = [ending('a.example', time + dayMs)];
-    await watch.turn();
+    await watch.check();
     broken = true;
-    await watch.turn();
+    await watch.check();
     expect(await open()).toHaveLength(1);
     expect(complaints.at(-1)).toContain('certificates could not be checked');
   });
 
   test('comes once, however many nodes look', async () => {
     found = [ending('b.example', time + dayMs)];
-    await Promise.all([watch.turn(), watchOf().turn()]);
+    await Promise.all([watch.check(), watchOf().check()]);
     expect(await open()).toHaveLength(1);
   });
 
@@ -188,13 +188,13 @@ describe('a notification', () => {
     // More than are read at once, several with one time of harm at each boundary.
     const many = Array.from({ length: 1_250 }, (_, at) => ending(`${at}.example`, time + 5 * dayMs));
     found = many;
-    await counting.turn();
+    await counting.check();
     // What is over for long goes in the last one.
     expect(commits).toBe(13 + 1);
     expect((await store.read.notifications.listOpen(everyTenant, {}, { limit: 2_000 })).length).toBe(1_250);
     found = many.slice(0, 1);
-    await counting.turn();
-    await counting.turn();
+    await counting.check();
+    await counting.check();
     expect((await open()).map(({ subject }) => subject.name)).toEqual(['0.example']);
     const told = Map.groupBy(await since(), (event) => event.split(' ')[0]);
     expect([told.get('raised')?.length, told.get('resolved')?.length]).toEqual([1_250, 1_249]);
@@ -206,7 +206,7 @@ describe('a notification', () => {
       ending('soon.example', time + 2 * dayMs),
       ending('now.example', time - 1),
     ];
-    await watch.turn();
+    await watch.check();
     expect((await open()).map(({ subject }) => subject.name)).toEqual(['now.example', 'soon.example', 'late.example']);
     const page = await store.read.notifications.listOpen(everyTenant, {}, { limit: 1 });
     const cursor = `${page[0]?.harmAt}.${page[0]?.id}`;
@@ -424,20 +424,20 @@ describe('what is checked', () => {
   test('the backup of the service: missing or old, and the text says which', async () => {
     reminders = { token: 0, key: 0, backup: 7 };
     const receipts = [undefined, { backupId: 'one', at: time, bytes: 17 }];
-    const { turn } = createServiceBackups({ store, clock }, () => receipts[0]);
+    const { run } = createServiceBackups({ store, clock }, () => receipts[0]);
     const named = async () => (await look('backup.old')).map(({ subject }) => subject.name);
     // A new service has a day: the first record of this log is older.
     const [first] = await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
     expect((await look('backup.old'))[0]?.harmAt).toBe((first?.at ?? 0) + dayMs);
     expect(await named()).toEqual(['none was created']);
     receipts.shift();
-    await turn();
+    await run();
     expect(await named()).toEqual([]);
     const { at } = receipts[0] ?? { at: 0 };
     expect(
       (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
     ).toBe(1);
-    await turn();
+    await run();
     expect(
       (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
     ).toBe(1);

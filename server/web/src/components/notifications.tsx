@@ -44,7 +44,7 @@ export const Cure = ({ page, action }: Pick<Notification, 'page' | 'action'>) =>
   );
 };
 
-/** A command stays as it is typed. */
+/** Shows a command exactly as it is typed. */
 const sentence = (text: string): string =>
   text.startsWith('dke ') ? text : text.charAt(0).toUpperCase() + text.slice(1);
 

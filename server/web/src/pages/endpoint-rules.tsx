@@ -45,7 +45,7 @@ const filledIn = (request: SimulatedRequest): SimulatedRequest => {
   return { kmsOperation: '', ...Object.fromEntries(told) };
 };
 
-/** Requests of the log that rules can tell apart, with how many there were of each. */
+/** Requests of the log that rules can distinguish, with the number of each. */
 interface Recorded {
   readonly request: SimulatedRequest;
   readonly count: number;

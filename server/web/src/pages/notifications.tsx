@@ -1,5 +1,5 @@
-// The inbox: what needs attention before it does harm, by the time that is left. A person acknowledges it, or releases it; it ends by itself when
-// its cause is gone.
+// The inbox: what needs attention before it does harm, by the time that is left. A person acknowledges it, or releases it; it ends automatically when
+// its cause has ended.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
