@@ -107,7 +107,7 @@ export const createParts = (
     createSources(ports, {
       ...{ forwarding, latency, health, logState, folder },
       certificates: certificates.served,
-      certificateFault: certificates.fault,
+      certificateFault: () => certificates.fault(opened.trustedAuthorities),
       schedule: config.snapshots.schedule,
       reminders: {
         token: config.reminders.tokenDays,
@@ -122,7 +122,7 @@ export const createParts = (
     processFacts: readProcessFacts,
     diskSpace: createDiskSpace(diskPlaces(config)),
     certificates: certificates.served,
-    certificateFault: certificates.fault,
+    certificateFault: () => certificates.fault(opened.trustedAuthorities),
     auditSinks: () => forwarding.state(),
     notificationTargets: () => delivery.state(),
     logState,

@@ -176,12 +176,16 @@ const checkListener = async (context: Context): Promise<Finding> => {
     const { statusCode, certificate: shown } = await askOwnHealth(config, 5000);
     const own = existsSync(path) ? new X509Certificate(readFileSync(path)) : undefined;
     if (statusCode !== 200) return failed(`port ${port} answers ${statusCode} at /health`, "read the server's log");
-    return own !== undefined && shown !== undefined && !shown.raw.equals(own.raw)
-      ? warning(
-          `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`,
-          'send SIGHUP to the service, and read its log if it refuses the new certificate',
-        )
-      : ok(`port ${port} answers: healthy`);
+    if (own === undefined || shown === undefined || shown.raw.equals(own.raw))
+      return ok(`port ${port} answers: healthy`);
+    const served = `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`;
+    const before = shown.issuer.replaceAll('\n', ', ');
+    return own.issuer === shown.issuer && own.subject !== own.issuer
+      ? warning(served, 'send SIGHUP to the service, and read its log if it refuses the new certificate')
+      : warning(
+          `${served}, of another issuer: clients that trust only ${before} refuse it`,
+          `before SIGHUP or a restart, give clients the new issuer (ca_file in pkcs11.toml, --ca-file of dke)`,
+        );
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ECONNREFUSED'

@@ -127,6 +127,22 @@ export const replacementFault = ({ present, next, names, authorities, now }: Rep
     : `its chain is not complete: the certificate of ${newTop.issuer.replaceAll('\n', ', ')} is missing`;
 };
 
+/**
+ * Why clients that trust the issuer of the present chain alone refuse the next one; undefined where one issuer stands at the top of both. A
+ * certificate that is signed by itself is its own issuer.
+ */
+export const distrustFault = (present: string, next: string): string | undefined => {
+  const [oldTop, newTop] = [chainOf(present).at(-1), chainOf(next).at(-1)];
+  if (oldTop === undefined || newTop === undefined || newTop.raw.equals(oldTop.raw)) return undefined;
+  if (newTop.issuer === oldTop.issuer && !isSelfIssued(newTop) && !isSelfIssued(oldTop)) return undefined;
+  // One of the two contains the issuer of the other.
+  const isBelow = (one: X509Certificate, other: X509Certificate): boolean =>
+    one.issuer === other.subject && one.verify(other.publicKey) && one.issuer !== one.subject;
+  if (isBelow(newTop, oldTop) || isBelow(oldTop, newTop)) return undefined;
+  const named = ({ issuer }: X509Certificate): string => issuer.replaceAll('\n', ', ');
+  return `it was issued by ${named(newTop)}, and the one before by ${named(oldTop)}: clients that trust only the issuer before (ca_file in pkcs11.toml, --ca-file of dke) refuse it`;
+};
+
 /** `pem`: a chain, the server's own certificate first. */
 export const readServedCertificate = (pem: string): ServedCertificate => {
   const chain = chainOf(pem);
