@@ -128,7 +128,10 @@ const addRules = (noun: Noun): void => {
         if (output.raw) return output.record({ ...decision, passed });
         output.record(decision);
         if (passed.length > 0)
-          output.list({ items: passed }, { 'DOES NOT FIT': 'rule', 'BECAUSE OF': 'subject', 'WHICH IS': 'told' });
+          output.list(
+            { items: passed },
+            { 'DOES NOT MATCH': 'rule', SUBJECT: 'subject', 'VALUE IN THE REQUEST': 'value' },
+          );
       }
     },
   );

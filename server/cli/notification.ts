@@ -14,20 +14,20 @@ export const addNotification = (program: Command): void => {
       '--state <state>': 'open, or resolved in the last 90 days',
       '--kind <kind>': 'for example tls.certificate-ending',
       '--least-severity <severity>': 'this severity and higher: info, low, medium, high or critical',
-      '--taken': 'only acknowledged ones',
-      '--not-taken': 'only notifications that are not acknowledged',
+      '--acknowledged': 'only acknowledged ones',
+      '--not-acknowledged': 'only notifications that are not acknowledged',
     },
-    also: (_, { taken, notTaken }) => {
-      if (taken === true && notTaken === true)
-        throw new CommandError('config', '--taken and --not-taken leave nothing to show');
-      return notTaken === true ? { query: { taken: 'false' } } : {};
+    also: (_, { acknowledged, notAcknowledged }) => {
+      if (acknowledged === true && notAcknowledged === true)
+        throw new CommandError('config', '--acknowledged and --not-acknowledged cannot be used together');
+      return notAcknowledged === true ? { query: { acknowledged: 'false' } } : {};
     },
     columns: {
       'HARM AT': 'harmAt',
       SEVERITY: 'severity',
       WHAT: 'text',
       'WHAT TO DO': 'remedy',
-      'TAKEN BY': 'acknowledgedBy',
+      'ACKNOWLEDGED BY': 'acknowledgedBy',
       ID: 'id',
     },
   });

@@ -107,7 +107,7 @@ export interface RuleDecision {
     readonly rule: string;
     readonly subject: RuleSubject;
     /** Null: the request does not state it. */
-    readonly told: string | null;
+    readonly value: string | null;
   }[];
 }
 
@@ -116,7 +116,7 @@ export const decideByRules = (rules: readonly AuthorizationRule[], origin: Reque
   for (const rule of rules) {
     const subject = firstMiss(rule, origin);
     if (subject === undefined) return { effect: rule.effect, rule: rule.name, passed };
-    passed.push({ rule: rule.name, subject, told: tell[subject](origin) ?? null });
+    passed.push({ rule: rule.name, subject, value: tell[subject](origin) ?? null });
   }
   return { effect: 'allow', rule: null, passed };
 };

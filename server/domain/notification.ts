@@ -464,7 +464,7 @@ export interface NotificationFilter {
   /** And all above it. */
   readonly leastSeverity?: AuditSeverity | undefined;
   /** Whether it is acknowledged. */
-  readonly taken?: boolean | undefined;
+  readonly acknowledged?: boolean | undefined;
 }
 
 /** How often the keys of a vault are to be rotated: asked for from the first on, overdue from the last on. */

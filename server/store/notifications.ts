@@ -49,12 +49,12 @@ const fromRow = (row: Schema['notifications']): Notification => ({
 
 const filtered = <Q extends SelectQueryBuilder<Schema, 'notifications', object>>(
   query: Q,
-  { kind, leastSeverity, taken }: NotificationFilter,
+  { kind, leastSeverity, acknowledged }: NotificationFilter,
 ): Q => {
   let found: SelectQueryBuilder<Schema, 'notifications', object> = query;
   if (kind !== undefined) found = found.where('kind', '=', kind);
   if (leastSeverity !== undefined) found = found.where('severity', 'in', severitiesFrom(leastSeverity));
-  if (taken !== undefined) found = found.where('acknowledged_at', taken ? 'is not' : 'is', null);
+  if (acknowledged !== undefined) found = found.where('acknowledged_at', acknowledged ? 'is not' : 'is', null);
   return found as Q;
 };
 

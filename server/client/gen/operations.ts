@@ -1025,7 +1025,7 @@ export interface Operations {
         /** The lowest severity to list. */
         readonly leastSeverity?: 'info' | 'low' | 'medium' | 'high' | 'critical' | undefined;
         /** Whether it is acknowledged. */
-        readonly taken?: boolean | undefined;
+        readonly acknowledged?: boolean | undefined;
       } & InTenant;
     }, {
       readonly items: readonly t.Notification[];
@@ -1644,7 +1644,7 @@ export const operations: Operations = {
     remove: { method: 'delete', path: '/api/recovery-keys/{id}', query: { force: null } },
   },
   notifications: {
-    list: { method: 'get', path: '/api/notifications', query: { after: null, limit: null, state: ['open', 'resolved'], kind: ['key.rotation-due', 'master-key.rotation-due', 'endpoint.credential-due', 'application.access-guid-due', 'tls.certificate-ending', 'tls.certificate-old', 'tls.file-unusable', 'tls.certificate-created', 'tls.issuer-changed', 'client-authority.ending', 'client-certificate.ending', 'token.expiring', 'token.old', 'token.key-old', 'token.former-key', 'session.key-old', 'administrator.recovered', 'key-store.disconnected', 'endpoint.failing', 'endpoint.late', 'endpoint.slow', 'endpoint.tampered', 'endpoint.credential-unused', 'approval.pending', 'dual-control.unsatisfiable', 'audit.sink-behind', 'audit.checkpoint-stale', 'audit.key-old', 'snapshot.failed', 'snapshot.old', 'snapshot.none', 'snapshot.unopened', 'snapshot.folder-away', 'backup.old', 'root.backup-old', 'erasure.held', 'erasure.failed', 'health.failing', 'memory.unlocked', 'requests.sink-lost', 'requests.dropped', 'clock.doubted', 'log.failing', 'node.silent'], leastSeverity: ['info', 'low', 'medium', 'high', 'critical'], taken: null }, inTenant: true, paged: true },
+    list: { method: 'get', path: '/api/notifications', query: { after: null, limit: null, state: ['open', 'resolved'], kind: ['key.rotation-due', 'master-key.rotation-due', 'endpoint.credential-due', 'application.access-guid-due', 'tls.certificate-ending', 'tls.certificate-old', 'tls.file-unusable', 'tls.certificate-created', 'tls.issuer-changed', 'client-authority.ending', 'client-certificate.ending', 'token.expiring', 'token.old', 'token.key-old', 'token.former-key', 'session.key-old', 'administrator.recovered', 'key-store.disconnected', 'endpoint.failing', 'endpoint.late', 'endpoint.slow', 'endpoint.tampered', 'endpoint.credential-unused', 'approval.pending', 'dual-control.unsatisfiable', 'audit.sink-behind', 'audit.checkpoint-stale', 'audit.key-old', 'snapshot.failed', 'snapshot.old', 'snapshot.none', 'snapshot.unopened', 'snapshot.folder-away', 'backup.old', 'root.backup-old', 'erasure.held', 'erasure.failed', 'health.failing', 'memory.unlocked', 'requests.sink-lost', 'requests.dropped', 'clock.doubted', 'log.failing', 'node.silent'], leastSeverity: ['info', 'low', 'medium', 'high', 'critical'], acknowledged: null }, inTenant: true, paged: true },
     acknowledge: { method: 'post', path: '/api/notifications/{id}/acknowledge', inTenant: true },
     release: { method: 'delete', path: '/api/notifications/{id}/acknowledge', inTenant: true },
     targets: { method: 'get', path: '/api/notifications/targets' },

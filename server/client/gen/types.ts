@@ -608,7 +608,7 @@ export type RuleDecision = {
     readonly rule: string;
     readonly subject: 'principal' | 'account' | 'key' | 'region' | 'operation' | 'vpc' | 'vpcEndpoint' | 'viaService';
     /** Null: the request does not contain it. */
-    readonly told: string | null;
+    readonly value: string | null;
   }[];
   /** The decision of the active rules. */
   readonly current: {

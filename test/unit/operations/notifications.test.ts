@@ -120,13 +120,13 @@ describe('a notification', () => {
     expect(first).toMatchObject({ page: '/settings', action: 'View settings' });
     await acknowledge(actor, first?.id ?? '');
     expect(await acknowledge(actor, first?.id ?? '')).toMatchObject({ acknowledgedBy: actor.name });
-    expect([await names({ taken: true }), await names({ taken: false })]).toEqual([
+    expect([await names({ acknowledged: true }), await names({ acknowledged: false })]).toEqual([
       ['soon.example'],
       ['later.example'],
     ]);
     await release(actor, first?.id ?? '');
     expect(await release(actor, first?.id ?? '')).toMatchObject({ acknowledgedAt: null, acknowledgedBy: null });
-    expect(await names({ taken: true })).toEqual([]);
+    expect(await names({ acknowledged: true })).toEqual([]);
     const kinds = (await store.read.audit.list(everyTenant, { order: 'newest' }, { limit: 10 })).map(
       ({ kind }) => kind,
     );

@@ -104,7 +104,7 @@ export const notificationRoutes = {
       state: z.enum(['open', 'resolved']).optional(),
       kind: kind.optional(),
       leastSeverity: severity.optional().openapi({ description: 'The lowest severity to list.' }),
-      taken: queryFlag({ description: 'Whether it is acknowledged.' }),
+      acknowledged: queryFlag({ description: 'Whether it is acknowledged.' }),
     }),
     answer: pageOf(notificationSchema),
   },

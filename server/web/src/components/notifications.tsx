@@ -114,7 +114,7 @@ export const TodayPanel = () => {
           </ul>
           {items.length > shownHere && (
             <p className="border-t border-line px-4 py-2.5">
-              <Link to="/notifications" search={{ taken: 'false' }} className="link">
+              <Link to="/notifications" search={{ acknowledged: 'false' }} className="link">
                 {items.length - shownHere} more
               </Link>
             </p>
