@@ -26,7 +26,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLogs } from '../../provider/client/log.ts';
 import { type CauseName, type CauseRow, causeNames, causes, returnValuesOf } from '../../provider/schema/causes.ts';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
-import { type AgentProcess, startAgent } from '../support/agent-process.ts';
+import { type AgentProcess, main as agentMain, startAgent } from '../support/agent-process.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Answer, type Database, startDatabase } from '../support/database.ts';
@@ -355,13 +355,22 @@ const ways = {
     copyFileSync(host().config, on.config);
     chownSync(on.config, 1, 1);
     chmodSync(on.config, 0o600);
+    // One agent for all users of a host, as systemd starts it: root would act for the owner, and an agent of its own cannot be started by
+    // a user who may not enter the folder of this checkout.
     const socket = join(folder, 'agent.sock');
+    const agent = spawn(
+      'systemd-socket-activate',
+      ['--listen', socket, '--setenv', `DKE_AGENT_LOG_DIR=${folder}`, process.execPath, agentMain],
+      { stdio: 'ignore' },
+    );
     ends.push(async () => {
-      for (const [pid] of processesWith(socket)) await endProcess(pid);
+      agent.kill();
+      await once(agent, 'exit');
       rmSync(folder, { recursive: true, force: true });
     });
-    // Root would act for the owner.
-    const answer = await opening(on.config, { socket, user: nobody, environment: { DKE_AGENT_LOG_DIR: folder } });
+    await expect.poll(() => existsSync(socket)).toBe(true);
+    chmodSync(socket, 0o666);
+    const answer = await opening(on.config, { socket, user: nobody });
     return made(answer, on, /owned by uid 1, but the process runs as uid 65534/);
   },
   'config-mode': async () => {

@@ -1,3 +1,7 @@
+// Sessions: 256 random bits in a cookie, and a keyed hash of them in the database, so that they survive a restart and every node knows
+// them. Each request looks its session up (find-session.ts). A session of a token ends with the token; a session of a user ends when what
+// the user may do changes (end-sessions.ts).
+
 import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
