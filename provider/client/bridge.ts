@@ -17,12 +17,19 @@ import {
   ServiceCallError,
   type ServiceDoor,
   type ServiceRequest,
+  type Wait,
 } from './service.ts';
 import { ServiceAnswerCache } from './service-answer-cache.ts';
 
 /** From the socket thread to the main thread. */
 export type Question =
-  | { readonly kind: 'open'; readonly id: number; readonly config: string | null; readonly peer: Peer }
+  | {
+      readonly kind: 'open';
+      readonly id: number;
+      readonly config: string | null;
+      readonly peer: Peer;
+      readonly wait: Wait | null;
+    }
   | {
       readonly kind: 'call';
       readonly id: number;
@@ -97,8 +104,8 @@ export class HostPort {
     this.#port.postMessage(notice);
   }
 
-  async open(config: string | null, peer: Peer): Promise<Context> {
-    const reply = await this.#ask({ kind: 'open', config, peer });
+  async open(config: string | null, peer: Peer, wait: Wait | null): Promise<Context> {
+    const reply = await this.#ask({ kind: 'open', config, peer, wait });
     // The errors of the configuration are in the log: the main thread, which checked it, wrote them there.
     if (reply.kind !== 'opened')
       throw new LoggedError(

@@ -53,6 +53,7 @@ export interface OperationParts {
     | 'preconditions'
     | 'overview'
     | 'settings'
+    | 'packages'
     | 'setup'
     | 'clock'
   >;

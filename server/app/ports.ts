@@ -99,6 +99,7 @@ export const createPorts = (
     asksClientCertificates: config.tls.clientCertificates,
     stopping,
     publicUrl,
+    authority: certificates.authority,
   };
   const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
   const marks = createProbeMarks(

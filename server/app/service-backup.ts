@@ -23,7 +23,8 @@ import { openFileRoot } from '../roots/file.ts';
 import { anchorBeside, backupBeside, replaceFile, writeDurably } from '../roots/files.ts';
 import { openWrappedFile } from '../roots/open.ts';
 import { type AskPassphrase, WayClosed } from '../roots/ways.ts';
-import { formatOf, type OpenWrapped, wrappedRoot } from '../roots/wrapped-file.ts';
+import { formatOf, type OpenWrapped } from '../roots/wrapped-file.ts';
+import { wrappedRoot } from '../roots/wrapped-root.ts';
 import {
   type BackupPart,
   type BackupPreface,

@@ -19,7 +19,7 @@ import { createParts } from './parts.ts';
 import { createPorts } from './ports.ts';
 import { createServing } from './serving.ts';
 import { auditSources } from './sinks.ts';
-import { createStart } from './start.ts';
+import { createRecord, createStart } from './start.ts';
 import { toStartError } from './start-errors.ts';
 
 const stopFault = ({ name, error }: StopFailure): StartError =>
@@ -69,6 +69,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   telemetry?.startMetrics(metrics);
   certificates.make();
 
+  const record = createRecord({ nodes, opened, requestId });
   const start = createStart(options, lifecycle, { data, nodes, opened, parts, requestId });
   const serving = createServing(start, { fleet, quarantine, directory, events, log, say: options.say });
   await serving.begin();
@@ -95,7 +96,12 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     readTls: () => withAuthorities(certificates.read()),
     renewTls: ({ pairs }) => withAuthorities(certificates.renew(pairs, trustedAuthorities)),
     withAuthorities: ({ pairs }) => withAuthorities(pairs),
-    tlsTaken: ({ pairs }) => certificates.taken(pairs),
+    tlsTaken: ({ pairs }) => {
+      for (const change of certificates.taken(pairs))
+        record('tls.issuer-changed', { ...change })
+          .then(() => notifications.check(true))
+          .catch((error: unknown) => log.error('the change of the issuer could not be recorded', { error }));
+    },
     onClientAuthorities: (tell) => directory.onClientAuthorities(tell),
     announceStop: () => {
       stopping = true;

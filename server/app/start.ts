@@ -28,10 +28,10 @@ interface Opened {
 }
 
 /** An audit record of the service itself. In quarantine nothing is written. */
-const createRecord =
-  ({ nodes: { fleet, quarantine }, opened: { ports }, requestId }: Opened) =>
+export const createRecord =
+  ({ nodes: { fleet, quarantine }, opened: { ports }, requestId }: Pick<Opened, 'nodes' | 'opened' | 'requestId'>) =>
   async (
-    kind: 'service.started' | 'service.stopped' | 'tls.certificate-created',
+    kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed',
     details: Record<string, unknown>,
   ): Promise<void> => {
     if (quarantine.closed() !== undefined) return;

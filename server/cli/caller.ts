@@ -27,6 +27,8 @@ export interface Caller extends ApiClient {
   readonly tenant: string | undefined;
   /** What --timeout says. */
   readonly timeoutMs: number | undefined;
+  /** The authority that the command trusts, PEM; undefined: those of the system. */
+  readonly authority: Buffer | undefined;
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
@@ -102,7 +104,7 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
   const [only, ...others] = found;
   if (only === undefined)
     throw new CommandError('not-found', `there is no ${what} named ${name}`, {
-      hint: `dke ${noun} list shows those that there are; case matters`,
+      hint: `run dke ${noun} list; upper and lower case are different`,
     });
   if (others.length > 0)
     throw new CommandError('config', `${found.length} are named ${name}`, {
@@ -140,6 +142,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     output: standardOutput(options.output),
     tenant: options.tenant,
     timeoutMs: address.timeoutMs,
+    authority: address.ca,
     ...client,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };

@@ -254,6 +254,7 @@ export const addDoctor = (program: Command): void => {
             configPath: resolve(config),
             workingDirectory: process.cwd(),
             inspectDatabase: async (path) => (await import('../app/offline.ts')).inspectDatabase(path),
+            inspectPackages: async (path) => (await import('../app/offline.ts')).inspectPackageDirectory(path),
           }),
         });
       conclude(diagnoses, options.output);

@@ -124,7 +124,11 @@ export const addLogin = (program: Command): void => {
       const password = await ask(0, 'Password: ');
       const credentials = objectOf({ user: Buffer.from(user), password });
       let answer = await send(place, operations.session.start, undefined, credentials);
-      let session = answer.session ?? '';
+      if (answer.session === undefined)
+        throw new CommandError('unreachable', "the answer is not from this service's API", {
+          hint: 'check --server (or DKE_SERVER)',
+        });
+      let { session } = answer;
       const giveUp = async (): Promise<void> =>
         void (await send(place, operations.session.end, session).catch(() => undefined));
       if (answer.body.missing === 'second-factor') {

@@ -28,6 +28,7 @@ const nouns: Readonly<Record<string, readonly [summary: string, load: () => Prom
   search: ['find whatever has a name or an id', async () => (await import('./search.ts')).addSearch],
   vault: ['vaults: where keys are', async () => (await import('./vault.ts')).addVault],
   key: ['keys', async () => (await import('./key.ts')).addKey],
+  package: ['packages for database hosts', async () => (await import('./package.ts')).addPackage],
   tde: ['databases: groups, applications, master keys', async () => (await import('./tde.ts')).addTde],
   runbook: [
     'procedures for a database: rotate, migrate, restore, upgrade',
@@ -76,13 +77,13 @@ const seconds = (text: string): number => {
 
 /** Behind an error stands where to read on: at the command that was meant. */
 const nameHelp = (command: Command, name: string): void => {
-  command.showHelpAfterError(`(${name} --help tells more)`);
+  command.showHelpAfterError(`Run ${name} --help for its arguments and options.`);
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 };
 
 const withoutNouns = (version: string): Command =>
   new Command('dke')
-    .description('External key management: the service, its console by hand, the agent of a database host.')
+    .description('Run and administer the DKE key management service.')
     .version(version, '-V, --version')
     .addOption(new Option('--server <url>', 'address of the service').env('DKE_SERVER').default('https://localhost'))
     .addOption(
@@ -125,7 +126,14 @@ export const makeProgram = async (version: string, only: readonly string[] = Obj
 };
 
 /** The command, with the noun that these words ask for. */
-export const makeProgramFor = (version: string, words: readonly string[]): Promise<Command> => {
-  const { operands } = withoutNouns(version).parseOptions([...words]);
-  return makeProgram(version, operands.slice(0, 2));
+export const makeProgramFor = async (version: string, words: readonly string[]): Promise<Command> => {
+  // What is wrong with an option is said later, when the command runs.
+  const reader = withoutNouns(version)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined });
+  try {
+    return makeProgram(version, reader.parseOptions([...words]).operands.slice(0, 2));
+  } catch {
+    return makeProgram(version);
+  }
 };

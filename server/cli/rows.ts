@@ -66,7 +66,7 @@ interface RowMore<R extends Operation, F extends Flags, C extends Operation, T> 
     readonly show?: (output: Output, planned: AnswerOf<R>) => void;
   };
   /** The answer has what is shown only once: it can go into a file. */
-  readonly secret?: (answer: AnswerOf<R>, options: Given<F>, output: Output) => SecretAnswer;
+  readonly secret?: (answer: AnswerOf<R>, options: Given<F>, caller: Caller) => SecretAnswer | Promise<SecretAnswer>;
   /** What the answer says is wrong. It is shown before the command ends with this. */
   readonly fault?: (answer: AnswerOf<R>) => CommandError | undefined;
   /** What is shown of the answer; all of it when absent. */
@@ -187,6 +187,7 @@ interface OwnOptions {
   readonly confirm?: string;
   readonly dryRun?: true;
   readonly out?: string;
+  readonly bundle?: string;
   readonly force?: boolean;
 }
 type Request = Record<Place[0], Record<string, unknown>>;
@@ -219,16 +220,19 @@ const askFirst = async <R extends Operation, F extends Flags, C extends Operatio
 
 /** Calls, and shows the answer. */
 const carryOut = async <R extends Operation, F extends Flags, C extends Operation<Input, Named>, T>(
-  { call, stream, output }: Caller,
+  caller: Caller,
   route: R,
   input: ApiCall<R>,
   more: RowMore<R, F, C, T>,
   options: Given<F> & OwnOptions,
 ): Promise<void> => {
+  const { call, stream, output } = caller;
   const { secret, fault } = more;
   if (route.streams !== undefined) return exportTo(options.out, (into) => stream(route, input, into));
   if (secret !== undefined)
-    return showSecret(output, options, async () => secret(await call(route, input), options, output));
+    return showSecret(output, { ...options, out: options.bundle ?? options.out }, async () =>
+      secret(await call(route, input), options, caller),
+    );
   const answer = await call(route, input);
   if (options.dryRun === true && more.confirm !== undefined)
     output.record((answer as { readonly plan?: object }).plan ?? {});

@@ -68,6 +68,7 @@ export const addSupport = (program: Command): void => {
             configPath,
             workingDirectory: process.cwd(),
             inspectDatabase: async (path) => (await offline()).inspectDatabase(path),
+            inspectPackages: async (path) => (await offline()).inspectPackageDirectory(path),
           }),
         database: countTables,
         service: {

@@ -5,11 +5,12 @@ import { compatibilitySwitches } from '../base/compatibility.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
 import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
-import type { Caller } from './caller.ts';
+import { type BundleOptions, bundleFlags, checkBundle, makeBundle, tomlOf } from './bundle.ts';
+import type { Caller, SecretAnswer } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readTextFile } from './files.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
-import { addNoun, type Given, type Noun } from './rows.ts';
+import { addNoun, type Noun } from './rows.ts';
 
 const isSwitch = (name: string): boolean => compatibilitySwitches.some((each) => each === name);
 
@@ -27,19 +28,22 @@ const addGroup = (tde: Noun): void => {
   });
 };
 
-const bundleFlags = {
-  '--database-ca-file <path>': 'ca_file of pkcs11.toml: where the database host has the certificate to trust',
-} as const;
-type BundleOptions = Given<typeof bundleFlags>;
-const tomlOf = ({ config }: IssuedAccessGuid, { databaseCaFile }: BundleOptions): string =>
-  databaseCaFile === undefined
-    ? config.pkcs11_toml
-    : `${config.pkcs11_toml.trimEnd()}\nca_file = ${JSON.stringify(databaseCaFile)}\n`;
-const bundleAnswer = (shown: object, issued: IssuedAccessGuid, options: BundleOptions) => ({
+const issuedAnswer = async (
+  caller: Caller,
+  shown: object,
+  application: string,
+  issued: IssuedAccessGuid,
+  options: BundleOptions,
+): Promise<SecretAnswer> => ({
   shown,
   secret: { accessGuid: issued.accessGuid, serverUrl: issued.serverUrl, config: issued.config },
-  file: tomlOf(issued, options),
+  file: options.bundle === undefined ? tomlOf(issued, options) : await makeBundle(caller, application, issued, options),
 });
+/** Of the commands that show an access_guid. */
+const noBundleFault = (_: Caller, options: BundleOptions): Record<never, never> => {
+  checkBundle(options);
+  return {};
+};
 
 const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/;
 /** A client's own certificate is the first one of its file. */
@@ -129,7 +133,9 @@ const addApplication = (tde: Noun): void => {
       '--group <group>': { help: 'id or name of its group', required: true },
       '--app-id <id>': 'app_id in server_url; default: derived from the name',
     },
-    secret: (issued, options) => bundleAnswer(issued.application, issued, options),
+    also: noBundleFault,
+    secret: (issued, options, caller) =>
+      issuedAnswer(caller, issued.application, issued.application.name, issued, options),
   });
   noun.row(applications.list, 'list', 'Lists applications.', {
     options: { '--group <group>': 'of this group only' },
@@ -162,7 +168,19 @@ const addApplication = (tde: Noun): void => {
     applications.rotateAccessGuid,
     'rotate-guid <application>',
     'Issues a second access_guid. Both are valid until the old one is removed.',
-    { options: bundleFlags, secret: (issued, options) => bundleAnswer(issued.record, issued, options) },
+    {
+      options: bundleFlags,
+      also: noBundleFault,
+      secret: async (issued, options, caller) => {
+        const id = issued.record.applicationId;
+        // Only for the texts of a bundle: the access_guid is issued, and must not be lost.
+        const name = await caller.call(applications.get, { path: { id } }).then(
+          (application) => application.name,
+          () => id,
+        );
+        return issuedAnswer(caller, issued.record, name, issued, options);
+      },
+    },
   );
   noun.row(
     applications.accessGuids,

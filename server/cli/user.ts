@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
 import type { InvitedUser, User } from '../fronts/contract/api/users.ts';
-import type { SecretAnswer } from './caller.ts';
+import type { Caller, SecretAnswer } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import type { Output } from './output.ts';
 import { addNoun, type Given } from './rows.ts';
@@ -40,7 +40,7 @@ const shownUser = ({ grants, factors, ...user }: User) => ({
 });
 const show = { text: (output: Output, user: User) => output.record(shownUser(user)) };
 
-const invitation = ({ user, invitation }: InvitedUser, _: object, { raw }: Output): SecretAnswer => {
+const invitation = ({ user, invitation }: InvitedUser, _: object, { output: { raw } }: Caller): SecretAnswer => {
   const shown = raw ? { user } : shownUser(user);
   if (invitation === null) return { shown, secret: {}, file: '' };
   return {

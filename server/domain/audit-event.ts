@@ -44,6 +44,12 @@ export const auditKinds = {
     activity: 'create',
     fields: ['node', 'names', 'expiresAt', 'fingerprint'],
   },
+  /** A certificate that was read while the service runs, of another issuer than the one before. */
+  'tls.issuer-changed': {
+    severity: 'high',
+    activity: 'update',
+    fields: ['node', 'names', 'expiresAt', 'fingerprint', 'reason'],
+  },
   /** The clocks of the service differ from the time that has passed: deadlines wait. */
   'clock.doubted': { severity: 'high', activity: 'disable', fields: ['expected', 'clock'] },
   /** By an operator, or by the service when the clocks have agreed for a day. */

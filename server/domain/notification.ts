@@ -72,7 +72,7 @@ export const notificationKinds = {
     severities: ['info', 'low'],
   },
   'tls.file-unusable': {
-    text: 'the next start cannot serve the certificate: {name}',
+    text: 'the next start cannot serve the certificate, or clients would refuse it: {name}',
     remedy:
       'before a restart, put the file back, then run systemctl reload dke-server; until then, the certificate in memory is served',
     action: 'View settings',
@@ -88,6 +88,15 @@ export const notificationKinds = {
     page: '/settings',
     leadDays: [],
     severities: ['high'],
+  },
+  'tls.issuer-changed': {
+    text: 'the certificate has another issuer than the one before, so clients that trust only that one refuse it: {name}',
+    remedy:
+      'copy the certificate of the new issuer to clients (ca_file in pkcs11.toml, --ca-file of dke, the trust store of the cloud), or put the former certificate back and run systemctl reload dke-server',
+    action: 'See the settings',
+    page: '/settings',
+    leadDays: [],
+    severities: ['medium'],
   },
   'client-authority.ending': {
     text: 'an authority of client certificates of the endpoint {name} expires',

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type * as openid from 'openid-client';
 import type { Agent } from 'undici';
 import { ServiceError } from '../base/errors.ts';
+import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import type { Role } from '../domain/access.ts';
 import type { IdentityProvider, OpenIdPerson } from '../ports/identity.ts';
 import type { Log } from '../ports/log.ts';
@@ -33,6 +34,15 @@ interface Kept {
   readonly nonce: string;
 }
 
+/** How long the provider may take for an answer. A name is looked up for less, so that a silent DNS is told from a silent provider. */
+const answerSeconds = 10;
+/** The code by which an error, or what caused it, says that the name was not resolved. */
+const nameFault = (error: unknown): string | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return /^(?:ENOTFOUND|EAI_\w+)$/.test(code) || code === dnsTimeout ? code : nameFault(error.cause);
+};
+
 /** How long the provider's metadata are believed. */
 const believedMs = 3_600_000;
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
@@ -45,14 +55,16 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
   let dispatcher: Agent | undefined;
   const fetchFrom: openid.CustomFetch = async (url, init) => {
     const [, { Agent, fetch }] = await libraries;
-    if (options.ca !== undefined) dispatcher ??= new Agent({ connect: { ca: options.ca } });
+    dispatcher ??= new Agent({
+      connect: { lookup: lookupWithin(answerSeconds * 800), ...(options.ca === undefined ? {} : { ca: options.ca }) },
+    });
     return (await fetch(url, {
       method: init.method,
       headers: init.headers,
       ...(init.body === undefined || init.body === null ? {} : { body: String(init.body) }),
       redirect: 'manual',
       signal: init.signal ?? null,
-      ...(dispatcher === undefined ? {} : { dispatcher }),
+      dispatcher,
     })) as unknown as Response;
   };
 
@@ -68,14 +80,19 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
         options.clientId,
         secret === undefined ? {} : { client_secret: secret },
         secret === undefined ? openid.None() : undefined,
-        { [openid.customFetch]: fetchFrom, timeout: 10 },
+        { [openid.customFetch]: fetchFrom, timeout: answerSeconds },
       );
       configuration[openid.customFetch] = fetchFrom;
       known = { configuration, at: now };
       return configuration;
     } catch (error) {
       log.warn('the OpenID provider was not found', { issuer: options.issuer, error });
-      throw new ServiceError('unavailable', 'the OpenID provider does not answer', {
+      const code = nameFault(error);
+      const what =
+        code === undefined
+          ? 'the OpenID provider does not answer'
+          : `the name of the OpenID provider cannot be resolved (${code})`;
+      throw new ServiceError('unavailable', what, {
         hint: 'check [oidc] in dke.toml, and that the provider can be reached from this host; a sign-in with a password works without it',
         cause: error,
       });

@@ -241,6 +241,29 @@ describe('the host of the service', () => {
     });
   });
 
+  test('packages to distribute: none, a folder that is missing, and one whose package was changed', async () => {
+    const base = mkdtempSync(join(folder, 'case-'));
+    const path = join(base, 'dke.toml');
+    writeFileSync(path, '[server]\nport = 0\n', { mode: 0o600 });
+    expect((await diagnosed('--config', path)).states).toMatchObject({ packages: 'skipped' });
+    writeFileSync(path, '[server]\nport = 0\npackages_directory = "packages"\n');
+    expect((await diagnosed('--config', path)).first).toMatchObject({
+      id: 'packages',
+      evidence: expect.stringContaining('SHA256SUMS cannot be read (ENOENT)'),
+      fix: expect.stringContaining(join(base, 'packages')),
+    });
+    mkdirSync(join(base, 'packages'));
+    const name = 'dke-provider_1.0.0_amd64.deb';
+    writeFileSync(join(base, 'packages', name), 'as it was built');
+    execFileSync('sh', ['-c', `sha256sum ${name} > SHA256SUMS`], { cwd: join(base, 'packages') });
+    expect((await diagnosed('--config', path)).states).toMatchObject({ packages: 'ok' });
+    writeFileSync(join(base, 'packages', name), 'changed on its way');
+    expect((await diagnosed('--config', path)).first).toMatchObject({
+      id: 'packages',
+      evidence: `the package ${name} does not match its checksum in SHA256SUMS`,
+    });
+  });
+
   test('with a fault in dke.toml', async () => {
     const path = join(folder, 'wrong.toml');
     writeFileSync(path, '[server]\nprot = 1\n', { mode: 0o600 });

@@ -349,9 +349,20 @@ const ways = {
     return made(await opening(on.config), on, /not a regular file/);
   },
   'config-owner': async () => {
-    const on = host();
-    chownSync(on.config, nobody, nobody);
-    return made(await opening(on.config), on, /owned by uid 65534.*uid 0/);
+    const folder = mkdtempSync(join(tmpdir(), 'dke-log-'));
+    chownSync(folder, nobody, nobody);
+    const on = { config: join(folder, 'pkcs11.toml'), logs: folder };
+    copyFileSync(host().config, on.config);
+    chownSync(on.config, 1, 1);
+    chmodSync(on.config, 0o600);
+    const socket = join(folder, 'agent.sock');
+    ends.push(async () => {
+      for (const [pid] of processesWith(socket)) await endProcess(pid);
+      rmSync(folder, { recursive: true, force: true });
+    });
+    // Root would act for the owner.
+    const answer = await opening(on.config, { socket, user: nobody, environment: { DKE_AGENT_LOG_DIR: folder } });
+    return made(answer, on, /owned by uid 1, but the process runs as uid 65534/);
   },
   'config-mode': async () => {
     const on = host();

@@ -267,6 +267,7 @@ export const rows: Table = {
     get: plain,
     end: plain,
   },
+  packages: { list: plain, download: plain },
   search: { find: { query: `?q=${long(200)}` } },
   overview: { latency: plain },
   setup: { get: plain, settle: { body: () => ({ step: 'root-key', settled: true }) } },

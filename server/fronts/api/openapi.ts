@@ -18,6 +18,7 @@ const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, descripti
   keys: ['Keys', 'General-purpose keys for key store endpoints, and what all kinds of keys have in common.'],
   tdeGroups: ['TDE groups', 'Applications that share their master keys.'],
   applications: ['TDE applications', 'Databases: their access_guids, instances and settings.'],
+  packages: ['Packages', 'Packages for database hosts, which the service distributes.'],
   masterKeys: ['TDE master keys', 'Keys that databases created, with their history and destruction.'],
   runbooks: ['Runbooks', 'Procedures for a database, with the values of an application filled in.'],
   endpoints: ['Key store endpoints', 'The addresses that a cloud key service calls, and the log of its requests.'],

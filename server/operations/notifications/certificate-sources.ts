@@ -12,7 +12,7 @@ import type { NotificationSource } from './watch.ts';
 
 export interface CertificateViews {
   readonly certificates: () => readonly ServedCertificate[];
-  /** Why the next start could not serve the certificates of the files; null: it could. */
+  /** Why the next start could not serve the certificates of the files, or clients would refuse them; null: nothing is wrong. */
   readonly certificateFault: () => string | null;
 }
 
@@ -42,21 +42,22 @@ export const certificateSources = (
     ]);
   };
 
-  const createdCertificates = async (): Promise<readonly Condition[]> => {
-    const from = clock.now() - createdDays * dayMs;
-    const filter = { kind: 'tls.certificate-created', from, order: 'newest' } as const;
-    return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(({ at, details }) => ({
-      kind: 'tls.certificate-created',
-      tenantId: serviceTenantId,
-      subject: {
-        kind: 'certificate',
-        id: String(details.fingerprint),
-        name: `${String(details.names)} on ${String(details.node)}`,
-      },
-      harmAt: at,
-      details: { ...details },
-    }));
-  };
+  /** Certificates that clients may not know, for a while after they were first served. */
+  const unknownCertificates =
+    (kind: 'tls.certificate-created' | 'tls.issuer-changed') => async (): Promise<readonly Condition[]> => {
+      const filter = { kind, from: clock.now() - createdDays * dayMs, order: 'newest' } as const;
+      return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(({ at, details }) => ({
+        kind,
+        tenantId: serviceTenantId,
+        subject: {
+          kind: 'certificate',
+          id: String(details.fingerprint),
+          name: `${String(details.names)} on ${String(details.node)}`,
+        },
+        harmAt: at,
+        details: { ...details },
+      }));
+    };
 
   return [
     {
@@ -75,7 +76,13 @@ export const certificateSources = (
       about: 'certificates that a start created',
       kinds: ['tls.certificate-created'],
       every: 'minute',
-      look: createdCertificates,
+      look: unknownCertificates('tls.certificate-created'),
+    },
+    {
+      about: 'certificates of another issuer',
+      kinds: ['tls.issuer-changed'],
+      every: 'minute',
+      look: unknownCertificates('tls.issuer-changed'),
     },
   ];
 };

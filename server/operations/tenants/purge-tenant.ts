@@ -14,7 +14,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { destructionTime } from '../keys/destruction-time.ts';
-import { removeFactorsOf } from '../people/users.ts';
+import { removeFactorsOf } from '../people/user-records.ts';
 import { retainStoredKeys } from '../root/forget-unstored-keys.ts';
 import { findTenant } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';

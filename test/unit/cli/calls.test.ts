@@ -1,5 +1,5 @@
 // What commands send, and what they show, against a service that a test scripts.
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -104,4 +104,14 @@ test('a list that has no pages is read without a limit, to find a name', async (
   const node = { id: '01981d2c-7c1f-7b35-9a04-52a1be40c0de', name: 'one', state: 'up' };
   service.script({ body: { items: [node] } }, { body: node });
   expect(await dke('node', 'drain', 'one')).toEqual(['GET /api/nodes', `POST /api/nodes/${node.id}/drain`]);
+});
+
+test('a sign-in whose answer sets no session is not kept', async () => {
+  vi.stubEnv('XDG_CONFIG_HOME', folder);
+  writeFileSync(join(folder, 'password'), 'a long passphrase\n', { mode: 0o600 });
+  service.script({ body: { id: 'u', missing: null, expiresAt: null } });
+  const login = dke('login', 'ada', '--password-fd', String(openSync(join(folder, 'password'), 'r')));
+  await expect(login).rejects.toMatchObject({ exitClass: 'unreachable' });
+  expect(existsSync(join(folder, 'dke/session.json'))).toBe(false);
+  vi.unstubAllEnvs();
 });

@@ -74,8 +74,12 @@ test('a noun has the same commands, whether it is loaded by itself or with all o
   }
 });
 
-test('a noun that does not exist is refused, with the one that was meant', () => {
-  const { status, stderr } = spawnSync(process.execPath, [main, 'vautl', 'list'], { encoding: 'utf8' });
+test.each([
+  ['a noun that does not exist, with the one that was meant', 'vautl list', 'Did you mean vault?'],
+  ['a wrong value of a global option', '--timeout soon vault list', '1 to 86400 seconds'],
+  ['a global option without its value', 'vault list --server', 'argument missing'],
+])('%s: is an error of the command line', (_, words, message) => {
+  const { status, stderr } = spawnSync(process.execPath, [main, ...words.split(' ')], { encoding: 'utf8' });
   expect(status).toBe(exitCodes.config);
-  expect(stderr).toContain('Did you mean vault?');
+  expect(stderr.split(message)).toHaveLength(2);
 });

@@ -6,7 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { damageOf, fits, readServedCertificate, replacementFault } from '../../../server/native/served-certificates.ts';
+import {
+  damageOf,
+  distrustFault,
+  fits,
+  readServedCertificate,
+  replacementFault,
+} from '../../../server/native/served-certificates.ts';
 import { makeAuthority } from '../../support/authority.ts';
 
 let folder: string;
@@ -116,7 +122,8 @@ test('a certificate signed by itself replaces another of a different subject, al
     );
     return readFileSync(path('crt'), 'utf8');
   };
-  const now = Date.now();
+  // The certificates are made a little later.
+  const now = Date.now() + 3_600_000;
   const replaced = { names: ['keys.example'], authorities: [], now };
   expect(replacementFault({ ...replaced, present: make('one'), next: make('two') })).toBeUndefined();
   const authority = makeAuthority(folder, 'Example Replaced CA');
@@ -126,4 +133,33 @@ test('a certificate signed by itself replaces another of a different subject, al
   );
   const [own = ''] = chain.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n/g) ?? [];
   expect(replacementFault({ ...replaced, present: make('three'), next: own })).toMatch('its chain is not complete');
+});
+
+test('a change of the issuer: of an authority, to or from one signed by itself, and none where an authority stays at the top', () => {
+  const top = makeAuthority(folder, 'Example Kept CA');
+  const request = { commonName: 'keys.example', names: ['DNS:keys.example'] };
+  const chainBelow = (name: string): string => readFileSync(top.below(name).issue(request).certificate, 'utf8');
+  const direct = readFileSync(top.issue(request).certificate, 'utf8');
+  const other = readFileSync(makeAuthority(folder, 'Example Other CA').issue(request).certificate, 'utf8');
+  const own = (name: string): string =>
+    core.createSelfSignedCertificate({
+      keyPath: join(folder, `issuer-${name}.key`),
+      names: ['keys.example'],
+      days: 30,
+    });
+  const [first, second] = [own('first'), own('second')];
+  expect(distrustFault(chainBelow('Lower One'), chainBelow('Lower Two'))).toBeUndefined();
+  expect(distrustFault(direct, chainBelow('Lower Three'))).toBeUndefined();
+  expect(distrustFault(direct, direct + top.pem)).toBeUndefined();
+  expect(distrustFault(direct + top.pem, direct)).toBeUndefined();
+  expect(distrustFault(direct, other)).toMatch(
+    'issued by CN=Example Other CA, and the one before by CN=Example Kept CA',
+  );
+  for (const [before, after] of [
+    [direct, first],
+    [first, direct],
+    [first, second],
+  ] as const)
+    expect(distrustFault(before, after)).toMatch('clients that trust only the issuer before');
+  expect(distrustFault(first, first)).toBeUndefined();
 });

@@ -31,6 +31,7 @@ import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { LogState } from '../../../server/ports/log.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { makeAuthority } from '../../support/authority.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { notificationsTable } from '../../support/notifications-page.ts';
 
@@ -468,7 +469,7 @@ describe('what is checked', () => {
     const [own, other] = places.map(open);
     own?.make();
     other?.make();
-    certificateFault = () => own?.fault() ?? null;
+    certificateFault = () => own?.fault([]) ?? null;
     const [file, copy] = [join(places[0], 'tls.crt'), join(places[0], 'copy')];
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(await named()).toEqual([]);
@@ -479,6 +480,47 @@ describe('what is checked', () => {
     expect(await named()).toEqual([expect.stringContaining(`is not that of ${file}`)]);
     copyFileSync(copy, file);
     expect(await named()).toEqual([]);
+  });
+
+  test('a file that could be served, and that clients would refuse: told before it is served', async () => {
+    const { raw } = openCore({ allowUnlocked: true });
+    const place = mkdtempSync(join(folder, 'tls-'));
+    const [certificate, key] = [join(place, 'renewed.crt'), join(place, 'renewed.key')];
+    const authority = makeAuthority(place, 'Example Renewing CA');
+    const install = (dates: object = {}): void => {
+      const issued = authority.issue({ commonName: 'localhost', names: ['DNS:localhost'], ...dates });
+      copyFileSync(issued.certificate, certificate);
+      copyFileSync(issued.key, key);
+    };
+    install();
+    const config = {
+      ...{ dataDirectory: place, server: { publicNames: ['localhost'] } },
+      tls: { main: { certificate, key }, additional: [] },
+    };
+    const served = openCertificates(config as unknown as Parameters<typeof openCertificates>[0], raw, log);
+    certificateFault = () => served.fault([]);
+    const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
+    expect(served.taken(served.read())).toEqual([]);
+    expect(await named()).toEqual([]);
+    install({ notBefore: '20250101000000Z', notAfter: '20250201000000Z' });
+    expect(await named()).toEqual([expect.stringContaining(`${certificate}: it expired on 2025-02-01`)]);
+    install();
+    expect(await named()).toEqual([]);
+  });
+
+  test('a certificate of another issuer, for a while after it was taken', async () => {
+    const issuers = async () => (await look('tls.issuer-changed')).map(({ subject }) => subject.name);
+    expect(await issuers()).toEqual([]);
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'tls.issuer-changed',
+        actor: serviceActor('r'),
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { node: 'one', names: 'keys.example', expiresAt: 'later', fingerprint: 'AA', reason: 'another' },
+      }),
+    );
+    expect(await issuers()).toEqual(['keys.example on one']);
   });
 
   test('snapshots: the last one failed, or none was verified for a week', async () => {

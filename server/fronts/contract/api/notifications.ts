@@ -15,6 +15,7 @@ const kinds = {
   'tls.certificate-old': 0,
   'tls.file-unusable': 0,
   'tls.certificate-created': 0,
+  'tls.issuer-changed': 0,
   'client-authority.ending': 0,
   'client-certificate.ending': 0,
   'token.expiring': 0,

@@ -178,6 +178,16 @@ export const sendForLines = async <T>(
 export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {}): Promise<Answer<T>> =>
   readAnswer<T>(await ask(call, options));
 
+/** The answer's bytes. Throws ApiProblem. */
+export const sendForBytes = async (call: ApiCall, options: SendOptions = {}): Promise<Uint8Array<ArrayBuffer>> => {
+  const response = await ask(call, options);
+  try {
+    return new Uint8Array(await response.arrayBuffer());
+  } catch {
+    throw unreachable('The response was incomplete.');
+  }
+};
+
 /** Sends a file as the body, as it is read from the disk. Throws ApiProblem. */
 export const sendFile = async <T>(call: ApiCall, file: Blob, options: SendOptions = {}): Promise<T> =>
   (await readAnswer<T>(await ask(call, options, file))).data;
