@@ -70,10 +70,10 @@ const carry = (from: string, to: string): void => cpSync(join(hosts.service.fold
 const steps: readonly Step[] = [
   { page: 'docs/install.md', heading: 'The packages', blocks: [1], shows: /dke-server_.*: OK/ },
   { page: 'docs/install.md', heading: 'The service', shows: /health\.healthy +true[\s\S]*is in order/ },
-  { page: 'docs/install.md', heading: 'A database host', blocks: [0] },
+  { page: 'docs/install.md', heading: 'Step by step', blocks: [0] },
   {
     page: 'docs/install.md',
-    heading: 'A database host',
+    heading: 'Step by step',
     blocks: [1],
     on: 'database',
     prepare: () => {
@@ -84,7 +84,7 @@ const steps: readonly Step[] = [
     shows: /installed {2}\/opt\/oracle/,
   },
   { page: 'docs/install.md', heading: 'Upgrade and rollback', blocks: [0], on: 'database' },
-  { page: 'docs/install.md', heading: 'A database host', blocks: [2], on: 'database' },
+  { page: 'docs/install.md', heading: 'Step by step', blocks: [2], on: 'database' },
   {
     page: 'docs/install.md',
     heading: 'Removal',

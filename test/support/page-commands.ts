@@ -96,7 +96,7 @@ const times = (count: number, entry: BlockEntry): readonly BlockEntry[] => Array
 
 export const blockTable: Readonly<Record<string, Readonly<Record<string, readonly BlockEntry[]>>>> = {
   'README.md': { 'Try it': [by('scenario/demo')], 'Test it': [checkout], 'Run it': [checkout, checkout] },
-  'CONTRIBUTING.md': { Setup: [checkout], Tests: [checkout] },
+  'CONTRIBUTING.md': { Setup: [checkout], Tests: [checkout, checkout] },
   'docs/api.md': { 'A first call': [oneOfMany] },
   'docs/application-callers.md': { Networks: [fresh], 'Client certificates': times(2, oneOfMany) },
   'docs/approvals.md': { 'Dual control: approval by others': [oneOfMany], 'Requests and approvals': [oneOfMany] },
@@ -124,7 +124,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
     'A database': [oneOfMany],
     Runbooks: [oneOfMany],
     Search: [oneOfMany],
-    'A database host': [not('the same commands: docs/install.md, A database host')],
+    'A database host': [not('the same commands: docs/install.md, Step by step')],
     'A cloud key store': [not('the same commands: docs/endpoints.md')],
     'The root key': [not('of a stopped service: scenario/corrupt-bytes')],
     'Backup and restore': [not('the same commands: docs/snapshots.md')],
@@ -199,7 +199,8 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
     'The packages': [not('scenario/packages does it'), fresh],
     'The service': [fresh, fresh],
     'If the database file is deleted or replaced': [not('scenario/deleted-database does it')],
-    'A database host': [fresh, fresh, fresh],
+    'The shortest path: a configuration bundle': times(2, not('scenario/configuration-bundle runs them')),
+    'Step by step': [fresh, fresh, fresh],
     'Before a destructive test': [not('needs two databases: scenario/provider-install')],
     'Upgrade and rollback': [fresh, not('needs two builds: scenario/provider-install')],
     Removal: [fresh],
