@@ -200,14 +200,28 @@ const dataOf = (config: string): string => {
     return config;
   }
 };
-/** As root the checks would show other results: root can read everything, and does not own the files that the user of the service must own. */
-const mustBeOwner = (path: string, arg: string): void => {
+/**
+ * As root the checks would show other results: root can read everything, and does not own the files that the user of the service must own.
+ * So root becomes their owner.
+ */
+const becomeOwner = (paths: readonly string[]): void => {
   if (process.getuid?.() !== 0) return;
-  const { uid = 0, gid = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
-  if (uid !== 0)
-    throw new CommandError('permission', `${path} belongs to user ${uid}: only that user can check what it meets`, {
-      hint: `setpriv --reuid=${uid} --regid=${gid} --init-groups dke doctor ${arg}`,
+  const owners = paths.flatMap((path) => statSync(path, { throwIfNoEntry: false }) ?? []);
+  const { uid = 0, gid = 0 } = owners[0] ?? {};
+  const other = owners.findIndex((owner) => owner.uid !== uid);
+  if (other !== -1)
+    throw new CommandError('permission', `${paths.join(' and ')} belong to different users`, {
+      hint: 'check them separately: dke doctor --conf pkcs11.toml, dke doctor --config dke.toml',
     });
+  if (uid === 0) return;
+  try {
+    (process as NodeJS.Process & { initgroups?: (user: number, group: number) => void }).initgroups?.(uid, gid);
+  } catch {
+    // A user without a name has no other groups.
+    process.setgroups?.([gid]);
+  }
+  process.setgid?.(gid);
+  process.setuid?.(uid);
 };
 
 export const addDoctor = (program: Command): void => {
@@ -215,7 +229,7 @@ export const addDoctor = (program: Command): void => {
     .command('doctor')
     .description(
       'Checks configuration, files, socket, the way to the service and a key. Run it as the OS user of the database (or of ' +
-        'the service): what is checked is what that user meets. Changes nothing.',
+        'the service), or as root, who then becomes this user: what is checked is what that user meets. Changes nothing.',
     )
     .option('--conf <file>', `pkcs11.toml of a database; DKE_PKCS11_CONF or ${defaultConf} when there`)
     .option('--label <label>', 'a key that must be found')
@@ -230,8 +244,7 @@ export const addDoctor = (program: Command): void => {
         throw new CommandError('config', 'there is nothing to check here', {
           hint: 'give --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
-      if (conf !== undefined) mustBeOwner(conf, `--conf ${resolve(conf)}`);
-      if (config !== undefined) mustBeOwner(dataOf(config), `--config ${resolve(config)}`);
+      becomeOwner([conf ?? [], config === undefined ? [] : dataOf(config)].flat());
       const diagnoses: CheckedPart[] = [];
       if (conf !== undefined) diagnoses.push(await databaseHost(conf, options));
       if (config !== undefined)

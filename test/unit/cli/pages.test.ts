@@ -18,7 +18,10 @@ const program = await makeProgram('0');
 
 /** What is wrong with a line: an unknown command or option, a missing argument; undefined when nothing is. */
 const faultOf = (line: string): string | undefined => {
-  const [, ...words] = line.replace(/ [<>|] .*$/, '').split(/\s+(?=(?:[^']*'[^']*')*[^']*$)/);
+  const [, ...words] = line
+    .replace(/ [<>|#] .*$/, '')
+    .trimEnd()
+    .split(/\s+(?=(?:[^']*'[^']*')*[^']*$)/);
   const flags = [...program.options];
   let command: Command = program;
   let wanted = 0;
