@@ -10,7 +10,7 @@ import { readPackageName } from '../bundle/targets.ts';
 import type { DistributedPackage, DistributedPackages } from '../ports/packages.ts';
 
 /** Longer lists are not ours. */
-const mostSums = 1 << 20;
+const mostSums = 1 << 16;
 
 const unavailable = (message: string, cause?: unknown): ServiceError =>
   new ServiceError('unavailable', message, {
