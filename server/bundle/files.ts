@@ -100,7 +100,7 @@ const installScript = ({ target, application, authority, packages, missing }: Bu
     '[ -n "$dry" ] || id "$user" >/dev/null 2>&1 || fail "there is no OS user $user: install the database first, or set OWNER=user:group"',
     `run install -m 755 -d ${configFolder}`,
     `if [ -e ${configFolder}/pkcs11.toml ] && ! cmp -s pkcs11.toml ${configFolder}/pkcs11.toml; then`,
-    `  run mv ${configFolder}/pkcs11.toml ${configFolder}/pkcs11.toml.former`,
+    `  run mv --backup=numbered ${configFolder}/pkcs11.toml ${configFolder}/pkcs11.toml.former`,
     'fi',
     `run install -o "$user" -g "$group" -m 600 pkcs11.toml ${configFolder}/pkcs11.toml`,
     ...(authority === null ? [] : [`run install -m 644 ca.pem ${authorityPath}`]),

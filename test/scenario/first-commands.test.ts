@@ -2,7 +2,7 @@
 // host of a database. They are typed by the users that the pages name: `#` is root, `$` a person, `sudo -u` another user. What a page
 // leaves open (ids, addresses, what is typed at a terminal) is replaced as `places` says, and nothing else.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,8 +24,11 @@ const places: readonly (readonly [page: RegExp, printed: string | RegExp, typed:
   [
     /install/,
     'editor /etc/dke/dke.toml',
-    `sed -i 's/"localhost", "127.0.0.1"/"keys.example.com", "localhost"/' /etc/dke/dke.toml`,
+    `sed -i -e 's/"localhost", "127.0.0.1"/"keys.example.com", "localhost"/' \\
+      -e '0,/^public_names/s//packages_directory = "\\/var\\/lib\\/dke\\/packages"\\npublic_names/' /etc/dke/dke.toml`,
   ],
+  // The hosts have Debian.
+  [/install/, '--system rhel', '--system debian'],
   // The token that the service has made is read from standard input.
   [/snapshots/, '--passphrase', '--passphrase-file passphrase'],
   [/snapshots/, /dke-recovery-key\+\w+\+AU\.\.\./g, 'recovery.key'],
@@ -69,7 +72,13 @@ const person = 'ada';
 const carry = (from: string, to: string): void => cpSync(join(hosts.service.folder, from), to);
 const steps: readonly Step[] = [
   { page: 'docs/install.md', heading: 'The packages', blocks: [1], shows: /dke-server_.*: OK/ },
-  { page: 'docs/install.md', heading: 'The service', shows: /health\.healthy +true[\s\S]*is in order/ },
+  {
+    page: 'docs/install.md',
+    heading: 'The service',
+    prepare: () =>
+      cpSync(join(folder, 'packages'), join(hosts.service.folder, 'var/lib/dke/packages'), { recursive: true }),
+    shows: /health\.healthy +true[\s\S]*is in order/,
+  },
   { page: 'docs/install.md', heading: 'Step by step', blocks: [0] },
   {
     page: 'docs/install.md',
@@ -89,6 +98,15 @@ const steps: readonly Step[] = [
     page: 'docs/install.md',
     heading: 'Removal',
     on: 'database',
+  },
+  { page: 'docs/install.md', heading: 'The shortest path: a configuration bundle', blocks: [0], shows: /crm\.tar\.gz/ },
+  {
+    page: 'docs/install.md',
+    heading: 'The shortest path: a configuration bundle',
+    blocks: [1],
+    on: 'database',
+    prepare: () => carry('root/crm.tar.gz', join(hosts.database.folder, 'root/crm.tar.gz')),
+    shows: /Next: run dke provider check/,
   },
   {
     page: 'docs/command.md',
@@ -141,6 +159,7 @@ const steps: readonly Step[] = [
     blocks: [1],
     on: 'database',
     as: 'root',
+    before: [['root', 'cd ~']],
     prepare: () => {
       carry(join(homeOf(person), 'pkcs11.toml'), join(hosts.database.folder, 'root/pkcs11.toml'));
       carry('var/lib/dke/data/tls.crt', join(hosts.database.folder, 'root/ca.pem'));
@@ -203,6 +222,15 @@ describe.runIf(whyNot === undefined)('on hosts with only the packages', () => {
       expect(out).toMatch(shows ?? /^/);
     },
   );
+
+  test('a bundle can be installed again, and then the host is in order', async () => {
+    expect(await run('database', 'root', 'cd ~/dke-bundle && sh install.sh && dke provider check')).toContain(
+      'Next: run',
+    );
+    const { folder: host } = hosts.database;
+    expect(statSync(join(host, 'etc/dke/pkcs11.toml')).mode & 0o777).toBe(0o600);
+    expect(existsSync(join(host, 'etc/dke/pkcs11.toml.former'))).toBe(true);
+  });
 
   test('are those of the table, and all of them', () => {
     const wanted = Object.entries(blockTable).flatMap(([page, headings]) =>

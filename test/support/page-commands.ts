@@ -199,7 +199,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
     'The packages': [not('scenario/packages does it'), fresh],
     'The service': [fresh, fresh],
     'If the database file is deleted or replaced': [not('scenario/deleted-database does it')],
-    'The shortest path: a configuration bundle': times(2, not('scenario/configuration-bundle runs them')),
+    'The shortest path: a configuration bundle': [fresh, fresh],
     'Step by step': [fresh, fresh, fresh],
     'Before a destructive test': [not('needs two databases: scenario/provider-install')],
     'Upgrade and rollback': [fresh, not('needs two builds: scenario/provider-install')],
