@@ -100,11 +100,8 @@ export const createObjectCache = (
   const cacheObject = (handle: number, cached: CachedObject): void => {
     objects.delete(handle);
     objects.set(handle, cached);
-    if (objects.size <= most) return;
-    for (const oldest of objects.keys()) {
-      dropObject(oldest);
-      break;
-    }
+    const [oldest] = objects.keys();
+    if (objects.size > most && oldest !== undefined) dropObject(oldest);
   };
 
   const dropWhere = (isDropped: (object: LoadedObject['object']) => boolean): void => {
