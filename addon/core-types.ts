@@ -79,12 +79,17 @@ export type CipherParameters =
   | { readonly algorithm: 'aes-ecb' }
   | { readonly algorithm: 'aes-cbc'; readonly iv: Uint8Array }
   | { readonly algorithm: 'aes-cbc-pad'; readonly iv: Uint8Array }
-  | { readonly algorithm: 'aes-ctr'; readonly iv: Uint8Array; readonly counterBits?: number }
-  | { readonly algorithm: 'aes-gcm'; readonly iv: Uint8Array; readonly aad?: Uint8Array; readonly tagLength: number }
+  | { readonly algorithm: 'aes-ctr'; readonly iv: Uint8Array; readonly counterBits?: number | undefined }
+  | {
+      readonly algorithm: 'aes-gcm';
+      readonly iv: Uint8Array;
+      readonly aad?: Uint8Array | undefined;
+      readonly tagLength: number;
+    }
   | {
       readonly algorithm: 'aes-ccm';
       readonly iv: Uint8Array;
-      readonly aad?: Uint8Array;
+      readonly aad?: Uint8Array | undefined;
       readonly tagLength: number;
       readonly dataLength: number;
     };
@@ -111,7 +116,7 @@ export interface OaepParameters {
   readonly padding: 'oaep';
   readonly digest: Digest;
   readonly mgfDigest: Digest;
-  readonly label?: Uint8Array;
+  readonly label?: Uint8Array | undefined;
 }
 
 /** Decryption with PKCS#1 v1.5 padding never fails for wrong padding: it answers with other bytes (rsa_encryption.h). */

@@ -173,8 +173,8 @@ const tdeSend = async (route: keyof TdeRoutes, head: object, raw: Uint8Array = n
 };
 const data = new Uint8Array(1_000_000 - 16);
 const aes = { ...masterKey('AES'), usages: ['encrypt', 'decrypt'] } as const;
-const cbc = { mode: 'cbc', iv: Buffer.alloc(16).toString('base64') } as const;
-const gcm = { mode: 'gcm', iv: Buffer.alloc(12).toString('base64'), aad: '', tagLength: 16 } as const;
+const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16).toString('base64') } as const;
+const gcm = { algorithm: 'aes-gcm', iv: Buffer.alloc(12).toString('base64'), aad: '', tagLength: 16 } as const;
 const hmac = { algorithm: 'hmac', digest: 'sha512' } as const;
 const attributes = Buffer.alloc(48 * 1024).toString('base64');
 const short = Buffer.alloc(512).toString('base64');

@@ -237,7 +237,7 @@ test('the database server is killed, and is away', async () => {
     [...seen.changes].reduce((sum, [what, times]) => (what.startsWith('503') ? sum + times : sum), 0);
   const before = refused();
   // What a node has used it goes on with; one that has just started has used nothing yet.
-  const cbc = { mode: 'cbc', iv: Buffer.alloc(16).toString('base64') } as const;
+  const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16).toString('base64') } as const;
   for (const { server } of fleet.members)
     await callTdeRoute(server, door, 'encrypt', cbc, { handle: ofToken, raw: Buffer.alloc(32) });
   await fleet.postgres.stop('SIGQUIT');

@@ -105,11 +105,11 @@ test('what another process has used meanwhile stays, and the agent says so', asy
     const query = { label: toLabel('used'), after: 0, limit: 10 };
     const { answer } = await call('findObjects', query, null, new Uint8Array(0));
     const handle = answer.objects[0]?.handle ?? 0;
-    const { raw } = await call('encrypt', { mode: 'ecb' }, handle, new Uint8Array(16));
+    const { raw } = await call('encrypt', { algorithm: 'aes-ecb' }, handle, new Uint8Array(16));
     gate.cut();
     gate.open();
     expect(await untilWithdrawn('used-1')).toBe('kept');
-    const decrypted = await call('decrypt', { mode: 'ecb' }, handle, new Uint8Array(raw));
+    const decrypted = await call('decrypt', { algorithm: 'aes-ecb' }, handle, new Uint8Array(raw));
     expect(Buffer.from(decrypted.raw)).toEqual(Buffer.alloc(16));
   } finally {
     await other.close();

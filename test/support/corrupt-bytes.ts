@@ -28,7 +28,7 @@ import { makeRecoveryKey } from './snapshot-files.ts';
 import { callTdeRoute, Refused } from './tde-route.ts';
 import { callXks, requestMetadata } from './xks-client.ts';
 
-const cbc = { mode: 'cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
+const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
 const plaintext = Buffer.alloc(32, 0x3c);
 const toml = `[erasure]
 gather_ms = 10

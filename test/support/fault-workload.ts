@@ -34,7 +34,7 @@ interface CloudEntry {
   pending: 'rotate' | 'enable' | 'disable' | undefined;
 }
 
-const cbc = { mode: 'cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
+const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
 const plaintext = Buffer.alloc(32, 0x5a);
 
 export interface WorkloadOptions {

@@ -2,6 +2,7 @@
 // (2.15), in the addon from keys of the session, by the service from keys of the token.
 import { CoreError, type Curve, core, type KeyDescription, type KeyRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
+import { type DeriveHead, derivation } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF, CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -15,7 +16,6 @@ import { fitsKeyType } from '../rules.ts';
 import type { Session } from '../session.ts';
 import { type NewObject, newObject, prescribed } from '../template.ts';
 import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
-import { deriveHead } from './heads.ts';
 import { checkMayMake, keepMadeKey } from './keep-object.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
 import type { DeriveParameters, MechanismRow } from './mechanism-row.ts';
@@ -82,7 +82,7 @@ export const deriveKey = (
   const row = mechanismFor(mechanism, CKF.DERIVE);
   const parameters = row.derive?.(mechanism.parameter);
   if (parameters === undefined) throw mechanismInvalid();
-  const saltHandle = parameters.way === 'hkdf' ? parameters.saltKey : null;
+  const saltHandle = (parameters.way === 'hkdf' ? parameters.saltKey : undefined) ?? null;
   const base = localKey(application, baseHandle, row, 'derive');
   if (base === undefined) {
     const onToken = row.derivesData ? dataOnToken : deriveOnToken;
@@ -187,6 +187,14 @@ const dataOnToken = async (
   const { raw } = await application.ask('derive', base.handle, { mechanism: deriveHead(parameters, bytes), into });
   return keepData(session, rows, await openSealed(application, base.handle, 'generic', raw));
 };
+
+/** `bytes`: of the key that is derived. */
+const deriveHead = (parameters: DeriveParameters, bytes: number): DeriveHead =>
+  derivation.encode(
+    parameters.way === 'sp800-108'
+      ? { way: 'sp800-108', prf: parameters.prf, parts: partsFor(parameters, bytes) }
+      : parameters,
+  );
 
 /** What is to be made, and of how many bytes. `bits` is the base key's size. */
 const newDerived = (

@@ -2,12 +2,12 @@
 // service.
 import { core, type KeyRef, type MacParameters, type OperationRef } from '../../../addon/core.ts';
 import type { MacHead } from '../../../server/fronts/contract/tde.ts';
+import { mac } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import type { Later } from '../later.ts';
 import type { Repeatable, SummaryOperation, VerifyOperation } from '../operation.ts';
-import { macHead } from './heads.ts';
 import type { MacRow } from './mechanism-row.ts';
 import { accept, maxMessage, ownCopy, Parts } from './parts.ts';
 
@@ -133,7 +133,7 @@ class ServiceMac {
     this.length = length;
     this.#handle = handle;
     this.private = isPrivate;
-    this.head = macHead(row.parameters);
+    this.head = mac.encode(row.parameters);
     this.cut = length < row.length;
   }
 

@@ -1,5 +1,6 @@
 // Cryptoki's parameters as the core's. Each function refuses with CKR_MECHANISM_PARAM_INVALID what the core does not do.
-import type { CipherParameters, KeyDescription, OaepParameters, SignatureParameters } from '../../../addon/core.ts';
+import type { CipherParameters, KeyDescription, OaepParameters } from '../../../addon/core.ts';
+import type { PrehashedSignature } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { HKDF_SALT } from '../../schema/constants.ts';
 import type { Mechanism, MechanismParameter } from '../../schema/types.ts';
 import { parameterInvalid } from '../errors.ts';
@@ -49,7 +50,7 @@ export const noBytes = new Uint8Array(0);
  * Pure Ed25519 and Ed448 (RFC 8032, section 5), which is what no parameter means (3.1, section 6.3.15). With CK_EDDSA_PARAMS the signature
  * is Ed25519ctx, Ed25519ph or Ed448ph, which the core's cryptographic library does not have, or Ed448, which it has without a context.
  */
-export const pureEdwards = (parameter: MechanismParameter | null, { curve }: KeyDescription): SignatureParameters => {
+export const pureEdwards = (parameter: MechanismParameter | null, { curve }: KeyDescription): PrehashedSignature => {
   if (curve !== 'ed448') {
     none(parameter);
     return { algorithm: 'ed25519' };
@@ -88,7 +89,7 @@ export const hkdf: DeriveRow = (parameter) => {
   const given = extract ? saltType : HKDF_SALT.NULL;
   if (!hkdfSalts.has(given)) throw parameterInvalid();
   const salt = given === HKDF_SALT.DATA ? parameter.salt : noBytes;
-  const saltKey = given === HKDF_SALT.KEY ? parameter.saltKey : null;
+  const saltKey = given === HKDF_SALT.KEY ? parameter.saltKey : undefined;
   return { way: 'hkdf', digest, steps, salt, saltKey, info: expand ? info : noBytes };
 };
 

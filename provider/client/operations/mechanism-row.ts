@@ -6,9 +6,9 @@ import type {
   MacParameters,
   OaepParameters,
   RsaEncryptionParameters,
-  SignatureParameters,
 } from '../../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../../server/base/compatibility.ts';
+import type { PrehashedSignature } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKK } from '../../schema/constants.ts';
 import type { MechanismParameter, PrfData } from '../../schema/types.ts';
 
@@ -39,7 +39,7 @@ export interface SignatureRow {
    * Turns Cryptoki's parameter into the core's, for input that is hashed already, and for this key. Throws
    * CKR_MECHANISM_PARAM_INVALID.
    */
-  readonly parameters: (parameter: MechanismParameter | null, key: KeyDescription) => SignatureParameters;
+  readonly parameters: (parameter: MechanismParameter | null, key: KeyDescription) => PrehashedSignature;
 }
 
 /** How the core wraps a key: AES key wrap (`padded`: RFC 5649), under a cipher, or with OAEP. */
@@ -58,8 +58,8 @@ export type DeriveParameters =
       readonly digest: Digest;
       readonly steps: 'both' | 'extract' | 'expand';
       readonly salt: Uint8Array;
-      /** The handle of the key whose value is the salt; null when there is none. */
-      readonly saltKey: number | null;
+      /** The handle of the key whose value is the salt. */
+      readonly saltKey?: number | undefined;
       readonly info: Uint8Array;
     }
   | {

@@ -3,12 +3,12 @@
 // its plaintext does. So no plaintext is given out that does not authenticate, and none is held.
 import { type CipherParameters, core, type Direction, type KeyRef } from '../../../addon/core.ts';
 import { maxEnvelope } from '../../../server/fronts/contract/tde.ts';
+import { cipher, partCipher } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { andThen, type Later } from '../later.ts';
-import { cipherHead } from './heads.ts';
 import { maxMessage, ownCopy } from './parts.ts';
 
 export type AeadParameters = Extract<CipherParameters, { readonly tagLength: number }>;
@@ -106,8 +106,7 @@ class ServiceStream implements MessageStream {
   async #ask(input: Uint8Array<ArrayBuffer>, last: boolean): Promise<Uint8Array> {
     // The additional data go with the first part.
     const isFirst = this.#state === '';
-    const cipher = cipherHead(isFirst ? this.#parameters : { ...this.#parameters, aad: noBytes });
-    if (cipher.mode !== 'gcm' && cipher.mode !== 'ccm') throw new Error('only GCM and CCM go part by part');
+    const cipher = partCipher.encode(isFirst ? this.#parameters : { ...this.#parameters, aad: noBytes });
     const head = { use: this.#use, cipher, state: this.#state, last };
     const { answer, raw } = await this.#application.ask('cipherPart', this.#handle, head, input);
     this.#state = answer.state;
@@ -148,7 +147,7 @@ export const localMessages = (ref: KeyRef, attributes: ReadonlyAttributes): Mess
 export const serviceMessages = (application: Application, handle: number): MessageKey => ({
   most: mostInRequest,
   run: (direction, parameters, input) =>
-    application.ask(direction, handle, cipherHead(parameters), ownCopy(input)).then(({ raw }) => raw),
+    application.ask(direction, handle, cipher.encode(parameters), ownCopy(input)).then(({ raw }) => raw),
   begin: (use, parameters) => new ServiceStream(application, handle, use, parameters),
 });
 

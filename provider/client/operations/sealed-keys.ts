@@ -7,7 +7,6 @@ import { CKK } from '../../schema/constants.ts';
 import type { Application } from '../application.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { kindOfView, SharedKey, type TokenView } from '../object-view.ts';
-import { base64 } from './heads.ts';
 import { queued } from './slow-work.ts';
 
 /** What the core calls a secret key of this type. */
@@ -15,7 +14,8 @@ export const secretKind = (attributes: ReadonlyAttributes): 'aes' | 'generic' =>
   attributes.get(CKA.KEY_TYPE) === CKK.AES ? 'aes' : 'generic';
 
 /** What the service seals keys for this application to: Base64. */
-export const ownRecipient = (application: Application): string => base64(core.hpkePublicKey(application.recipient()));
+export const ownRecipient = (application: Application): string =>
+  core.hpkePublicKey(application.recipient()).toString('base64');
 
 const info = Buffer.from(sealedKeyInfo);
 

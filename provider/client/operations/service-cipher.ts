@@ -1,5 +1,6 @@
 // Encryption and decryption in ECB, CBC and CTR with a token key, by the service.
 import { type CipherParameters, core, type Direction } from '../../../addon/core.ts';
+import { cipher } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import type { CipherOperation } from '../operation.ts';
@@ -13,7 +14,6 @@ import {
   resultLength,
   wrongLength,
 } from './cipher-lengths.ts';
-import { cipherHead } from './heads.ts';
 import type { CipherRow } from './mechanism-row.ts';
 import { accept, fits, ownCopy, wipeAfterReply } from './parts.ts';
 
@@ -96,7 +96,7 @@ export class ServiceCipher implements CipherOperation {
   }
 
   async #follow(chain: Chain, { parameters, bytes, skip }: Piece): Promise<BytesOutput> {
-    const { raw } = await this.#application.ask(this.#direction, this.#handle, cipherHead(parameters), bytes);
+    const { raw } = await this.#application.ask(this.#direction, this.#handle, cipher.encode(parameters), bytes);
     chain.follow(raw);
     const isHeld = this.#announced?.given === false;
     return wipeAfterReply(raw).subarray(isHeld ? raw.length : skip);
@@ -106,7 +106,7 @@ export class ServiceCipher implements CipherOperation {
   async #checked({ length }: Announced, out: number): Promise<BytesOutput> {
     const piece = this.#chain.last();
     if (piece === null) throw wrongLength(this.#direction);
-    const head = cipherHead(piece.parameters);
+    const head = cipher.encode(piece.parameters);
     const { raw } = await this.#application.ask(this.#direction, this.#handle, head, piece.bytes);
     const exact = length - 16 + raw.length;
     core.wipe(raw);
@@ -135,7 +135,7 @@ export class ServiceCipher implements CipherOperation {
     capacity: number | null,
     parameters: CipherParameters = this.#parameters,
   ): Promise<BytesOutput> {
-    const head = cipherHead(parameters);
+    const head = cipher.encode(parameters);
     const { raw } = await this.#application.ask(this.#direction, this.#handle, head, input);
     return this.#fetch(raw, capacity);
   }

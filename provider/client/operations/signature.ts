@@ -2,14 +2,9 @@
 // a key of the session and with every public key, by the service with a private key of the token. What a
 // mechanism hashes is hashed part by part. What it signs as it is comes in one piece; only for EdDSA, which reads the message twice,
 // parts are collected.
-import {
-  core,
-  type Digest,
-  type KeyDescription,
-  type OperationRef,
-  type SignatureParameters,
-} from '../../../addon/core.ts';
+import { core, type Digest, type KeyDescription, type OperationRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
+import { type PrehashedSignature, signing } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type Mechanism, type OutBuffer } from '../../schema/types.ts';
@@ -18,7 +13,6 @@ import { operationMissing } from '../errors.ts';
 import type { Later } from '../later.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { RecoverOperation, SummaryOperation, VerifyOperation } from '../operation.ts';
-import { signatureHead } from './heads.ts';
 import { noParameter } from './mechanism-parameters.ts';
 import type { SignatureRow } from './mechanism-row.ts';
 import { accept, checkCarried, ownCopy, Parts } from './parts.ts';
@@ -44,7 +38,7 @@ interface Front {
 class Message {
   readonly private: boolean;
   protected readonly key: SharedKey;
-  protected readonly parameters: SignatureParameters;
+  protected readonly parameters: PrehashedSignature;
   protected readonly length: number;
   protected readonly isSlow: boolean;
   readonly #row: SignatureRow;
@@ -141,7 +135,7 @@ class Message {
 const wrongSignatureLength = (): CryptokiError =>
   new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the signature is not as long as the key makes it');
 
-const checkData = (parameters: SignatureParameters, keyBytes: number, length: number): void => {
+const checkData = (parameters: PrehashedSignature, keyBytes: number, length: number): void => {
   const fits =
     parameters.algorithm === 'rsa-pkcs1'
       ? length <= keyBytes - pkcs1Padding
@@ -199,7 +193,7 @@ export class ServiceSignature extends Message implements SummaryOperation {
     return this.fits(out) ? this.#sign(this.ofParts()) : new LengthOnly(this.length);
   }
   async #sign(message: Uint8Array): Promise<BytesOutput> {
-    const head = signatureHead(this.parameters);
+    const head = signing.encode(this.parameters);
     return (await this.#application.ask('sign', this.#handle, head, ownCopy(message))).raw;
   }
 }

@@ -2,6 +2,7 @@
 // with keys of the token. A private key travels as its PKCS#8. What may not be wrapped by what, beyond the standard: key-roles.ts.
 import { CoreError, type CoreErrorCode, core, type KeyRef, type UnwrappedKind } from '../../../addon/core.ts';
 import { isShortRsa } from '../../../server/base/compatibility.ts';
+import { wrapping as wrapCodec } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -22,7 +23,6 @@ import { fitsKeyType } from '../rules.ts';
 import type { Session } from '../session.ts';
 import { matchesTemplate, type NewObject, newObject, prescribed } from '../template.ts';
 import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
-import { wrapHead } from './heads.ts';
 import { admitSize } from './import-key.ts';
 import { checkMayGoAbroad, checkMayMake, keepMadeKey } from './keep-object.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKeyOnce } from './keys.ts';
@@ -109,7 +109,7 @@ const wrapOnToken = async (
   checkWrappable(wrapping, parameters, key);
   if (key.where === 'token') {
     const source = { from: 'token', handle } as const;
-    const head = { mechanism: wrapHead(parameters), key: source };
+    const head = { mechanism: wrapCodec.encode(parameters), key: source };
     return put((await application.ask('wrap', wrappingHandle, head)).raw, out);
   }
   if (isAsymmetric(row) && !isTrue(key, CKA.SENSITIVE)) {
@@ -125,7 +125,7 @@ const wrapOnToken = async (
     class: kindOfView(key) === 'private' ? 'private-key' : 'secret-key',
     sensitive: isTrue(key, CKA.SENSITIVE),
   } as const;
-  const head = { mechanism: wrapHead(parameters), key: source };
+  const head = { mechanism: wrapCodec.encode(parameters), key: source };
   checkMayGoAbroad(session, key.attributes);
   // Its object may be destroyed while the service is asked.
   const shared = keyOf(key).share();
@@ -321,7 +321,7 @@ const unwrapOnToken = async (
   const unwrapping = await tokenKeyOnce(application, unwrappingHandle, row, 'unwrap', 'unwrapping');
   const made = newUnwrapped(session, unwrapping, template);
   const into = destinationOf(application, made, made.length === null ? null : made.length * 8);
-  const head = { mechanism: wrapHead(parameters), into };
+  const head = { mechanism: wrapCodec.encode(parameters), into };
   const { answer, raw } = await application.ask('unwrap', unwrapping.handle, head, wrapped);
   if (into.on === 'token') return keepOnToken(application, answer.object);
   const key = await openSealedKey(application, unwrapping.handle, made, raw);

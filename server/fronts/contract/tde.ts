@@ -7,15 +7,24 @@
 // Bodies are envelopes (media type `envelopeType`): u32 big-endian length of a JSON head, the JSON head (UTF-8), then raw
 // bytes to the end. Data and key bytes travel in the raw part only, so that they never become a JavaScript string.
 // Errors are RFC 9457 problem documents with `code` (ServiceErrorCode) and `requestId`. Answers to changes name the nodes that have not confirmed them
-// (pending-nodes.ts).
+// (pending-nodes.ts). Mechanisms have the names and members of the core; tde-mechanisms.ts declares each once, and
+// tde-codec.ts turns them into JSON and back.
 
-import type { DigestName } from '../../base/digests.ts';
+import type {
+  CipherHead,
+  DecryptionHead,
+  DeriveHead,
+  MacHead,
+  PartCipherHead,
+  SigningHead,
+  VerifyHead,
+  WrapHead,
+} from './tde-mechanisms.ts';
 
 export { type PendingNodes, readPendingNodes } from './pending-nodes.ts';
+export { type CipherHead, leastVerifiedMac, type MacHead, maxEnvelope } from './tde-mechanisms.ts';
 
 export const envelopeType = 'application/vnd.dke.envelope';
-/** Largest body either side accepts, in bytes. */
-export const maxEnvelope = 1 << 20;
 
 /**
  * Of every answer: a number that changes with every change of keys and objects. What a client remembers of an object from answers
@@ -126,94 +135,6 @@ export type CreateObject = Pick<
   | 'attributes'
 >;
 
-/** A cipher of AES. Byte values are Base64, lengths are in bytes. `dataLength` is the message's, without its tag. */
-export type CipherHead =
-  | { readonly mode: 'ecb' }
-  | { readonly mode: 'cbc'; readonly iv: string }
-  | { readonly mode: 'cbc-pad'; readonly iv: string }
-  | { readonly mode: 'ctr'; readonly iv: string; readonly counterBits: number }
-  | { readonly mode: 'gcm'; readonly iv: string; readonly aad: string; readonly tagLength: number }
-  | {
-      readonly mode: 'ccm';
-      readonly iv: string;
-      readonly aad: string;
-      readonly tagLength: number;
-      readonly dataLength: number;
-    };
-
-/** RSA-OAEP (RFC 8017). `label` is Base64. */
-export interface OaepHead {
-  readonly mode: 'oaep';
-  readonly digest: DigestName;
-  readonly mgfDigest: DigestName;
-  readonly label: string;
-}
-
-/** RSA with PKCS#1 v1.5 padding (RFC 8017), of applications with the compatibility switch `rsa-pkcs1-encryption`. */
-export interface Pkcs1Head {
-  readonly mode: 'rsa-pkcs1';
-}
-
-/** Fewest bytes of a MAC that are verified. */
-export const leastVerifiedMac = 4;
-
-export type MacHead = { readonly algorithm: 'hmac'; readonly digest: DigestName } | { readonly algorithm: 'cmac' };
-
-/**
- * Signatures by a private key. The raw bytes are what is signed as it stands: for `rsa-pkcs1` the DigestInfo (or whatever
- * is to be padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` and `ed448` the message. The answer is the
- * signature: of `ecdsa` both numbers at the curve's length, r first.
- */
-export type SignatureHead =
-  | { readonly algorithm: 'rsa-pkcs1' }
-  | {
-      readonly algorithm: 'rsa-pss';
-      readonly digest: DigestName;
-      readonly mgfDigest: DigestName;
-      readonly saltLength: number;
-    }
-  | { readonly algorithm: 'ecdsa' }
-  | { readonly algorithm: 'ed25519' | 'ed448' };
-
-/**
- * How a key is wrapped: AES key wrap (RFC 3394; `padded`: RFC 5649), under a cipher, or with OAEP. A private key travels as its PKCS#8.
- * `iv` is Base64 of an initial value other than the RFC's: 8 bytes, 4 when `padded`. AES key wrap that is not padded, and CBC, pad a key
- * with zeros to whole blocks; they are taken off where the destination's `bits` tell the length.
- */
-export type WrapHead =
-  | { readonly way: 'key-wrap'; readonly padded: boolean; readonly iv?: string | undefined }
-  | { readonly way: 'cipher'; readonly cipher: CipherHead }
-  | { readonly way: 'oaep'; readonly oaep: OaepHead };
-
-/**
- * Byte values are Base64. `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869; `saltKey` is the handle of a secret key
- * of the token whose value is the salt, and that may derive. `sp800-108`: counter
- * mode, or with `previousAt` feedback mode; `Sp800108Parameters` of addon/core.ts says what stands where. `encryption`: the key is the front of what the raw request bytes
- * encrypt to, in ECB or CBC, under an AES key that is not sensitive.
- */
-export type DeriveHead =
-  | { readonly way: 'ecdh'; readonly point: string; readonly kdf: DigestName | null; readonly shared: string }
-  | {
-      readonly way: 'hkdf';
-      readonly digest: DigestName;
-      readonly steps: 'both' | 'extract' | 'expand';
-      readonly salt: string;
-      readonly saltKey?: number | undefined;
-      readonly info: string;
-    }
-  | {
-      readonly way: 'sp800-108';
-      readonly prf: MacHead;
-      readonly data: string;
-      readonly counterAt?: number | undefined;
-      readonly counterBytes: number;
-      readonly littleEndian: boolean;
-      readonly previousAt?: number | undefined;
-      readonly counterFirst: boolean;
-      readonly iv: string;
-    }
-  | { readonly way: 'encryption'; readonly cipher: Extract<CipherHead, { readonly mode: 'ecb' | 'cbc' }> };
-
 /**
  * Where a key goes that was unwrapped or derived: onto the token, or to the agent that asks, sealed to `recipient`, Base64 of
  * the agent's ephemeral X25519 public key (RFC 9180, base mode; see `sealedKeyInfo`). `object.bits` may be null where the
@@ -300,8 +221,8 @@ export type WrappedKey =
 export type WithdrawalOutcome = 'not-carried-out' | 'undone' | 'kept';
 
 export interface FindHead {
-  readonly label?: string;
-  readonly class?: ObjectClass;
+  readonly label?: string | undefined;
+  readonly class?: ObjectClass | undefined;
   /** Handles greater than this one; 0 to begin. */
   readonly after: number;
   readonly limit: number;
@@ -340,13 +261,13 @@ export interface TdeRoutes {
    */
   updateObject: {
     head: {
-      readonly label?: string;
-      readonly attributes?: string;
-      readonly usages?: readonly KeyUsage[];
-      readonly sensitive?: true;
-      readonly extractable?: false;
-      readonly replacesValue?: true;
-      readonly seen?: { readonly attributes: string; readonly usages: readonly KeyUsage[] };
+      readonly label?: string | undefined;
+      readonly attributes?: string | undefined;
+      readonly usages?: readonly KeyUsage[] | undefined;
+      readonly sensitive?: true | undefined;
+      readonly extractable?: false | undefined;
+      readonly replacesValue?: true | undefined;
+      readonly seen?: { readonly attributes: string; readonly usages: readonly KeyUsage[] } | undefined;
     };
     answer: TokenObject;
   };
@@ -361,7 +282,7 @@ export interface TdeRoutes {
   /** Checks that the key may be used so, now: cheap. */
   checkUse: { head: { readonly usage: KeyUsage }; answer: Record<string, never> };
   encrypt: { head: CipherHead; answer: Record<string, never> };
-  decrypt: { head: CipherHead | OaepHead | Pkcs1Head; answer: Record<string, never> };
+  decrypt: { head: DecryptionHead; answer: Record<string, never> };
   /**
    * A part of a message under GCM or CCM. Raw bytes: data in, data out; the tag is the end of the last part, in both directions. `aad` is empty but
    * in the first part. `check` is a decryption that gives nothing out: a message is checked as a whole before it is decrypted.
@@ -369,16 +290,16 @@ export interface TdeRoutes {
   cipherPart: {
     head: PartHead & {
       readonly use: 'encrypt' | 'decrypt' | 'check';
-      readonly cipher: Extract<CipherHead, { readonly mode: 'gcm' | 'ccm' }>;
+      readonly cipher: PartCipherHead;
     };
     answer: { readonly state: string };
   };
-  sign: { head: MacHead | SignatureHead; answer: Record<string, never> };
+  sign: { head: SigningHead; answer: Record<string, never> };
   /**
    * Raw bytes: u32 length of the signature, signature, data. A wrong signature is the code invalid-ciphertext. MACs only: a
    * public key's work is the agent's own. With `length` the signature is that many bytes of the MAC, its first ones.
    */
-  verify: { head: MacHead & { readonly length?: number | undefined }; answer: Record<string, never> };
+  verify: { head: VerifyHead; answer: Record<string, never> };
   /**
    * A part of a message for a MAC. Raw answer bytes of the last part: the MAC to sign. To verify, the raw bytes of the last part begin with the
    * signature, as those of `verify`.

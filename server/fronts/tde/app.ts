@@ -33,22 +33,7 @@ import { endInPieces, isLongAnswer } from '../shared/end-in-pieces.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import { readBody } from '../shared/read-body.ts';
 import { asServiceError, toProblem } from './errors.ts';
-import {
-  checkHeadSize,
-  createInstances,
-  type Heads,
-  parseHead,
-  requestKey,
-  toCipherParameters,
-  toDeriveMechanism,
-  toDestination,
-  toMacParameters,
-  toOaepParameters,
-  toPart,
-  toSealTo,
-  toSignatureParameters,
-  toWrapMechanism,
-} from './heads.ts';
+import { checkHeadSize, createInstances, type Heads, parseHead, requestKey, toDestination, toSealTo } from './heads.ts';
 import { isTdePath, parseTdePath, type TdePath } from './path.ts';
 
 export interface TdeFrontOptions {
@@ -167,59 +152,55 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
   },
   encrypt: async ({ caller, handle, head, raw }) => ({
     head: {},
-    raw: await tde.encrypt(caller, handle, toCipherParameters(head), raw),
+    raw: await tde.encrypt(caller, handle, head, raw),
   }),
   decrypt: async ({ caller, handle, head, raw }) => ({
     head: {},
     raw:
-      head.mode === 'oaep' || head.mode === 'rsa-pkcs1'
-        ? await tde.decryptWithPrivateKey(
-            caller,
-            handle,
-            head.mode === 'oaep' ? toOaepParameters(head) : { padding: 'pkcs1' },
-            raw,
-          )
-        : await tde.decrypt(caller, handle, toCipherParameters(head), raw),
+      'padding' in head
+        ? await tde.decryptWithPrivateKey(caller, handle, head, raw)
+        : await tde.decrypt(caller, handle, head, raw),
   }),
   cipherPart: async ({ caller, handle, head: { use, cipher, ...part }, raw }) => {
-    const { state, output } = await tde.cipherPart(caller, handle, use, toCipherParameters(cipher), toPart(part, raw));
+    const { state, output } = await tde.cipherPart(caller, handle, use, cipher, { ...part, input: raw });
     return { head: { state: state.toString('base64') }, raw: output };
   },
   sign: async ({ caller, handle, head, raw }) => ({
     head: {},
     raw:
-      head.algorithm === 'hmac' || head.algorithm === 'cmac'
-        ? await tde.sign(caller, handle, toMacParameters(head), raw)
-        : await tde.signWithPrivateKey(caller, handle, toSignatureParameters(head), raw),
+      head.algorithm === 'hmac' || head.algorithm === 'aes-cmac'
+        ? await tde.sign(caller, handle, head, raw)
+        : await tde.signWithPrivateKey(caller, handle, head, raw),
   }),
-  verify: async ({ caller, handle, head, raw }) => {
+  verify: async ({ caller, handle, head: { length, ...mac }, raw }) => {
     const { signature, data } = splitSignature(raw);
-    await tde.verify(caller, handle, toMacParameters(head), data, signature, head.length);
+    await tde.verify(caller, handle, mac, data, signature, length);
     return { head: {} };
   },
   macPart: async ({ caller, handle, head: { use, mac, length, ...part }, raw }) => {
-    const parameters = toMacParameters(mac);
     if (use === 'sign') {
-      const answer = await tde.signPart(caller, handle, parameters, toPart(part, raw));
+      const answer = await tde.signPart(caller, handle, mac, { ...part, input: raw });
       return part.last ? { head: { state: '' }, raw: answer } : { head: { state: answer.toString('base64') } };
     }
     const { signature, data } = part.last ? splitSignature(raw) : { signature: null, data: raw };
-    const state = await tde.verifyPart(caller, handle, parameters, toPart(part, data), signature, length);
+    const state = await tde.verifyPart(caller, handle, mac, { ...part, input: data }, signature, length);
     return { head: { state: state.toString('base64') } };
   },
   wrap: async ({ caller, handle, head: { mechanism, key }, sealedKey }) => ({
     head: {},
-    raw: await tde.wrap(
-      caller,
-      handle,
-      toWrapMechanism(mechanism),
-      key.from === 'token' ? key : { ...key, key: sealedKey() },
-    ),
+    raw: await tde.wrap(caller, handle, mechanism, key.from === 'token' ? key : { ...key, key: sealedKey() }),
   }),
   unwrap: async ({ caller, handle, head: { mechanism, into }, raw }) =>
-    made(await tde.unwrap(caller, handle, toWrapMechanism(mechanism), raw, toDestination(into))),
+    made(await tde.unwrap(caller, handle, mechanism, raw, toDestination(into))),
   derive: async ({ caller, handle, head: { mechanism, into }, raw }) =>
-    made(await tde.derive(caller, handle, toDeriveMechanism(mechanism, raw), toDestination(into))),
+    made(
+      await tde.derive(
+        caller,
+        handle,
+        mechanism.way === 'encryption' ? { ...mechanism, data: raw } : mechanism,
+        toDestination(into),
+      ),
+    ),
 });
 
 const made = ({ object, sealed }: MadeKey): Reply<'unwrap'> & Reply<'derive'> => {

@@ -2,196 +2,66 @@
 // members are refused: a misspelt one must not be silently without effect.
 
 import { z } from 'zod';
-import { digestNames } from '../../base/digests.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { DeriveMechanism, KeyDestination, PartOfMessage, SealTo, WrapMechanism } from '../../operations/index.ts';
-import type { CipherParameters, MacParameters, OaepParameters, SignatureParameters } from '../../ports/crypto-core.ts';
+import type { KeyDestination, SealTo } from '../../operations/index.ts';
+import { type InstanceHeader, keyAlgorithms, maxState, sealedKeyInfo, type TdeRoutes } from '../contract/tde.ts';
 import {
-  type CipherHead,
-  type CreateObject,
-  type DeriveHead,
-  type Destination,
-  type InstanceHeader,
-  type KeyUsage,
-  keyAlgorithms,
-  leastVerifiedMac,
-  type MacHead,
-  maxEnvelope,
-  maxState,
-  type OaepHead,
-  type PartHead,
-  type Pkcs1Head,
-  type SignatureHead,
-  sealedKeyInfo,
-  type TdeRoutes,
-  type WrapHead,
-  type WrappedKey,
-} from '../contract/tde.ts';
+  base64Text,
+  bytes,
+  flag,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  text,
+  union,
+  type ValueOf,
+} from '../contract/tde-codec.ts';
+import {
+  cipher,
+  decryption,
+  derivation,
+  mac,
+  macLength,
+  partCipher,
+  signing,
+  verifiedMac,
+  wrapping,
+} from '../contract/tde-mechanisms.ts';
 
-const base64 = (most: number) =>
-  z
-    .string()
-    .max(Math.ceil(most / 3) * 4)
-    .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'not Base64');
+const objectClass = oneOf(['secret-key', 'public-key', 'private-key', 'certificate', 'data']);
+const secretClass = oneOf(['secret-key', 'private-key']);
+const algorithm = oneOf(keyAlgorithms);
+const usage = oneOf(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive']);
+const usages = list(usage, 7);
+const label = base64Text(1024);
+const attributes = base64Text(64 * 1024);
+const bits = nullable(integer(1, 65_536));
+const handle = integer(1, 0x7fffffff);
+const recipient = base64Text(32);
 
-const objectClass = z.enum(['secret-key', 'public-key', 'private-key', 'certificate', 'data']);
-const algorithm = z.enum(keyAlgorithms);
-const usage = z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive']);
-const usages = z.array(usage).max(7);
-const label = base64(1024);
-const attributes = base64(64 * 1024);
-
-const empty: z.ZodType<Record<string, never>> = z.strictObject({});
-
-const createObject = z.strictObject({
+const empty = object({});
+const createObject = object({
   class: objectClass,
   label,
-  algorithm: algorithm.nullable(),
-  bits: z.int().min(1).max(65_536).nullable(),
+  algorithm: nullable(algorithm),
+  bits,
   usages,
-  sensitive: z.boolean(),
-  extractable: z.boolean(),
-  modifiable: z.boolean(),
-  destroyable: z.boolean(),
-  private: z.boolean(),
+  sensitive: flag,
+  extractable: flag,
+  modifiable: flag,
+  destroyable: flag,
+  private: flag,
   attributes,
-}) satisfies z.ZodType<CreateObject>;
-
-const findHead = z.strictObject({
-  label: label.optional(),
-  class: objectClass.optional(),
-  after: z.int().min(0).max(0x7fffffff),
-  limit: z.int().min(1).max(1000),
 });
-
-const iv16 = base64(16);
-const ecbHead = z.strictObject({ mode: z.literal('ecb') });
-const cbcHead = z.strictObject({ mode: z.literal('cbc'), iv: iv16 });
-const gcmHead = z.strictObject({
-  mode: z.literal('gcm'),
-  iv: base64(128),
-  aad: base64(64 * 1024),
-  tagLength: z.int().min(4).max(16),
+const part = { state: bytes(maxState), last: flag };
+const destination = union('on', {
+  token: { object: createObject },
+  session: { recipient, class: secretClass, algorithm, bits, sensitive: flag, extractable: flag },
 });
-const ccmHead = (most: number) =>
-  z.strictObject({
-    mode: z.literal('ccm'),
-    iv: base64(13),
-    aad: base64(64 * 1024),
-    tagLength: z.int().min(4).max(16),
-    dataLength: z.int().min(0).max(most),
-  });
-const cipherHead = z.discriminatedUnion('mode', [
-  ecbHead,
-  cbcHead,
-  z.strictObject({ mode: z.literal('cbc-pad'), iv: iv16 }),
-  z.strictObject({ mode: z.literal('ctr'), iv: iv16, counterBits: z.int().min(1).max(128) }),
-  gcmHead,
-  ccmHead(maxEnvelope),
-]) satisfies z.ZodType<CipherHead>;
-
-const digest = z.enum(digestNames);
-
-const oaepHead = z.strictObject({
-  mode: z.literal('oaep'),
-  digest,
-  mgfDigest: digest,
-  label: base64(64 * 1024),
-}) satisfies z.ZodType<OaepHead>;
-
-const pkcs1Head = z.strictObject({ mode: z.literal('rsa-pkcs1') }) satisfies z.ZodType<Pkcs1Head>;
-
-const hmacHead = z.strictObject({ algorithm: z.literal('hmac'), digest });
-const cmacHead = z.strictObject({ algorithm: z.literal('cmac') });
-const macHead = z.discriminatedUnion('algorithm', [hmacHead, cmacHead]) satisfies z.ZodType<MacHead>;
-/** Shorter ones are guessed byte by byte by who may only verify (SP 800-107, section 5.3.3). */
-const length = z.int().min(leastVerifiedMac).max(64).optional();
-const verifyHead = z.discriminatedUnion('algorithm', [
-  hmacHead.extend({ length }),
-  cmacHead.extend({ length }),
-]) satisfies z.ZodType<TdeRoutes['verify']['head']>;
-
-const partHead = { state: base64(maxState), last: z.boolean() };
-const cipherPartHead = z.strictObject({
-  ...partHead,
-  use: z.enum(['encrypt', 'decrypt', 'check']),
-  cipher: z.discriminatedUnion('mode', [gcmHead, ccmHead(2 ** 31)]),
-}) satisfies z.ZodType<TdeRoutes['cipherPart']['head']>;
-const macPartHead = z.strictObject({
-  ...partHead,
-  use: z.enum(['sign', 'verify']),
-  mac: macHead,
-  length,
-}) satisfies z.ZodType<TdeRoutes['macPart']['head']>;
-
-const signatureHead = z.discriminatedUnion('algorithm', [
-  z.strictObject({ algorithm: z.literal('rsa-pkcs1') }),
-  z.strictObject({
-    algorithm: z.literal('rsa-pss'),
-    digest,
-    mgfDigest: digest,
-    saltLength: z.int().min(0).max(512),
-  }),
-  z.strictObject({ algorithm: z.literal('ecdsa') }),
-  z.strictObject({ algorithm: z.enum(['ed25519', 'ed448']) }),
-]) satisfies z.ZodType<SignatureHead>;
-
-const wrapHead = z.discriminatedUnion('way', [
-  z.strictObject({ way: z.literal('key-wrap'), padded: z.boolean(), iv: base64(8).optional() }),
-  z.strictObject({ way: z.literal('cipher'), cipher: cipherHead }),
-  z.strictObject({ way: z.literal('oaep'), oaep: oaepHead }),
-]) satisfies z.ZodType<WrapHead>;
-
-const deriveHead = z.discriminatedUnion('way', [
-  z.strictObject({
-    way: z.literal('ecdh'),
-    point: base64(1024),
-    kdf: digest.nullable(),
-    shared: base64(64 * 1024),
-  }),
-  z.strictObject({
-    way: z.literal('hkdf'),
-    digest,
-    steps: z.enum(['both', 'extract', 'expand']),
-    salt: base64(64 * 1024),
-    saltKey: z.int().min(1).max(0x7fffffff).optional(),
-    info: base64(64 * 1024),
-  }),
-  z.strictObject({
-    way: z.literal('sp800-108'),
-    prf: macHead,
-    data: base64(4096),
-    counterAt: z.int().min(0).max(4096).optional(),
-    counterBytes: z.int().min(0).max(4),
-    littleEndian: z.boolean(),
-    previousAt: z.int().min(0).max(4096).optional(),
-    counterFirst: z.boolean(),
-    iv: base64(4096),
-  }),
-  z.strictObject({ way: z.literal('encryption'), cipher: z.discriminatedUnion('mode', [ecbHead, cbcHead]) }),
-]) satisfies z.ZodType<DeriveHead>;
-
-const destination = z.discriminatedUnion('on', [
-  z.strictObject({ on: z.literal('token'), object: createObject }),
-  z.strictObject({
-    on: z.literal('session'),
-    recipient: base64(32),
-    class: z.enum(['secret-key', 'private-key']),
-    algorithm,
-    bits: z.int().min(1).max(65_536).nullable(),
-    sensitive: z.boolean(),
-    extractable: z.boolean(),
-  }),
-]) satisfies z.ZodType<Destination>;
-
-const wrappedKey = z.discriminatedUnion('from', [
-  z.strictObject({ from: z.literal('token'), handle: z.int().min(1).max(0x7fffffff) }),
-  z.strictObject({
-    from: z.literal('session'),
-    class: z.enum(['secret-key', 'private-key']),
-    sensitive: z.boolean(),
-  }),
-]) satisfies z.ZodType<WrappedKey>;
+const wrappedKey = union('from', { token: { handle }, session: { class: secretClass, sensitive: flag } });
 
 const instanceHeader = z.object({
   host: z.string().max(1024),
@@ -208,35 +78,40 @@ export const requestKey = /^[A-Za-z0-9._:-]{1,128}$/;
 export const heads = {
   info: empty,
   generateKey: createObject,
-  generateKeyPair: z.strictObject({ privateKey: createObject, publicKey: createObject.nullable() }),
+  generateKeyPair: object({ privateKey: createObject, publicKey: nullable(createObject) }),
   createObject,
-  findObjects: findHead,
+  findObjects: object({
+    label: optional(label),
+    class: optional(objectClass),
+    after: integer(0, 0x7fffffff),
+    limit: integer(1, 1000),
+  }),
   getObject: empty,
-  readValue: z.strictObject({ recipient: base64(32).optional() }),
-  updateObject: z.strictObject({
-    label: label.optional(),
-    attributes: attributes.optional(),
-    usages: usages.optional(),
-    sensitive: z.literal(true).optional(),
-    extractable: z.literal(false).optional(),
-    replacesValue: z.literal(true).optional(),
-    seen: z.strictObject({ attributes, usages }).optional(),
+  readValue: object({ recipient: optional(recipient) }),
+  updateObject: object({
+    label: optional(label),
+    attributes: optional(attributes),
+    usages: optional(usages),
+    sensitive: optional(oneOf([true])),
+    extractable: optional(oneOf([false])),
+    replacesValue: optional(oneOf([true])),
+    seen: optional(object({ attributes, usages })),
   }),
   destroyObject: empty,
-  withdraw: z.strictObject({ key: z.string().regex(requestKey) }),
-  checkUse: z.strictObject({ usage }) satisfies z.ZodType<{ readonly usage: KeyUsage }>,
-  encrypt: cipherHead,
-  decrypt: z.union([cipherHead, oaepHead, pkcs1Head]),
-  cipherPart: cipherPartHead,
-  sign: z.union([macHead, signatureHead]),
-  verify: verifyHead,
-  macPart: macPartHead,
-  wrap: z.strictObject({ mechanism: wrapHead, key: wrappedKey }),
-  unwrap: z.strictObject({ mechanism: wrapHead, into: destination }),
-  derive: z.strictObject({ mechanism: deriveHead, into: destination }),
-} as const satisfies Record<keyof TdeRoutes, z.ZodType>;
+  withdraw: object({ key: text(128, requestKey) }),
+  checkUse: object({ usage }),
+  encrypt: cipher,
+  decrypt: decryption,
+  cipherPart: object({ ...part, use: oneOf(['encrypt', 'decrypt', 'check']), cipher: partCipher }),
+  sign: signing,
+  verify: verifiedMac,
+  macPart: object({ ...part, use: oneOf(['sign', 'verify']), mac, length: macLength }),
+  wrap: object({ mechanism: wrapping, key: wrappedKey }),
+  unwrap: object({ mechanism: wrapping, into: destination }),
+  derive: object({ mechanism: derivation, into: destination }),
+} as const satisfies { readonly [R in keyof TdeRoutes]: { encode(value: never): TdeRoutes[R]['head'] } };
 
-export type Heads = { readonly [R in keyof TdeRoutes]: z.infer<(typeof heads)[R]> };
+export type Heads = { readonly [R in keyof TdeRoutes]: ValueOf<(typeof heads)[R]> };
 
 /** The longest head has the attributes of two objects, with 64 KiB each. */
 const longestHead = 512 * 1024;
@@ -264,11 +139,8 @@ const complaint = (error: z.ZodError): string => {
   return `${path}: ${first.code.replaceAll('_', ' ')}`;
 };
 
-export const parseHead = <R extends keyof TdeRoutes>(route: R, head: unknown): Heads[R] => {
-  const result = heads[route].safeParse(head);
-  if (!result.success) throw new ServiceError('validation', complaint(result.error));
-  return result.data as Heads[R];
-};
+export const parseHead = <R extends keyof TdeRoutes>(route: R, head: unknown): Heads[R] =>
+  heads[route].decode(head, '') as Heads[R];
 
 /** X-Dke-Instance: base64url JSON. */
 const parseInstance = (header: string | undefined): InstanceHeader => {
@@ -304,86 +176,11 @@ export const createInstances = (): { parse(header: string | string[] | undefined
   };
 };
 
-const decode = (text: string): Buffer => Buffer.from(text, 'base64');
-
-export const toCipherParameters = (head: CipherHead): CipherParameters => {
-  switch (head.mode) {
-    case 'ecb':
-      return { algorithm: 'aes-ecb' };
-    case 'cbc':
-      return { algorithm: 'aes-cbc', iv: decode(head.iv) };
-    case 'cbc-pad':
-      return { algorithm: 'aes-cbc-pad', iv: decode(head.iv) };
-    case 'ctr':
-      return { algorithm: 'aes-ctr', iv: decode(head.iv), counterBits: head.counterBits };
-    case 'gcm':
-      return { algorithm: 'aes-gcm', iv: decode(head.iv), aad: decode(head.aad), tagLength: head.tagLength };
-    case 'ccm': {
-      const { tagLength, dataLength } = head;
-      return { algorithm: 'aes-ccm', iv: decode(head.iv), aad: decode(head.aad), tagLength, dataLength };
-    }
-  }
-};
-
-export const toPart = ({ state, last }: PartHead, input: Uint8Array): PartOfMessage => ({
-  state: decode(state),
-  last,
-  input,
-});
-
-export const toMacParameters = (head: MacHead): MacParameters =>
-  head.algorithm === 'hmac' ? { algorithm: 'hmac', digest: head.digest } : { algorithm: 'aes-cmac' };
-
-export const toOaepParameters = ({ digest, mgfDigest, label }: OaepHead): OaepParameters => ({
-  padding: 'oaep',
-  digest,
-  mgfDigest,
-  label: decode(label),
-});
-
-/** For input that is hashed already. */
-export const toSignatureParameters = (head: SignatureHead): SignatureParameters => {
-  switch (head.algorithm) {
-    case 'rsa-pss':
-      return { ...head, prehashed: true };
-    case 'ecdsa':
-      return { algorithm: 'ecdsa', encoding: 'p1363' };
-    default:
-      return head;
-  }
-};
-
-export const toWrapMechanism = (head: WrapHead): WrapMechanism => {
-  switch (head.way) {
-    case 'key-wrap':
-      return { ...head, iv: head.iv === undefined ? undefined : decode(head.iv) };
-    case 'cipher':
-      return { way: 'cipher', cipher: toCipherParameters(head.cipher) };
-    case 'oaep':
-      return { way: 'oaep', oaep: toOaepParameters(head.oaep) };
-  }
-};
-
-export const toDeriveMechanism = (head: DeriveHead, data: Uint8Array): DeriveMechanism => {
-  switch (head.way) {
-    case 'ecdh':
-      return { ...head, point: decode(head.point), shared: decode(head.shared) };
-    case 'hkdf':
-      return { ...head, salt: decode(head.salt), info: decode(head.info) };
-    case 'sp800-108': {
-      const { way, prf, ...parts } = head;
-      return { way, prf: toMacParameters(prf), parts: { ...parts, data: decode(head.data), iv: decode(head.iv) } };
-    }
-    case 'encryption':
-      return { way: 'encryption', cipher: toCipherParameters(head.cipher), data };
-  }
-};
-
 /** `recipient`: the agent's, Base64. */
-export const toSealTo = (recipient: string): SealTo => ({
-  recipient: decode(recipient),
+export const toSealTo = (to: string): SealTo => ({
+  recipient: Buffer.from(to, 'base64'),
   info: Buffer.from(sealedKeyInfo),
 });
 
-export const toDestination = (into: Destination): KeyDestination =>
+export const toDestination = (into: ValueOf<typeof destination>): KeyDestination =>
   into.on === 'token' ? into : { ...into, ...toSealTo(into.recipient) };

@@ -267,7 +267,7 @@ describe('the service', () => {
     const encrypted = publicEncrypt({ key: long.publicKey, padding: constants.RSA_PKCS1_PADDING }, data);
     const pss = { algorithm: 'rsa-pss', digest: 'sha1', mgfDigest: 'sha1', saltLength: 20 };
     const rows = [
-      ['decrypt', { mode: 'rsa-pkcs1' }, encrypted, 'rsa-pkcs1-encryption'],
+      ['decrypt', { padding: 'pkcs1' }, encrypted, 'rsa-pkcs1-encryption'],
       ['sign', pss, Buffer.alloc(20), 'sha1-signatures'],
     ] as const;
     for (const [route, head, raw, name] of rows) {

@@ -10,7 +10,12 @@ const check = (handle: number, usage: KeyUsage): ServiceRequest => ({
   head: { usage },
   raw: null,
 });
-const encrypt = (handle: number): ServiceRequest => ({ route: 'encrypt', handle, head: { mode: 'ecb' }, raw: null });
+const encrypt = (handle: number): ServiceRequest => ({
+  route: 'encrypt',
+  handle,
+  head: { algorithm: 'aes-ecb' },
+  raw: null,
+});
 
 const start = (lastMs = 500) => {
   let time = 1000;

@@ -64,15 +64,15 @@ const base64 = fc.oneof(
   fc.string({ maxLength: 40 }),
 );
 const word = fc.constantFrom(
-  ...['aes', 'rsa', 'ec', 'generic', 'secret-key', 'private-key', 'public-key', 'data', 'token', 'session', 'cbc'],
+  ...['aes', 'rsa', 'ec', 'generic', 'secret-key', 'private-key', 'public-key', 'data', 'token', 'session', 'aes-cbc'],
   ...[
     'key-wrap',
     'cipher',
     'oaep',
     'ecdh',
     'hkdf',
-    'gcm',
-    'ecb',
+    'aes-gcm',
+    'aes-ecb',
     'hmac',
     'sha256',
     'both',
@@ -92,7 +92,19 @@ const value = fc.oneof(
   fc.constantFrom(-1, 0, 1, 2 ** 31, 2 ** 53, 65_536),
 );
 const member = fc.constantFrom(
-  ...['class', 'label', 'algorithm', 'bits', 'usages', 'sensitive', 'extractable', 'attributes', 'mode', 'iv', 'way'],
+  ...[
+    'class',
+    'label',
+    'algorithm',
+    'bits',
+    'usages',
+    'sensitive',
+    'extractable',
+    'attributes',
+    'padding',
+    'iv',
+    'way',
+  ],
   ...['mechanism', 'into', 'on', 'object', 'recipient', 'key', 'from', 'handle', 'usage', 'digest', 'salt', 'info'],
   ...['steps', 'point', 'kdf', 'shared', 'padded', 'cipher', 'oaep', 'mgfDigest', 'aad', 'tagLength', '__proto__'],
 );
@@ -114,7 +126,7 @@ const goodHeads: Partial<Record<keyof TdeRoutes, object>> = {
   createObject: object({ class: 'data', algorithm: null, bits: null, usages: [] }),
   cipherPart: {
     ...{ use: 'encrypt', state: '', last: false },
-    cipher: { mode: 'gcm', iv: Buffer.alloc(12).toString('base64'), aad: '', tagLength: 16 },
+    cipher: { algorithm: 'aes-gcm', iv: Buffer.alloc(12).toString('base64'), aad: '', tagLength: 16 },
   },
   macPart: { use: 'sign', mac: { algorithm: 'hmac', digest: 'sha256' }, state: '', last: false },
   wrap: {

@@ -186,7 +186,7 @@ test('of a request and its withdrawal at the same moment, nothing is left', asyn
 test('what was used since stays, and so does a change', async () => {
   const { head: key } = await ask('generateKey', { ...masterKey('kept'), modifiable: true }, 'w6');
   const block = new Uint8Array(16);
-  expect((await ask('encrypt', { mode: 'ecb' }, null, { handle: key.handle, raw: block })).status).toBe(200);
+  expect((await ask('encrypt', { algorithm: 'aes-ecb' }, null, { handle: key.handle, raw: block })).status).toBe(200);
   expect(await outcomeOf('w6')).toBe('kept');
   expect((await ask('updateObject', { label: masterKey('renamed').label }, 'w7', { handle: key.handle })).status).toBe(
     200,
