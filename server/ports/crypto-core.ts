@@ -10,9 +10,7 @@ export type {
   KeyRef,
   MacParameters,
   MemoryStatus,
-  OaepParameters,
   RecordContext,
-  SignatureParameters,
   UnwrappedKind,
 } from '../../addon/core.ts';
 
