@@ -12,10 +12,19 @@ const all = ['test/**/*.test.ts'];
 /** What the short tier leaves to the long one. */
 const left = isLong ? {} : longFiles;
 
-const onSqlite: TestProjectConfiguration = {
-  extends: true,
-  test: { name: 'sqlite', include: all, env: { DKE_TEST_STORE: 'sqlite' } },
-};
+/**
+ * Tests within one process. In `npm test`, those of a worker share its modules: loading the service once for each file costs more than most
+ * files. What a file changes of its process, it changes back. The agent's tests do not: they have a process for each file.
+ */
+const inProcess = ['test/unit/*.test.ts', 'test/unit/!(agent)/**/*.test.ts'];
+const env = { DKE_TEST_STORE: 'sqlite' };
+const onSqlite: readonly TestProjectConfiguration[] =
+  store === 'both'
+    ? [
+        { extends: true, test: { name: 'sqlite', include: all, exclude: inProcess, env } },
+        { extends: true, test: { name: 'sqlite-in-process', include: inProcess, isolate: false, env } },
+      ]
+    : [{ extends: true, test: { name: 'sqlite', include: all, env } }];
 const onPostgresql: TestProjectConfiguration = {
   extends: true,
   test: {
@@ -36,7 +45,7 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'build/compile-cach
 export default defineConfig({
   test: {
     exclude: [...configDefaults.exclude, ...Object.keys(left)],
-    projects: [...(store === 'postgresql' ? [] : [onSqlite]), ...(store === 'sqlite' ? [] : [onPostgresql])],
+    projects: [...(store === 'postgresql' ? [] : onSqlite), ...(store === 'sqlite' ? [] : [onPostgresql])],
     pool: 'forks',
     // Two cores: two more files run while others wait for a process, a disk or a browser.
     maxWorkers: 4,

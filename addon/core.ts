@@ -93,7 +93,7 @@ export interface Core {
   generateKek(): KeyRef;
   generateRsa(bits: number): KeyRef;
   // What ends in "Later" runs on a thread of its own (binding/jobs.h), for callers whose own thread must not stand still. Arguments are
-  // read before it returns; it throws or rejects with `CoreError`. Callers bound how many run (server/base/turnstile.ts).
+  // read before it returns; it throws or rejects with `CoreError`. Callers bound how many run (server/base/fair-queue.ts).
   generateRsaLater(bits: number): Promise<KeyRef>;
   generateEc(curve: Curve): KeyRef;
   /** Copies the bytes into the arena. The caller wipes its own buffer. */

@@ -9,7 +9,7 @@
 //   has ended, the key is wiped and was never in the table.
 // - A Node environment that ends waits for its jobs. A search for primes hears of it and stops; the others take milliseconds.
 //
-// How many jobs may run, and whose come next, is decided by their callers (server/base/turnstile.ts). Threads of libuv's pool are not used:
+// How many jobs may run, and whose come next, is decided by their callers (server/base/fair-queue.ts). Threads of libuv's pool are not used:
 // there are four for the whole process, and they also serve files and names.
 #pragma once
 

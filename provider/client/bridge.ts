@@ -6,6 +6,7 @@ import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import type { CauseName } from '../schema/causes.ts';
 import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
+import { LoggedError } from './causes.ts';
 import type { LogLevel } from './config.ts';
 import type { Context } from './connection.ts';
 import type { LogFields } from './log.ts';
@@ -16,12 +17,19 @@ import {
   ServiceCallError,
   type ServiceDoor,
   type ServiceRequest,
+  type Wait,
 } from './service.ts';
 import { ServiceAnswerCache } from './service-answer-cache.ts';
 
 /** From the socket thread to the main thread. */
 export type Question =
-  | { readonly kind: 'open'; readonly id: number; readonly config: string | null; readonly peer: Peer }
+  | {
+      readonly kind: 'open';
+      readonly id: number;
+      readonly config: string | null;
+      readonly peer: Peer;
+      readonly wait: Wait | null;
+    }
   | {
       readonly kind: 'call';
       readonly id: number;
@@ -96,10 +104,15 @@ export class HostPort {
     this.#port.postMessage(notice);
   }
 
-  async open(config: string | null, peer: Peer): Promise<Context> {
-    const reply = await this.#ask({ kind: 'open', config, peer });
+  async open(config: string | null, peer: Peer, wait: Wait | null): Promise<Context> {
+    const reply = await this.#ask({ kind: 'open', config, peer, wait });
     // The errors of the configuration are in the log: the main thread, which checked it, wrote them there.
-    if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
+    if (reply.kind !== 'opened')
+      throw new LoggedError(
+        CKR.DEVICE_ERROR,
+        'the configuration is not usable',
+        reply.kind === 'refused' ? reply.message : '',
+      );
     this.#spin(reply.spinUs);
     const { context, keyCheckMs } = reply;
     let answerCache = this.#answerCache.get(context);

@@ -104,6 +104,15 @@ export const tellRefused = ({ origin, code, reason, message, handle }: Refused):
   }
 };
 
+/** A refusal whose cause is in the log already. `line` is for the user of the database. */
+export class LoggedError extends CryptokiError {
+  readonly line: string;
+  constructor(rv: number, message: string, line: string) {
+    super(rv, message);
+    this.line = line;
+  }
+}
+
 /** A cause that the agent itself finds, as a return value: `rvFor`, or the only one that the cause has. */
 export class ToldError extends CryptokiError {
   readonly told: CauseName;

@@ -36,6 +36,8 @@ export interface ProviderConfig {
   readonly spinUs: number;
   /** How long the service's word of a key or an object spares the next question for it (service-answer-cache.ts); 0: everything is asked. */
   readonly keyCheckMs: number;
+  /** How long C_Initialize waits until the service answers; 0: not at all (wait-for-service.ts). */
+  readonly waitSeconds: number;
 }
 
 /** Its message is the line of the log: what is wrong, and what to do. */
@@ -68,7 +70,12 @@ const fields = {
   log_level: { type: 'text', required: false },
   spin_us: { type: 'integer', min: 0, max: 1000 },
   key_check_ms: { type: 'integer', min: 0, max: 2000 },
+  wait_seconds: { type: 'integer', min: 0, max: 600 },
 } as const satisfies Record<string, Row>;
+
+/** The user for whom a process of `uid` uses the file: root acts for the file's owner, as the library does. */
+export const userOf = (path: string, uid: number): number =>
+  uid === 0 ? (statSync(path, { throwIfNoEntry: false })?.uid ?? uid) : uid;
 
 /** Reads the file on behalf of a process of `uid`. Throws ConfigError. */
 export const loadConfig = (path: string, uid: number): ProviderConfig => parseConfig(path, readGuarded(path, uid), uid);
@@ -194,6 +201,7 @@ export const parseConfig = (path: string, text: string, uid: number): ProviderCo
     logLevel,
     spinUs: integer('spin_us', 20),
     keyCheckMs: integer('key_check_ms', 500),
+    waitSeconds: integer('wait_seconds', 0),
   };
 };
 

@@ -2,7 +2,7 @@
 // has open here ends with the connection.
 import { hostname } from 'node:os';
 import type { Peer } from '../../addon/core.ts';
-import { type InstanceHeader, onceRoutes } from '../../server/fronts/contract/tde.ts';
+import { type InstanceHeader, instanceText, onceRoutes } from '../../server/fronts/contract/tde.ts';
 import { type Account, ownAccount } from './account.ts';
 import { Application } from './application.ts';
 import type { Dialect } from './codec/wire.ts';
@@ -11,7 +11,7 @@ import type { Hello } from './hello.ts';
 import type { Later } from './later.ts';
 import type { LogFields } from './log.ts';
 import { type Repeater, ReplayCache } from './replays.ts';
-import type { ServiceDoor } from './service.ts';
+import type { ServiceDoor, Wait } from './service.ts';
 
 /** What a configuration gives: the way to the service, under an id that names it in the log. */
 export interface Context {
@@ -22,7 +22,7 @@ export interface Context {
 /** What a connection needs from the rest of the agent. */
 export interface Surroundings {
   /** Opens the configuration at a path, null for the agent's own, on behalf of a user. Throws CryptokiError. */
-  open(config: string | null, peer: Peer): Promise<Context>;
+  open(config: string | null, peer: Peer, wait: Wait | null): Promise<Context>;
   /** Says that one user of a context is gone. */
   release(context: Context): void;
   /** `context` is null before C_Initialize. */
@@ -69,14 +69,19 @@ export class Connection {
     this.#counted = true;
     this.initializing = true;
     try {
-      const context = await this.#surroundings.open(hello?.config ?? null, this.peer);
+      const instance = this.#instance(hello);
+      const seconds = hello?.wait ?? 0;
+      // It may take longer than a peer may stay that has not called C_Initialize.
+      if (seconds > 0) this.#surroundings.admit?.(this.id, true);
+      const wait = seconds > 0 ? { seconds, instance: instanceText(instance) } : null;
+      const context = await this.#surroundings.open(hello?.config ?? null, this.peer, wait);
       // The process may have ended meanwhile: then what is opened here would never be released.
       if (this.#closed) this.#surroundings.release(context);
       else this.#context = context;
       this.#process = hello?.process ?? '';
       const application = new Application(
         this.#watched(context.door),
-        this.#instance(hello),
+        instance,
         (level, fields, message) => this.log(level, fields, message),
         hello?.connection,
         this.account,

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { type CallName, calls, type Handlers } from '../schema/calls.ts';
 import { CKR, returnValueName } from '../schema/return-values.ts';
 import { type Call, CryptokiError } from '../schema/types.ts';
-import { ToldError } from './causes.ts';
+import { LoggedError, ToldError } from './causes.ts';
 import { createDispatcher, type DispatchFrame, type Fail, writeRefusal } from './codec/dispatcher.ts';
 import type { LogLevel } from './config.ts';
 import type { Connection } from './connection.ts';
@@ -106,7 +106,7 @@ const fail: Fail<Connection> = (thrown, call, connection) => {
   };
   // A cause is always worth a line.
   connection.log(told === null ? levelOf(rv) : atLeastWarn(levelOf(rv)), fields, describe(error));
-  return rv;
+  return { rv, line: told === null ? (error instanceof LoggedError ? error.line : null) : describe(error) };
 };
 
 const callsByCode = new Map((Object.entries(calls) as [CallName, Call][]).map(([name, { code }]) => [code, name]));
@@ -123,7 +123,7 @@ export const refuseFrame = (connection: Connection, request: Buffer, length: num
     const { ends, continues = [] }: Call = calls[name];
     for (const kind of ends === undefined ? continues : [ends]) session?.cancel(kind);
   }
-  return writeRefusal(reply, fail(connection.account.exceeded('memory'), name ?? null, connection));
+  return writeRefusal(reply, fail(connection.account.exceeded('memory'), name ?? null, connection), connection.dialect);
 };
 
 /** The dispatcher of the agent: one for all connections of a thread. */

@@ -17,6 +17,8 @@ export interface Hello {
   readonly library: string;
   /** How many connections to an agent the process has had before this one. */
   readonly connection: number;
+  /** For how many seconds the library waits longer for this answer, so that the agent can wait for the service. */
+  readonly wait: number;
   /** As the process sees itself; the socket's credentials are what counts. */
   readonly pid: number;
   /** The name that ps shows: a database's role, such as ora_lgwr_ORCL. */
@@ -53,8 +55,9 @@ export const parseHello = (reserved: Uint8Array): Hello => {
     throw bad('not JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('not an object');
-  const { config, library, connection = 0, pid, process, login, sessions } = value as Record<string, unknown>;
+  const { config, library, connection = 0, wait = 0, pid, process, login, sessions } = value as Record<string, unknown>;
   if (!isCount(connection)) throw bad('connection');
+  if (!isCount(wait)) throw bad('wait');
   if (!isCount(pid)) throw bad('pid');
   if (login !== null && !isCount(login)) throw bad('login');
   if (!Array.isArray(sessions)) throw bad('sessions');
@@ -62,6 +65,7 @@ export const parseHello = (reserved: Uint8Array): Hello => {
     config: asText(config, 'config'),
     library: asText(library, 'library'),
     connection,
+    wait,
     pid,
     process: asText(process, 'process'),
     login,

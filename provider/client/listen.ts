@@ -55,7 +55,7 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
   const connections = new Map<number, Connection>();
   const dispatch = createAgentDispatcher();
   const surroundings: Surroundings = {
-    open: (config, peer) => host.open(config, peer),
+    open: (config, peer, wait) => host.open(config, peer, wait),
     release: ({ id }) => host.tell({ kind: 'release', context: id }),
     log: (context, level, fields, message) =>
       host.tell({ kind: 'log', context: context?.id ?? null, level, fields, message }),

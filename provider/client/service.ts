@@ -35,6 +35,13 @@ export interface Caller {
   readonly instance: string;
 }
 
+/** A process that starts, and lets the agent wait for the service. */
+export interface Wait {
+  readonly seconds: number;
+  /** How the process is named to the service. */
+  readonly instance: string;
+}
+
 export interface ServiceDoor {
   call<R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>>;
   /** The caller of this request no longer waits for its answer: whatever it has created is to be undone. */

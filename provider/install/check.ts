@@ -220,7 +220,7 @@ const databaseOf = async (context: Context, loads: boolean): Promise<CheckedPart
     run: (each) =>
       need === undefined && loads
         ? checkCalls(each)
-        : notAsked(`because of: ${need?.title ?? 'a process can load it'}`),
+        : notAsked(`blocked by: ${need?.title ?? 'a process can load it'}`),
   };
   return {
     what: `the database of ${configPath}`,

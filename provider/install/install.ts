@@ -9,7 +9,16 @@ import { type Layout, libraryName } from './layout.ts';
 import { asOwner, ownerOfPath } from './owner.ts';
 import { type Payload, sha256 } from './payload.ts';
 import { type InstallOptions, named, Run } from './run.ts';
-import { keepBuild, type Manifest, readManifest, readState, removeOldBuilds, type State } from './state.ts';
+import {
+  keepBuild,
+  type Manifest,
+  readManifest,
+  readState,
+  removeOldBuilds,
+  type State,
+  stateName,
+  statePath,
+} from './state.ts';
 
 const manifestOf = ({ build, version, library, agentScript, agent }: Payload): Manifest => ({
   format: 1,
@@ -213,8 +222,15 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
   run.do(`remove ${layout.folder}, and what is empty above it`, () => {
     for (const path of [layout.folder, dirname(layout.folder), layout.tree]) removeEmpty(path);
   });
-  run.doInside(`remove ${layout.state}`, () => rmSync(layout.state, { recursive: true, force: true }));
-  run.do(`remove ${dirname(layout.state)} when it is empty`, () => removeEmpty(dirname(layout.state)));
+  run.doInside(`empty ${layout.state}`, () => {
+    for (const name of readdirSync(layout.state))
+      if (name !== stateName) rmSync(join(layout.state, name), { recursive: true, force: true });
+    rmSync(statePath(layout), { force: true });
+  });
+  // The folder above may belong to another user, who installed in the other layout.
+  run.do(`remove ${layout.state}, and ${dirname(layout.state)} when it is empty`, () => {
+    for (const path of [layout.state, dirname(layout.state)]) removeEmpty(path);
+  });
   if (options.purge !== null) {
     const conf = options.purge;
     if (existsSync(conf)) run.do(`remove ${conf}`, () => rmSync(conf));

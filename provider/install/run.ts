@@ -60,7 +60,11 @@ export class Run {
       ownerOfPath(this.layout.folder) ?? ownerOfPath(join(this.layout.tree, 'dke')) ?? ownerOfPath(this.layout.tree);
     if (there !== undefined && (there.uid !== 0 || this.layout.rootOnly)) return there;
     if (!isRoot() || this.layout.rootOnly) return effectiveOwner();
-    throw new InstallError('config', 'whose database is it?', 'name its OS user and group: --owner oracle:oinstall');
+    throw new InstallError(
+      'config',
+      'the owner of the database is not known',
+      'name its OS user and group: --owner oracle:oinstall',
+    );
   }
 
   do(step: string, change: () => void): void {
@@ -161,7 +165,8 @@ export class Run {
       [dirname(layout.folder), layout.mode, files],
       [layout.folder, layout.mode, files],
       [join(layout.folder, 'agent'), 0o755, files],
-      [dirname(layout.state), 0o755, files],
+      // Of both layouts: of no database user.
+      [dirname(layout.state), 0o755, undefined],
       [layout.state, 0o755, files],
       [join(layout.state, 'builds'), 0o755, files],
     ];

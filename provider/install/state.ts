@@ -31,7 +31,8 @@ const buildName = /^[a-z0-9-]{1,40}$/;
 const isBuild = (value: unknown): value is string => typeof value === 'string' && buildName.test(value);
 const isBuildOrNull = (value: unknown): value is string | null => value === null || isBuild(value);
 
-export const statePath = ({ state }: Layout): string => join(state, 'state.json');
+export const stateName = 'state.json';
+export const statePath = ({ state }: Layout): string => join(state, stateName);
 export const buildsFolder = ({ state }: Layout): string => join(state, 'builds');
 export const buildFolder = (layout: Layout, build: string): string => join(buildsFolder(layout), build);
 

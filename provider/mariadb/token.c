@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an administrator meets, with what to do; docs/return-codes.md has all of them. */
+#include "vendor.h"
+
+/* What an administrator meets where the library knows no cause; docs/return-codes.md has all of them. */
 static const struct {
   CK_RV rv;
   const char *name;
@@ -26,12 +28,48 @@ static const struct {
     {CKR_GENERAL_ERROR, "CKR_GENERAL_ERROR", "report it with the line of the agent's log"},
 };
 
-static int refused(struct failure *failure, const char *what, CK_RV rv) {
-  static const char where[] = "the agent's log (log_dir of pkcs11.toml) and `dke doctor --conf pkcs11.toml` tell more";
+enum { CAUSE = 600 };
 
-  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-    if (codes[i].rv == rv) return failure_set(failure, "%s: %s: %s; %s", what, codes[i].name, codes[i].advice, where);
-  return failure_set(failure, "%s: return value 0x%lx; %s", what, rv, where);
+/* Of version 3.0 of the standard, whose other parts are not needed here. */
+struct interface {
+  CK_UTF8CHAR_PTR name;
+  const DKE_FUNCTIONS *functions;
+  CK_FLAGS flags;
+};
+typedef CK_RV (*get_interface_function)(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, const struct interface **to, CK_FLAGS flags);
+
+/* Why the last call of this thread failed, in the library's own words. Empty when it has none, or is the library of another product. */
+static void last_cause(const struct token *token, char text[CAUSE + 1]) {
+  CK_UTF8CHAR name[] = DKE_INTERFACE_NAME;
+  const struct interface *found = NULL;
+  get_interface_function get_interface;
+  CK_VERSION version = {1, 0};
+  CK_ULONG length = CAUSE;
+
+  *text = 0;
+  *(void **)&get_interface = dlsym(token->library, "C_GetInterface");
+  if (get_interface == NULL || get_interface(name, &version, &found, 0) != CKR_OK) return;
+  if (found->functions->last_cause((CK_UTF8CHAR_PTR)text, &length) == CKR_OK) text[length] = 0;
+  else *text = 0;
+}
+
+/* Comes right after the call that failed: the next one has another cause. */
+static int refused(const struct token *token, struct failure *failure, const char *what, CK_RV rv) {
+  static const char where[] = "the agent's log (log_dir of pkcs11.toml) and `dke doctor --conf pkcs11.toml` tell more";
+  const char *advice = NULL;
+  char name[32];
+  char cause[CAUSE + 1];
+
+  snprintf(name, sizeof name, "return value 0x%lx", rv);
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    if (codes[i].rv != rv) continue;
+    snprintf(name, sizeof name, "%s", codes[i].name);
+    advice = codes[i].advice;
+  }
+  last_cause(token, cause);
+  if (*cause != 0) return failure_set(failure, "%s: %s: %s", what, name, cause);
+  if (advice != NULL) return failure_set(failure, "%s: %s: %s; %s", what, name, advice, where);
+  return failure_set(failure, "%s: %s; %s", what, name, where);
 }
 
 static CK_FUNCTION_LIST_PTR functions_of(const struct token *token) { return token->functions; }
@@ -54,16 +92,16 @@ static int start(struct token *token, const char *library, struct failure *failu
   /* POSIX has dlsym answer functions; ISO C has no word for it but a copy of the pointer. */
   *(void **)&get_functions = dlsym(token->library, "C_GetFunctionList");
   if (get_functions == NULL) return failure_set(failure, "%s is no PKCS#11 library", library);
-  if ((rv = get_functions(&functions)) != CKR_OK) return refused(failure, "C_GetFunctionList", rv);
+  if ((rv = get_functions(&functions)) != CKR_OK) return refused(token, failure, "C_GetFunctionList", rv);
   memset(&arguments, 0, sizeof arguments);
   arguments.flags = CKF_OS_LOCKING_OK;
   rv = functions->C_Initialize(&arguments);
-  if (rv != CKR_OK && rv != CKR_CRYPTOKI_ALREADY_INITIALIZED) return refused(failure, "the PKCS#11 library does not start", rv);
+  if (rv != CKR_OK && rv != CKR_CRYPTOKI_ALREADY_INITIALIZED) return refused(token, failure, "the PKCS#11 library does not start", rv);
   token->functions = functions;
   memset(&info, 0, sizeof info);
   if (functions->C_GetInfo(&info) == CKR_OK) take_padded(token->description, info.libraryDescription, sizeof info.libraryDescription);
-  if ((rv = functions->C_GetSlotList(CK_TRUE, slots, &count)) != CKR_OK) return refused(failure, "the token is not there", rv);
-  if (count == 0) return refused(failure, "the token is not there", CKR_TOKEN_NOT_PRESENT);
+  if ((rv = functions->C_GetSlotList(CK_TRUE, slots, &count)) != CKR_OK) return refused(token, failure, "the token is not there", rv);
+  if (count == 0) return refused(token, failure, "the token is not there", CKR_TOKEN_NOT_PRESENT);
   token->slot = slots[0];
   return 0;
 }
@@ -89,11 +127,12 @@ static int begin(const struct token *token, CK_FLAGS flags, CK_SESSION_HANDLE *s
   CK_FUNCTION_LIST_PTR functions = functions_of(token);
   CK_RV rv = functions->C_OpenSession(token->slot, CKF_SERIAL_SESSION | flags, NULL, NULL, session);
 
-  if (rv != CKR_OK) return refused(failure, "no session can be opened", rv);
+  if (rv != CKR_OK) return refused(token, failure, "no session can be opened", rv);
   rv = functions->C_Login(*session, CKU_USER, pin, sizeof pin - 1);
   if (rv == CKR_OK || rv == CKR_USER_ALREADY_LOGGED_IN) return 0;
+  refused(token, failure, "the service does not let this database in", rv);
   functions->C_CloseSession(*session);
-  return refused(failure, "the service does not let this database in", rv);
+  return -1;
 }
 
 static int find(const struct token *token, CK_SESSION_HANDLE session, const char *label, CK_OBJECT_HANDLE *key, struct failure *failure) {
@@ -105,9 +144,9 @@ static int find(const struct token *token, CK_SESSION_HANDLE session, const char
 
   if (rv == CKR_OK) {
     rv = functions->C_FindObjects(session, key, 1, &count);
-    functions->C_FindObjectsFinal(session);
+    if (rv == CKR_OK) functions->C_FindObjectsFinal(session);
   }
-  if (rv != CKR_OK) return refused(failure, "the master key cannot be looked for", rv);
+  if (rv != CKR_OK) return refused(token, failure, "the master key cannot be looked for", rv);
   if (count == 1) return 0;
   return failure_set(failure,
                      "the service has no master key '%s' for this application: it was destroyed, or belongs to an application of another "
@@ -136,11 +175,13 @@ int token_generate(const struct token *token, const char *label, struct failure 
   CK_SESSION_HANDLE session;
   CK_OBJECT_HANDLE key = CK_INVALID_HANDLE;
   CK_RV rv;
+  int result;
 
   if (begin(token, CKF_RW_SESSION, &session, failure) != 0) return -1;
   rv = functions->C_GenerateKey(session, &mechanism, template, sizeof template / sizeof *template, &key);
+  result = rv == CKR_OK ? 0 : refused(token, failure, "no master key could be made", rv);
   functions->C_CloseSession(session);
-  return rv == CKR_OK ? 0 : refused(failure, "no master key could be made", rv);
+  return result;
 }
 
 static CK_GCM_PARAMS gcm(const unsigned char *iv, const char *head, size_t head_length) {
@@ -163,7 +204,7 @@ int token_wrap(const struct token *token, const char *label, const unsigned char
   if (result == 0) {
     CK_RV rv = functions->C_EncryptInit(session, &mechanism, key);
     if (rv == CKR_OK) rv = functions->C_Encrypt(session, (CK_BYTE_PTR)(size_t)keys, length, wrapped, &size);
-    if (rv != CKR_OK) result = refused(failure, "the master key does not wrap", rv);
+    if (rv != CKR_OK) result = refused(token, failure, "the master key does not wrap", rv);
     else if (size != length + TOKEN_TAG) result = failure_set(failure, "the master key's wrapping has a strange length");
   }
   functions->C_CloseSession(session);
@@ -185,7 +226,7 @@ int token_unwrap(const struct token *token, const char *label, const unsigned ch
   if (result == 0) {
     CK_RV rv = functions->C_DecryptInit(session, &mechanism, key);
     if (rv == CKR_OK) rv = functions->C_Decrypt(session, (CK_BYTE_PTR)(size_t)wrapped, length + TOKEN_TAG, keys, &size);
-    if (rv != CKR_OK) result = refused(failure, "the data keys cannot be unwrapped", rv);
+    if (rv != CKR_OK) result = refused(token, failure, "the data keys cannot be unwrapped", rv);
     else if (size != length) result = failure_set(failure, "the unwrapped data keys have a strange length");
   }
   functions->C_CloseSession(session);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "connect.h"
+#include "last_cause.h"
 #include "library.h"
 #include "sessions.h"
 #include "transport.h"
@@ -23,6 +24,7 @@ bool call_begin(struct call *call, const struct call_row *row) {
   call->only = 0;
   call->epoch = 0;
   call->lost = false;
+  last_cause_forget();
   buffer_open(&call->request);
   buffer_open(&call->reply);
   call->rv = library_ready();

@@ -3,6 +3,7 @@
 
 #include "delivery.h"
 #include "gen/numbers.h"
+#include "last_cause.h"
 #include "recovery.h"
 #include "sessions.h"
 #include "transport.h"
@@ -56,5 +57,6 @@ static void remember(struct call *call) {
 
 CK_RV call_end(struct call *call) {
   if (call->answered && call->dialect == DIALECT_OWN) remember(call);
+  if (call->rv == CKR_OK) last_cause_forget(); /* of an agent that was lost and found */
   return call_close(call);
 }

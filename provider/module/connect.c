@@ -14,7 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "acting.h"
 #include "lane.h"
+#include "last_cause.h"
 #include "launch.h"
 #include "log.h"
 #include "process.h"
@@ -53,6 +55,8 @@ static bool is_system_folder_usable(char *path, size_t size) {
   if (lstat(system_folder, &status) != 0 || !S_ISDIR(status.st_mode)) return false;
   if ((status.st_mode & S_IWOTH) != 0) return false;
   snprintf(path, size, "%s/agent.sock", system_folder);
+  /* eaccess would tell what root may, which is everything. Who may not connect there is told so. */
+  if (acting_for_owner()) return status.st_uid == acting_user() || (lstat(path, &socket_status) == 0 && S_ISSOCK(socket_status.st_mode));
   if (lstat(path, &socket_status) == 0) return S_ISSOCK(socket_status.st_mode) && eaccess(path, W_OK) == 0;
   return eaccess(system_folder, W_OK | X_OK) == 0;
 }
@@ -63,7 +67,7 @@ static bool is_own_folder(const char *folder) {
 
   if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
   if (lstat(folder, &status) != 0) return false;
-  return S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+  return S_ISDIR(status.st_mode) && status.st_uid == acting_user() && (status.st_mode & 077) == 0;
 }
 
 /** A user's number as a fact of a cause. */
@@ -88,7 +92,7 @@ bool connect_socket_path(const struct settings *settings, char *path, size_t siz
   /* XDG_RUNTIME_DIR is inherited through su and sudo: only our own counts. */
   if (runtime != NULL && *runtime == '/' && strlen(runtime) < 70) {
     struct stat status;
-    if (stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()) {
+    if (stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == acting_user()) {
       snprintf(folder, sizeof folder, "%s/dke-pkcs11", runtime);
       if (is_own_folder(folder)) {
         snprintf(path, size, "%s/agent.sock", folder);
@@ -96,9 +100,9 @@ bool connect_socket_path(const struct settings *settings, char *path, size_t siz
       }
     }
   }
-  snprintf(folder, sizeof folder, "/tmp/dke-pkcs11-%u", (unsigned)geteuid());
+  snprintf(folder, sizeof folder, "/tmp/dke-pkcs11-%u", (unsigned)acting_user());
   if (!is_own_folder(folder)) {
-    log_cause(CAUSE_SOCKET_DIRECTORY, folder, uid_text(geteuid()).text);
+    log_cause(CAUSE_SOCKET_DIRECTORY, folder, uid_text(acting_user()).text);
     return false;
   }
   snprintf(path, size, "%s/agent.sock", folder);
@@ -124,7 +128,7 @@ static bool is_trusted(int fd, const char *path) {
   struct stat status;
 
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  if (peer.uid == geteuid() || peer.uid == 0) return true;
+  if (peer.uid == acting_user() || peer.uid == 0) return true;
   if (strncmp(path, system_folder, strlen(system_folder)) == 0 && path[strlen(system_folder)] == '/' &&
       lstat(system_folder, &status) == 0 && status.st_uid == peer.uid)
     return true;
@@ -294,7 +298,7 @@ static CK_RV tell_unreachable(const char *path) {
     case EACCES:
     case ECONNRESET:
     case EPIPE:
-      return log_cause(CAUSE_SOCKET_RIGHTS, uid_text(geteuid()).text, path,
+      return log_cause(CAUSE_SOCKET_RIGHTS, uid_text(acting_user()).text, path,
                        errno == EACCES ? strerror(errno) : "the agent hangs up");
     default:
       return log_cause(CAUSE_AGENT_LOST, path, strerror(errno));
@@ -350,7 +354,7 @@ static void put_json(struct buffer *buffer, const char *text) {
   buffer_put_u8(buffer, '"');
 }
 
-static void put_hello(struct buffer *buffer, const struct settings *settings) {
+static void put_hello(struct buffer *buffer, const struct settings *settings, int wait) {
   char name[256];
   char text[96];
 
@@ -361,13 +365,14 @@ static void put_hello(struct buffer *buffer, const struct settings *settings) {
            DKE_VERSION_MINOR, (unsigned long)transport_epoch(), (long)getpid());
   buffer_put_text(buffer, text);
   put_json(buffer, name);
-  buffer_put_u8(buffer, ',');
+  snprintf(text, sizeof text, ",\"wait\":%d,", wait);
+  buffer_put_text(buffer, text);
   sessions_put_hello(buffer);
   buffer_put_text(buffer, "}");
   buffer_put_u8(buffer, 0);
 }
 
-static void put_initialize(struct buffer *request, const struct settings *settings) {
+static void put_initialize(struct buffer *request, const struct settings *settings, int wait) {
   static const unsigned char header[TRANSPORT_HEADER];
   size_t length_at;
 
@@ -387,34 +392,38 @@ static void put_initialize(struct buffer *request, const struct settings *settin
   buffer_put_u8(request, 1);
   length_at = request->length;
   buffer_put_u32(request, 0);
-  put_hello(request, settings);
+  put_hello(request, settings, wait);
   if (!request->failed) buffer_poke_u32(request->data + length_at, (uint32_t)(request->length - length_at - 4));
 }
 
-static CK_RV greet(int fd, const char *path, const struct settings *settings) {
+static CK_RV greet(int fd, const char *path, const struct settings *settings, bool starts) {
+  const int wait = starts ? settings->wait_seconds : 0;
+  const int64_t limit_ms = settings->call_timeout_ms + wait * 1000LL;
   struct buffer request;
   struct buffer reply;
   CK_RV rv = CKR_DEVICE_ERROR;
   char text[24];
+  const unsigned char *signature;
   uint32_t call;
   size_t length;
 
   buffer_open(&request);
   buffer_open(&reply);
-  put_initialize(&request, settings);
+  put_initialize(&request, settings, wait);
   if (request.failed) {
     rv = CKR_HOST_MEMORY;
-  } else if (transport_exchange_alone(fd, &request, &reply, process_now() + settings->call_timeout_ms * 1000LL) ==
-             EXCHANGED) {
+  } else if (transport_exchange_alone(fd, &request, &reply, process_now() + limit_ms * 1000LL) == EXCHANGED) {
     call = buffer_get_u32(&reply);
-    buffer_get_array(&reply, &length);
+    signature = buffer_get_array(&reply, &length);
     if (call == 1 && !reply.failed) rv = CKR_OK;
     else if (call == 0) rv = buffer_get_u64(&reply);
     if (reply.failed || (call == 0 && rv == CKR_OK)) rv = CKR_DEVICE_ERROR;
     snprintf(text, sizeof text, "0x%08lx", rv);
     if (rv != CKR_OK) log_cause(CAUSE_AGENT_REFUSES, path, settings->config, text);
+    /* The agent's own words say more than that it refuses. */
+    if (rv != CKR_OK && !reply.failed) last_cause_take(&reply, signature, length);
   } else {
-    snprintf(text, sizeof text, "%d", settings->call_timeout_ms);
+    snprintf(text, sizeof text, "%lld", (long long)limit_ms);
     log_cause(CAUSE_AGENT_SLOW, "C_Initialize", text);
   }
   buffer_close(&request);
@@ -422,7 +431,8 @@ static CK_RV greet(int fd, const char *path, const struct settings *settings) {
   return rv;
 }
 
-CK_RV connect_agent(const struct settings *settings) {
+/** With the rights of the user for whom it acts. */
+static CK_RV connect_and_greet(const struct settings *settings, bool starts) {
   char path[108];
   CK_RV rv;
   int fd;
@@ -435,14 +445,15 @@ CK_RV connect_agent(const struct settings *settings) {
     rv = does_nobody_listen() ? start_agent(path, &fd) : tell_unreachable(path);
     if (rv != CKR_OK) return rv;
   }
-  rv = greet(fd, path, settings);
+  rv = greet(fd, path, settings, starts);
   if (rv == CKR_OK) {
     /* A thread that does not spin never polls a lane. */
     const int offered = offered_lane;
     struct lane *lane = NULL;
 
     offered_lane = -1;
-    if (settings->spin_us > 0) lane = lane_join(offered);
+    /* Memory that another user's process can write to at any time is not root's to read. */
+    if (settings->spin_us > 0 && !acting_for_owner()) lane = lane_join(offered);
     else process_close(offered);
     if (transport_adopt(fd, lane, settings->spin_us)) return CKR_OK;
     lane_leave(lane);
@@ -451,5 +462,14 @@ CK_RV connect_agent(const struct settings *settings) {
   process_close(offered_lane);
   offered_lane = -1;
   process_close(fd);
+  return rv;
+}
+
+CK_RV connect_agent(const struct settings *settings, bool starts) {
+  CK_RV rv;
+
+  acting_begin();
+  rv = connect_and_greet(settings, starts);
+  acting_end();
   return rv;
 }

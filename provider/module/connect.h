@@ -10,10 +10,10 @@
 
 /**
  * Connects, starts the agent if it must, says hello (C_Initialize) and puts the connection to use. CKR_DEVICE_REMOVED when
- * no agent can be had, else what the agent answered. Takes at most the connect timeout, five seconds for a start, and
- * the call timeout.
+ * no agent can be had, else what the agent answered. Takes at most the connect timeout, 15 seconds for a start, and
+ * the call timeout; when the host `starts`, also the time that it is willing to wait for the service.
  */
-CK_RV connect_agent(const struct settings *settings);
+CK_RV connect_agent(const struct settings *settings, bool starts);
 /** In a forked child: closes what a thread of the parent was connecting. */
 void connect_forget(void);
 /** How the peer of the last connection speaks. */

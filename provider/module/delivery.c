@@ -6,6 +6,7 @@
 
 #include "connect.h"
 #include "gen/numbers.h"
+#include "last_cause.h"
 #include "library.h"
 #include "log.h"
 #include "process.h"
@@ -174,6 +175,7 @@ bool delivery_exchange(struct call *call) {
     call->rv = buffer_get_u64(&call->reply);
     call->answered = !call->reply.failed && call->rv != CKR_OK;
     if (!call->answered) call->rv = CKR_DEVICE_ERROR;
+    else if (!last_cause_take(&call->reply, signature, length)) last_cause_forget(); /* of an agent before */
   } else if (code != call->row->code || length != strlen(call->row->reply) ||
              (length > 0 && memcmp(signature, call->row->reply, length) != 0)) {
     call->rv = CKR_DEVICE_ERROR;

@@ -7,8 +7,10 @@
 
 #include "call.h"
 #include "gen/numbers.h"
+#include "last_cause.h"
 #include "library.h"
 #include "sessions.h"
+#include "vendor.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -110,6 +112,22 @@ static const CK_FUNCTION_LIST_3_2 functions_3_2 = {
 #pragma GCC diagnostic pop
 #undef CK_PKCS11_FUNCTION_INFO
 
+/* Looks in no session and asks no agent, so that it can tell why C_Initialize failed. */
+static CK_RV last_cause(CK_UTF8CHAR_PTR text, CK_ULONG_PTR length) {
+  size_t known;
+  const char *const from = last_cause_get(&known);
+  CK_ULONG room;
+
+  if (length == NULL) return CKR_ARGUMENTS_BAD;
+  room = codec_load(length);
+  codec_store(length, known);
+  if (text == NULL) return CKR_OK;
+  if (room < known) return CKR_BUFFER_TOO_SMALL;
+  memcpy(text, from, known);
+  return CKR_OK;
+}
+static const DKE_FUNCTIONS functions_dke = {.version = {1, 0}, .last_cause = last_cause};
+
 /* The first one is the default, for a caller that names no version: 3.0, which every caller of C_GetInterface knows. What 3.2
  * adds answers CKR_FUNCTION_NOT_SUPPORTED, so that a caller who does not ask for it misses nothing. CKF_INTERFACE_FORK_SAFE is not
  * claimed: a child has to initialise itself. The standard's types have no const, and callers go by that: OpenSC's pkcs11-spy puts its
@@ -119,8 +137,10 @@ static CK_INTERFACE interfaces[] = {
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_1, 0},
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_2, 0},
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_2_40, 0},
+    {(CK_UTF8CHAR *)DKE_INTERFACE_NAME, (void *)&functions_dke, 0},
 };
-enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
+/* Only who names the last one gets it. */
+enum { INTERFACES = sizeof interfaces / sizeof *interfaces, OWN_INTERFACE = INTERFACES - 1 };
 
 CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR to) {
   const CK_FUNCTION_LIST *list = &functions_2_40;
@@ -149,6 +169,7 @@ CK_RV C_GetInterface(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_
     CK_VERSION offered;
 
     memcpy(&offered, interface->pFunctionList, sizeof offered);
+    if (name == NULL && i == OWN_INTERFACE) continue;
     if (name != NULL && strcmp((const char *)name, (const char *)interface->pInterfaceName) != 0) continue;
     if (version != NULL && memcmp(version, &offered, sizeof offered) != 0) continue;
     if ((flags & interface->flags) != flags) continue;

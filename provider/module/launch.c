@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "acting.h"
 #include "log.h"
 #include "process.h"
 
@@ -33,10 +34,12 @@ extern char **environ;
 
 /** Names that the agent needs; the host's others (ORACLE_HOME, LD_PRELOAD, secrets) are none of its business. */
 static bool is_passed(const char *variable) {
-  static const char *const names[] = {"HOME=", "PATH=", "XDG_RUNTIME_DIR=", "TZ=", "LANG="};
+  static const char *const names[] = {"HOME=", "XDG_RUNTIME_DIR=", "PATH=", "TZ=", "LANG="};
+  enum { OF_USER = 2 };
 
   if (strncmp(variable, "DKE_AGENT_", 10) == 0) return true;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+  /* Root's folders are not those of the user for whom it acts. */
+  for (size_t i = acting_for_owner() ? OF_USER : 0; i < sizeof names / sizeof *names; i++)
     if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;
   return false;
 }
@@ -71,6 +74,7 @@ struct start {
   char **environment;
   /* The effective user and group, when they are not the real ones: without them the agent would run as the caller of the host. */
   bool changes_user;
+  bool drops_rights; /* root, on behalf of another user */
   uid_t user;
   gid_t group;
   int output; /* what the program prints goes here; -1: nowhere */
@@ -79,8 +83,8 @@ struct start {
 
 /** The kernel's own names: the C library's would change the user of every thread of the host, whose memory this process shares. */
 static bool become_effective_user(const struct start *start) {
-  /* The groups of the host's caller are not the agent's. Only root may drop them. */
-  syscall(SYS_setgroups, 1, &start->group);
+  /* The groups of the host's caller are not the agent's. Only root may drop them, and must where it starts the agent of another user. */
+  if (syscall(SYS_setgroups, 1, &start->group) != 0 && start->drops_rights) return false;
   return syscall(SYS_setresgid, start->group, start->group, start->group) == 0 &&
          syscall(SYS_setresuid, start->user, start->user, start->user) == 0 && syscall(SYS_chdir, "/") == 0 &&
          syscall(SYS_umask, 022) >= 0;
@@ -186,9 +190,10 @@ static CK_RV launch(char *program, const char *socket_path, pid_t *agent) {
   struct start start = {
       .program = program,
       .arguments = arguments,
-      .changes_user = getuid() != geteuid() || getgid() != getegid(),
-      .user = geteuid(),
-      .group = getegid(),
+      .changes_user = acting_for_owner() || getuid() != geteuid() || getgid() != getegid(),
+      .drops_rights = acting_for_owner(),
+      .user = acting_user(),
+      .group = acting_group(),
       .output = -1,
   };
   int printed[2];

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "connect.h"
+#include "last_cause.h"
 #include "log.h"
 #include "process.h"
 #include "sessions.h"
@@ -95,13 +96,17 @@ CK_RV library_initialize(void) {
   const int cancellation = forbid_cancellation();
   CK_RV rv = CKR_CRYPTOKI_ALREADY_INITIALIZED;
 
+  last_cause_forget();
   take_over();
   process_lock(&library.lock);
   if (!library.ready) {
     settings_read(&library.settings);
     library.foreign_lost = false;
-    rv = connect_agent(&library.settings);
-    if (rv == CKR_OK) library.ready = true;
+    rv = connect_agent(&library.settings, true);
+    if (rv == CKR_OK) {
+      library.ready = true;
+      last_cause_forget();
+    }
   }
   process_unlock(&library.lock);
   restore_cancellation(cancellation);
@@ -134,7 +139,7 @@ CK_RV library_reconnect(uint32_t lost) {
     /* Another thread tried while we waited for the lock. Trying again for each waiting thread would add up the timeouts. */
     rv = library.last_attempt;
   } else {
-    rv = connect_agent(&library.settings);
+    rv = connect_agent(&library.settings, false);
     if (rv == CKR_OK) sessions_all_due();
     library.last_attempt = rv;
     library.attempts++;

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "acting.h"
+#include "last_cause.h"
 #include "process.h"
 
 enum { LINE_MAX_LENGTH = 600, FILE_MAX_LENGTH = 1 << 20, QUIET = 60000000 /* microseconds */ };
@@ -62,6 +64,7 @@ static void write_line(const char *text) {
     if ((unsigned char)line[i] < ' ') line[i] = '?';
   line[length++] = '\n';
 
+  acting_begin();
   fd = open_in(wanted);
   if (fd < 0) fd = open_in("/var/log/dke-pkcs11");
   if (fd < 0) fd = open_in(fallback);
@@ -70,6 +73,7 @@ static void write_line(const char *text) {
     if (write(fd, line, length) < 0) length = 0;
     process_close(fd);
   }
+  acting_end();
   errno = saved;
 }
 
@@ -107,13 +111,13 @@ CK_RV log_cause(enum cause cause, ...) {
   const int saved = errno;
   char text[LINE_MAX_LENGTH];
   char name[64];
+  size_t begins;
   size_t length;
   unsigned counted;
   va_list facts;
 
-  if (!is_due(cause)) return row->rv;
   process_name(name, sizeof name);
-  length = (size_t)snprintf(text, sizeof text, "%s %s %s: ", name, row->name, row->rv_name);
+  begins = length = (size_t)snprintf(text, sizeof text, "%s %s %s: ", name, row->name, row->rv_name);
   va_start(facts, cause);
   while (*from != 0 && length < sizeof text - 1) {
     if (from[0] == '{' && from[1] == '}') {
@@ -126,6 +130,12 @@ CK_RV log_cause(enum cause cause, ...) {
     }
   }
   va_end(facts);
+  if (length > sizeof text - 1) length = sizeof text - 1;
+  last_cause_set(text + begins, length - begins);
+  if (!is_due(cause)) {
+    errno = saved;
+    return row->rv;
+  }
   counted = atomic_exchange(&repeats[cause].counted, 0);
   if (counted > 0 && length < sizeof text - 1)
     snprintf(text + length, sizeof text - length, " (%u more since it was told last)", counted);

@@ -13,7 +13,8 @@
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /**
  * The line of a cause, with its facts (`const char *`, as many and in the order as gen/causes.h says), and its return value. The
- * first of a cause is told at once, the next within a minute are counted, and the count is told with the one that follows.
+ * first of a cause is told at once, the next within a minute are counted, and the count is told with the one that follows. It is the last
+ * cause of the thread in any case (last_cause.h).
  */
 CK_RV log_cause(enum cause cause, ...);
 /** Tells what was counted: at C_Finalize. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acting.h"
 #include "process.h"
 
 enum { FILE_MAX = 64 * 1024 };
@@ -23,6 +24,7 @@ static const struct {
     {"connect_timeout_ms", offsetof(struct settings, connect_timeout_ms), 10, 60000},
     {"call_timeout_ms", offsetof(struct settings, call_timeout_ms), 10, 600000},
     {"spin_us", offsetof(struct settings, spin_us), 0, 1000},
+    {"wait_seconds", offsetof(struct settings, wait_seconds), 0, 600},
 };
 
 /** `log_dir = "/a/path"` or in single quotes, without escapes. Whatever else stands there is the agent's to refuse. */
@@ -118,5 +120,8 @@ void settings_read(struct settings *settings) {
   free(real);
   if (socket != NULL && strlen(socket) < sizeof settings->socket)
     snprintf(settings->socket, sizeof settings->socket, "%s", socket);
+  acting_choose(settings->config);
+  acting_begin();
   scan_file(settings);
+  acting_end();
 }

@@ -1,6 +1,6 @@
 /*
- * What the library itself reads: which configuration file, which socket, three numbers and the folder of the log. The file's
- * meaning is the agent's business; here a scanner looks for lines `name = integer` of the three names and `log_dir = "text"`,
+ * What the library itself reads: which configuration file, which socket, four numbers and the folder of the log. The file's
+ * meaning is the agent's business; here a scanner looks for lines `name = integer` of the four names and `log_dir = "text"`,
  * before the first table, and ignores everything else, so that a broken file is reported only by the agent.
  */
 #ifndef DKE_SETTINGS_H
@@ -15,6 +15,7 @@ struct settings {
   int connect_timeout_ms;
   int call_timeout_ms;
   int spin_us;
+  int wait_seconds;
   char log_folder[PATH_MAX]; /* log_dir, or empty */
 };
 

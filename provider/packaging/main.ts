@@ -98,7 +98,7 @@ if (import.meta.main) {
   const date = new Date(sourceDate(root) * 1000);
   // The commands themselves know what completes them.
   const { shellFiles } = (await import(join(root, 'dist/server/cli/shell-files.js'))) as {
-    readonly shellFiles: (version: string, date: Date) => Readonly<Record<string, string>>;
+    readonly shellFiles: (version: string, date: Date) => Promise<Readonly<Record<string, string>>>;
   };
   const build: Build = {
     root,
@@ -106,7 +106,7 @@ if (import.meta.main) {
     pages: packagesOfSources(root, pageSources(root)),
     version,
     date,
-    shellFiles: shellFiles(version, date),
+    shellFiles: await shellFiles(version, date),
     maintainer: `${process.env.DEBFULLNAME ?? 'DKE maintainers'} <${process.env.DEBEMAIL ?? 'dke@packages.invalid'}>`,
     fast: values.fast,
     out: resolve(values.out ?? join(root, 'build/packages')),

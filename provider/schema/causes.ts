@@ -105,8 +105,8 @@ export const causes = {
   },
   'config-owner': {
     told: 'agent',
-    what: '{config}: owned by uid {owner}',
-    todo: 'chown it to uid {uid}, the OS user of the database',
+    what: '{config}: owned by uid {owner}, but the process runs as uid {uid}',
+    todo: 'run the program as the owner of the file or as root, or set DKE_PKCS11_CONF to a file of its own user; change the owner only if no database uses the file',
     rv: 'DEVICE_ERROR',
   },
   'config-mode': {

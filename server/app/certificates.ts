@@ -7,7 +7,7 @@ import type { Core } from '../../addon/core.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
-import { readServedCertificate, summaryOf } from '../native/served-certificates.ts';
+import { authorityOf, distrustFault, readServedCertificate, summaryOf } from '../native/served-certificates.ts';
 import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
 import { openTlsFiles } from './tls-files.ts';
@@ -16,6 +16,10 @@ import { openTlsFiles } from './tls-files.ts';
 export const ownCertificateDays = 825;
 
 type Pairs = TlsMaterial['pairs'];
+
+export interface IssuerChange extends ReturnType<typeof summaryOf> {
+  readonly reason: string;
+}
 
 export interface Certificates {
   /** PEM file of the first certificate. */
@@ -27,11 +31,13 @@ export interface Certificates {
   read(): Pairs;
   /** What may replace `present`. Throws StartError 'config' when it is worse. */
   renew(present: Pairs, trusted: readonly string[]): Pairs;
-  /** The listener serves these from now on. */
-  taken(pairs: Pairs): void;
+  /** The listener serves these from now on. Answers those whose issuer is not that of the one before. */
+  taken(pairs: Pairs): readonly IssuerChange[];
   served(): readonly ServedCertificate[];
-  /** Why the next start could not serve what is in the files; null: it could. */
-  fault(): string | null;
+  /** The certificate (PEM) that clients have to trust; null: the served chain does not contain it, or nothing is served yet. */
+  authority(): string | null;
+  /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
+  fault(trusted: readonly string[]): string | null;
 }
 
 export const openCertificates = (
@@ -47,7 +53,9 @@ export const openCertificates = (
     { ownCertificate, dataDirectory, publicNames: server.publicNames },
     log,
   );
+  let present: Pairs = [];
   let served: readonly ServedCertificate[] = [];
+  let authority: string | null = null;
   let made: ReturnType<Certificates['made']>;
   return {
     path,
@@ -66,13 +74,22 @@ export const openCertificates = (
     renew: (present, trusted) => files.renewPairs(present, [...rootCertificates, ...trusted]),
     taken: (pairs) => {
       served = pairs.map(({ certificate }) => readServedCertificate(certificate));
+      authority = authorityOf(pairs[0]?.certificate ?? '');
       files.logTaken(pairs);
+      const changes = pairs.flatMap(({ certificate }, index) => {
+        const reason = distrustFault(present[index]?.certificate ?? certificate, certificate);
+        return reason === undefined ? [] : [{ ...summaryOf(certificate), reason }];
+      });
+      present = pairs;
+      for (const change of changes) log.warn('the certificate has another issuer than the one before', { ...change });
+      return changes;
     },
     served: () => served,
-    fault: () => {
+    authority: () => authority,
+    fault: (trusted) => {
       try {
-        files.readPairs();
-        return null;
+        const [fault] = files.faultsOf(present, files.readPairs(), [...rootCertificates, ...trusted]);
+        return fault ?? null;
       } catch (error) {
         if (error instanceof StartError) return error.message;
         throw error;

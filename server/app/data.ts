@@ -1,10 +1,10 @@
 // What a service opens before it knows whether it may use it: the data directory, the database and the keys.
 
 import { systemClock } from '../base/clock.ts';
-import type { Changes } from '../domain/changes.ts';
 import { openCore } from '../native/core.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { type Certificates, openCertificates } from './certificates.ts';
+import type { ServiceEvents } from './events.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Observed } from './observation.ts';
@@ -18,8 +18,6 @@ export interface OpenedData {
   readonly storage: Storage;
   readonly certificates: Certificates;
   readonly root: OpenedRoot;
-  /** Receives what a commit has changed that was waited for too long. */
-  onLate(show: (changes: Changes) => void): void;
 }
 
 /** Lock, core, database, certificates, root key and the keys under it. */
@@ -28,6 +26,7 @@ export const openData = async (
   lifecycle: Lifecycle,
   requestId: () => string,
   { observation, steps }: Pick<Observed, 'observation' | 'steps'>,
+  events: ServiceEvents,
 ): Promise<OpenedData> => {
   const { config, log, onFatal, onSealed } = options;
   const clock = systemClock;
@@ -36,7 +35,6 @@ export const openData = async (
   const core = openCore({ allowUnlocked, ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }) });
   if (!core.memory.locked) log.warn('key memory is not locked: keys could be written to swap');
   const ring = createKeyRing(core.raw);
-  let showLate = (_changes: Changes): void => undefined;
   const storage = await openStorage({
     config,
     ring,
@@ -44,7 +42,7 @@ export const openData = async (
     log,
     lifecycle,
     onFatal,
-    onLate: (changes) => showLate(changes),
+    events,
   });
   const certificates = openCertificates(config, core.raw, log);
   const root = await openServiceRoot(
@@ -78,8 +76,5 @@ export const openData = async (
     ...{ ring, certificates, root },
     core: steps === undefined ? core : { ...core, core: steps.core(core.core) },
     storage: steps === undefined ? storage : { ...storage, store: steps.store(storage.store) },
-    onLate: (show) => {
-      showLate = show;
-    },
   };
 };

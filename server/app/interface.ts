@@ -65,7 +65,7 @@ export interface Service {
   /** The listener serves these from now on. */
   tlsTaken(material: TlsMaterial): void;
   /** Purges deleted tenants when their retention ends. */
-  readonly tenantRetention: Pick<TenantRetention, 'turn'>;
+  readonly tenantRetention: Pick<TenantRetention, 'run'>;
   /** Tells when endpoints want client certificates of other authorities than before. */
   onClientAuthorities(tell: () => void): void;
   /** Health is bad from now on, so that load balancers send requests to other nodes. */

@@ -25,22 +25,22 @@ interface Job {
 
 /** What is done once a minute, in this order: by what it is about. */
 export const minuteTasks = (tasks: {
-  readonly deadlines: { turn(): Promise<void> };
+  readonly deadlines: { advance(): Promise<void> };
   readonly store: { checkFile(): Promise<void> };
   readonly approvals: { expire(): Promise<void> };
-  readonly retention: { turn(): Promise<void> };
+  readonly retention: { run(): Promise<void> };
   readonly recoverMissing: () => Promise<void>;
-  readonly notifications: { turn(): Promise<void> };
-  readonly requestMinutes: { turn(): Promise<void> };
+  readonly notifications: { check(): Promise<void> };
+  readonly requestMinutes: { run(): Promise<void> };
 }): Readonly<Record<string, () => Promise<void>>> => ({
   // First: the others decide by it what they destroy.
-  'the clock': tasks.deadlines.turn,
+  'the clock': tasks.deadlines.advance,
   'the file of the database': () => tasks.store.checkFile(),
   'requests for approval': tasks.approvals.expire,
-  'deleted tenants': tasks.retention.turn,
+  'deleted tenants': tasks.retention.run,
   'missing snapshots': tasks.recoverMissing,
-  notifications: () => tasks.notifications.turn(),
-  'the request log': tasks.requestMinutes.turn,
+  notifications: () => tasks.notifications.check(),
+  'the request log': tasks.requestMinutes.run,
 });
 
 export interface Jobs {

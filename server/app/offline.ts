@@ -14,6 +14,7 @@ import { openCore } from '../native/core.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { createToken } from '../operations/access/manage-tokens.ts';
 import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
+import { inspectPackageDirectory } from '../packages/directory.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
@@ -32,8 +33,8 @@ import {
   readWrapped,
   releaseWrapped,
   requestChange,
-  wrappedRoot,
 } from '../roots/wrapped-file.ts';
+import { wrappedRoot } from '../roots/wrapped-root.ts';
 import { StoreError } from '../store/errors.ts';
 import { inspectDatabase } from '../store/sqlite/inspect.ts';
 import { type DirectoryLock, lockDirectory } from '../store/sqlite/lock.ts';
@@ -42,7 +43,7 @@ import { type CopyReport, copyWhole, openPostgresStore, openStore } from '../sto
 import { toStartError } from './start-errors.ts';
 import { readPostgresql } from './storage.ts';
 
-export { countTables, inspectDatabase };
+export { countTables, inspectDatabase, inspectPackageDirectory };
 
 interface Offline {
   readonly core: Core;

@@ -11,8 +11,8 @@ import {
 } from '../operations/access/manage-tokens.ts';
 import { endFormerTokenKey, rotateTokenKey } from '../operations/access/rotate-token-key.ts';
 import { createApplicationOperations, createTdeGroupOperations } from '../operations/applications/index.ts';
-import type { Approvals } from '../operations/approvals/approvals.ts';
 import { dualControl } from '../operations/approvals/dual-control.ts';
+import type { Approvals } from '../operations/approvals/governed-operation.ts';
 import type { LogForwarding } from '../operations/audit/forward-logs.ts';
 import { readAudit } from '../operations/audit/read-audit.ts';
 import type { AuditSealer } from '../operations/audit/seal-audit-log.ts';
@@ -53,6 +53,7 @@ export interface OperationParts {
     | 'preconditions'
     | 'overview'
     | 'settings'
+    | 'packages'
     | 'setup'
     | 'clock'
   >;

@@ -27,6 +27,7 @@ import { setUpSteps } from '../operations/service/set-up-steps.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
+import { openPackageDirectory } from '../packages/directory.ts';
 import type { Store } from '../ports/store.ts';
 import type { Certificates } from './certificates.ts';
 import type { ServiceOptions } from './interface.ts';
@@ -78,6 +79,9 @@ export const createParts = (
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
   const latency = createXksLatency({ store, clock, deadlines });
   const health = checkHealth(ports);
+  const packages = openPackageDirectory(config.server.packagesDirectory);
+  // Nothing waits for it: the service does its work without the packages, too.
+  packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));
   const delivery = createNotificationDelivery(
     ports,
     config.notificationTargets.map((target) => openTarget(target, version, () => clock.now())),
@@ -95,6 +99,7 @@ export const createParts = (
       setup: setUpSteps(ports, forwarding),
       clock: { get: deadlines.state, confirm: deadlines.confirm },
       settings: async () => ({ source: config.source, items: config.settings }),
+      packages,
     },
   });
   const notifications = createNotificationWatch(
@@ -102,7 +107,7 @@ export const createParts = (
     createSources(ports, {
       ...{ forwarding, latency, health, logState, folder },
       certificates: certificates.served,
-      certificateFault: certificates.fault,
+      certificateFault: () => certificates.fault(opened.trustedAuthorities),
       schedule: config.snapshots.schedule,
       reminders: {
         token: config.reminders.tokenDays,
@@ -117,7 +122,7 @@ export const createParts = (
     processFacts: readProcessFacts,
     diskSpace: createDiskSpace(diskPlaces(config)),
     certificates: certificates.served,
-    certificateFault: certificates.fault,
+    certificateFault: () => certificates.fault(opened.trustedAuthorities),
     auditSinks: () => forwarding.state(),
     notificationTargets: () => delivery.state(),
     logState,
@@ -140,10 +145,10 @@ export const createParts = (
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
       async () => {
-        await sealer.turn();
-        await providerChanges.turn();
-        await rootBackups.turn();
-        await serviceBackups.turn();
+        await sealer.run();
+        await providerChanges.run();
+        await rootBackups.run();
+        await serviceBackups.run();
       },
       (all) => latency.flush(all),
       forwarding.requestsRemoved,

@@ -24,6 +24,7 @@ import { createSnapshotFolder, type SnapshotFolder } from '../operations/snapsho
 import type { Ports } from '../ports/ports.ts';
 import { openArchive } from '../snapshots/archive.ts';
 import type { OpenedData } from './data.ts';
+import type { ServiceEvents } from './events.ts';
 import { readAuthorities, readOpenId } from './identity.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Nodes } from './nodes.ts';
@@ -46,8 +47,9 @@ const erasureRetry = { retryMs: 30_000, heldMs: 2_000 } as const;
 
 export const createPorts = (
   options: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'publicUrl' | 'listening' | 'passwordParameters'>,
-  { core: { core, raw }, ring, root: { root }, certificates, onLate }: OpenedData,
-  { fleet, quarantine, reactions }: Nodes,
+  { core: { core, raw }, ring, root: { root }, certificates }: OpenedData,
+  { fleet, quarantine }: Nodes,
+  events: ServiceEvents,
   stopping: () => boolean,
 ): OpenedPorts => {
   const { config, version, log, publicUrl, listening } = options;
@@ -65,7 +67,7 @@ export const createPorts = (
       { objects: config.limits.cachedObjects, requests: config.limits.queuedRequests },
     ),
   );
-  onLate((changes) => {
+  events.on('lateCommit', (changes) => {
     log.warn('a commit has ended that was waited for too long: what it changed is shown now');
     fleet.show(changes).catch((error: unknown) => log.error('a late change could not be shown', { error }));
   });
@@ -74,7 +76,7 @@ export const createPorts = (
   const { archive } = folder;
   archive.prepare();
   const exclusion = createExclusion();
-  const spread = createRootSpread({ core, root, ring, store, clock, log, fleet });
+  const spread = createRootSpread({ core, root, ring, store, clock, log, fleet, events });
   const { gatherMs, missingSnapshots } = config.erasure;
   const erasure = createErasureScheduler(
     {
@@ -85,7 +87,11 @@ export const createPorts = (
     },
     { gatherMs, ...erasureRetry },
   );
-  Object.assign(reactions, { folder, spread, erasure });
+  events.on('keyDestroyed', erasure.schedule);
+  events.on('dutyTaken', (duty) => {
+    if (duty !== 'erasure') return;
+    erasure.resume().catch((error: unknown) => log.error('the erasure run could not be resumed', { error }));
+  });
 
   const identity = {
     version,
@@ -93,6 +99,7 @@ export const createPorts = (
     asksClientCertificates: config.tls.clientCertificates,
     stopping,
     publicUrl,
+    authority: certificates.authority,
   };
   const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
   const marks = createProbeMarks(

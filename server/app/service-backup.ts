@@ -14,7 +14,7 @@ import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
 import type { ServiceBackup } from '../domain/service-backup.ts';
 import { createKeyRing } from '../native/key-ring.ts';
-import { restoredSetting } from '../operations/audit/seal-audit-log.ts';
+import { restoredSetting } from '../operations/audit/compare-log.ts';
 import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
@@ -23,7 +23,8 @@ import { openFileRoot } from '../roots/file.ts';
 import { anchorBeside, backupBeside, replaceFile, writeDurably } from '../roots/files.ts';
 import { openWrappedFile } from '../roots/open.ts';
 import { type AskPassphrase, WayClosed } from '../roots/ways.ts';
-import { formatOf, type OpenWrapped, wrappedRoot } from '../roots/wrapped-file.ts';
+import { formatOf, type OpenWrapped } from '../roots/wrapped-file.ts';
+import { wrappedRoot } from '../roots/wrapped-root.ts';
 import {
   type BackupPart,
   type BackupPreface,

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
+import type { Emitter } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
@@ -61,7 +62,7 @@ const checkRootFolder = (rootPath: string): void => {
   );
 };
 
-const begunSetting = 'begun';
+const inUseSetting = 'begun';
 
 /** The node's id: made at the first start, and its own for ever. A copy of the data directory is another node: without this file. */
 const readNodeId = (path: string, make: () => string): string => {
@@ -139,8 +140,12 @@ export interface StorageOptions {
   readonly log: Log;
   readonly lifecycle: Lifecycle;
   readonly onFatal: (error: StartError) => void;
-  /** A commit has ended that was waited for too long. */
-  readonly onLate: (changes: Changes) => void;
+  readonly events: Emitter<StorageEvents>;
+}
+
+export interface StorageEvents {
+  /** A commit has ended that was waited for too long: this is what it has changed. */
+  readonly lateCommit: Changes;
 }
 
 /** The lock comes first: two services never open one data directory. */
@@ -151,7 +156,7 @@ export const openDirectory = ({ dataDirectory }: Config, lifecycle: Lifecycle): 
 };
 
 export const openStorage = async (options: StorageOptions): Promise<Storage> => {
-  const { config, ring, clock, log, lifecycle, onFatal, onLate } = options;
+  const { config, ring, clock, log, lifecycle, onFatal, events } = options;
   const { dataDirectory, postgresql } = config;
   const databasePath = join(dataDirectory, 'dke.db');
   checkRootFolder(config.root.path);
@@ -161,7 +166,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
     authenticateRow: (text: string) => ring.authenticateRow(text),
     onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
     onKeks: (tx: Repositories) => ring.refresh(tx),
-    onLate,
+    onLate: (changes: Changes) => events.emit('lateCommit', changes),
   };
   const store =
     postgresql === undefined
@@ -187,13 +192,13 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   // What follows may take long: a person is asked for a passphrase, perhaps. Other nodes wait for a first start only.
   if (!isFirstStart) await store.started();
   // A first start that was cut off has begun to use the database; any other empty one is not that of the root key.
-  const hasBegun = (await store.read.settings.get(begunSetting)) !== undefined;
-  if (isFirstStart && !hasBegun && postgresql !== undefined && existsSync(config.root.path))
+  const isInUse = (await store.read.settings.get(inUseSetting)) !== undefined;
+  if (isFirstStart && !isInUse && postgresql !== undefined && existsSync(config.root.path))
     throw new StartError(
       'store',
       `${databaseOf(config)} is empty, but its root key ${config.root.path} is there: name the ` +
         'right database, or put its contents back; to start with an empty database, move the root key away; nothing was changed',
     );
-  if (isFirstStart) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
+  if (isFirstStart) await store.write((tx) => tx.settings.set(inUseSetting, 'yes'));
   return { store, node, databasePath, isFirstStart, isNewNode: isNewNode && !isFirstStart };
 };

@@ -67,6 +67,8 @@ export interface TlsFiles {
   readPairs(): Pairs;
   /** The same, to replace the present ones. `authorities`: whose certificates need not be in a chain. */
   renewPairs(present: Pairs, authorities: readonly string[]): Pairs;
+  /** Why these should not replace the present ones. */
+  faultsOf(present: Pairs, next: Pairs, authorities: readonly string[]): readonly string[];
   /** They are served from now on. */
   logTaken(pairs: Pairs): void;
 }
@@ -87,22 +89,26 @@ export const openTlsFiles = (
       return false;
     }
   };
+  const faultsOf: TlsFiles['faultsOf'] = (present, next, authorities) => {
+    const now = Date.now();
+    return next.flatMap(({ certificate }, index) => {
+      const fault = replacementFault({
+        ...{ present: present[index]?.certificate ?? certificate, next: certificate, authorities, now },
+        names: index === 0 ? place.publicNames : [],
+      });
+      return fault === undefined ? [] : [`${files[index]?.certificate}: ${fault}`];
+    });
+  };
   return {
     readPairs,
+    faultsOf,
     renewPairs: (present, authorities) => {
       for (const { certificate, key } of files) {
         checkFile(certificate, 'public');
         checkFile(key, 'secret');
       }
       const next = readPairs();
-      const now = Date.now();
-      const faults = next.flatMap(({ certificate }, index) => {
-        const fault = replacementFault({
-          ...{ present: present[index]?.certificate ?? certificate, next: certificate, authorities, now },
-          names: index === 0 ? place.publicNames : [],
-        });
-        return fault === undefined ? [] : [`${files[index]?.certificate}: ${fault}`];
-      });
+      const faults = faultsOf(present, next, authorities);
       if (faults.length === 0) return next;
       if (isForced())
         log.warn('certificates with faults replace the current ones: force-certificate was found', { faults });

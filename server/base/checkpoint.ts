@@ -6,7 +6,7 @@ import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 import { parseBase64, toBase64 } from './bytes.ts';
 
 export interface Checkpoint {
-  /** Names the log for ever. */
+  /** Names the log. It never changes. */
   readonly origin: string;
   /** Records that it covers. */
   readonly size: number;
@@ -29,7 +29,7 @@ const keyIdOf = (name: string, publicKey: Uint8Array): Buffer =>
   hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ed25519), publicKey]), 'buffer').subarray(0, 4);
 const isName = (text: string): boolean => text !== '' && !/[\s+]/u.test(text);
 
-/** Who signs, as text that can be kept beside a log: `NAME+ID+KEY`. `publicKey` is the 32 bytes of RFC 8032. */
+/** The signer, as text that can be stored with a log: `NAME+ID+KEY`. `publicKey` is the 32 bytes of RFC 8032. */
 export const verifierKey = (name: string, publicKey: Uint8Array): string =>
   `${name}+${keyIdOf(name, publicKey).toString('hex')}+${toBase64(Buffer.concat([Buffer.of(ed25519), publicKey]))}`;
 

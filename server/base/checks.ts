@@ -3,7 +3,7 @@
 
 import { redact } from './redaction.ts';
 
-/** What a check saw. `fix` says what to do about it, where there is something to do. */
+/** The result of a check. `fix` says what to do, if there is something to do. */
 export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly evidence: string;
@@ -74,7 +74,7 @@ export const runChecks = async <Context>(
       .map((need) => results.get(need))
       .find((need) => need?.state !== 'ok' && need?.state !== 'warning');
     if (missing !== undefined) {
-      keep({ id, layer, title, state: 'skipped', evidence: `because of: ${missing.title}`, durationMs: 0 });
+      keep({ id, layer, title, state: 'skipped', evidence: `blocked by: ${missing.title}`, durationMs: 0 });
       continue;
     }
     const begun = performance.now();

@@ -1,4 +1,4 @@
-// CSV as RFC 4180 has it, for spreadsheets: texts may come from outside, and one that a spreadsheet would run as a formula is marked as text.
+// CSV (RFC 4180) for spreadsheets. Texts may come from outside: one that a spreadsheet would run as a formula is marked as text.
 
 /** One cell. What begins like a formula (also after blanks, which spreadsheets skip) gets a ' in front. */
 export const csvCell = (value: string | number | null): string => {

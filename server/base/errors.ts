@@ -27,13 +27,13 @@ export const serviceErrorCodes = [
 
 export type ServiceErrorCode = (typeof serviceErrorCodes)[number];
 
-/** An error with a meaning for the caller. Messages are short, lower-case, for people, and hold no secret. */
+/** An error with a meaning for the caller. Messages are short, lower-case, written for people, and contain no secret. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly code: ServiceErrorCode;
   /** What the person can do about it, where there is something. */
   readonly hint: string | undefined;
-  /** Which of several situations of one code it is, for programs that tell them apart. */
+  /** Which of several situations of one code it is, for programs that distinguish them. */
   readonly reason: string | undefined;
   /** When asking again makes sense, in seconds from now. */
   readonly retryAfterSeconds: number | undefined;

@@ -1,4 +1,4 @@
-// One at a time: work that must not run beside other work of its kind waits for it. A failure does not affect the work behind it.
+// One at a time: work waits until other work of its kind has finished. A failure does not affect the work that waits.
 
 export interface Exclusion {
   run<T>(work: () => Promise<T>): Promise<T>;

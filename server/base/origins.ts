@@ -1,4 +1,4 @@
-// Where a connection comes from, for limits.
+// The origin of a connection, for limits.
 
 /** The first groups of an IPv6 address, 16 bits each. */
 const prefixOf = (peer: string, groups: number): string => {
@@ -18,6 +18,6 @@ export const originsOf = (peer: string | null): readonly [Origin, ...Origin[]] =
   ];
 };
 
-/** Whether it comes from the service's own host. */
+/** Whether the connection is from the service's own host. */
 export const isLocal = (peer: string | null): boolean =>
   peer !== null && (peer === '::1' || /^(?:::ffff:)?127\./.test(peer));

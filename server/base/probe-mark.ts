@@ -1,5 +1,5 @@
-// The mark by which the nodes of a service know the requests of their own diagnostics, so that these do not count as use, latency or refusals of an
-// endpoint. What a request says of itself is not enough: a stolen credential's use would be hidden by the name of an operation.
+// The mark by which the nodes of a service recognize the requests of their own diagnostics, so that these do not count as use, latency or refusals of
+// an endpoint. The name of the operation in a request is not enough: it could hide the use of a stolen credential.
 
 import { timingSafeEqual } from 'node:crypto';
 

@@ -1,15 +1,15 @@
-// A queue whose front is taken in pieces, each at the cost of its own length: what stays behind is not moved for each.
+// A queue whose oldest entries are taken in batches. Taking a batch costs its own length: the remaining entries are not moved each time.
 
 export interface Queue<T> {
   readonly length: number;
   push(entry: T): void;
   /** The oldest, at most so many. */
   take(most: number): T[];
-  /** Puts back what was taken last, in front of the others. Costs the length of the queue. */
+  /** Puts the last batch back, before the others. Costs the length of the queue. */
   putBack(entries: readonly T[]): void;
 }
 
-/** What was taken before is let go of when it is as much as what is left, and at least so much. */
+/** Taken entries are released when they are as many as the remaining ones, and at least this many. */
 const leastLetGo = 1024;
 
 export const createQueue = <T>(): Queue<T> => {

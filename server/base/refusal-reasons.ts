@@ -1,6 +1,6 @@
-// Words of the request log that diagnostics and metrics read again.
+// Texts of the request log that diagnostics and metrics read.
 
-/** How the log begins to say why a signature was refused, and what it says of a request that was answered 429. */
+/** The beginning of the log's text for a refused signature, and its text for a request that was answered with 429. */
 export const refusalReasons = {
   unknownKey: 'unknown access key id',
   mismatch: 'the signature does not match',

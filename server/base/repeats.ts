@@ -1,6 +1,6 @@
-// What happens again and again is told once and then counted: the first of a name at once, the others in summaries that become
-// rarer as long as it goes on. For logs and records that a heartbeat of a failing database would otherwise fill. Keeps no
-// timer: its owner calls `flush`.
+// An event that repeats is reported once and then counted: the first of a name immediately, the others in summaries that become
+// rarer while it continues. For logs and records that the heartbeats of a failing database would otherwise fill. Has no timer:
+// its owner calls `flush`.
 
 export interface RepeatOptions<Item> {
   /** Milliseconds on a clock that never goes back. */
@@ -34,7 +34,7 @@ export class Repeats<Item> {
     this.#options = options;
   }
 
-  /** Whether this is to be told: the first of its name. The others are counted. */
+  /** Whether to report this event: only the first of its name. The others are counted. */
   admit(name: string, item: Item, family = ''): boolean {
     const now = this.#options.now();
     const of = this.#families.get(family) ?? 0;

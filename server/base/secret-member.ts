@@ -46,7 +46,7 @@ const findMember = (body: Buffer, name: string, depth: number): readonly [from: 
 
 /**
  * Copies the characters of the first string member `name` at this depth (1 = the outermost object) and blanks them in the
- * body; null when there is none. Of escapes `\/` alone is resolved: the backslash of another is no character of a secret.
+ * body; null when there is none. Only the escape `\/` is resolved: no other character of a secret is written with a backslash.
  */
 export const takeMember = (body: Buffer, name: string, depth: number): Buffer | null => {
   const place = findMember(body, name, depth);

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 
-/** `Key` stands for a key that is held elsewhere. */
+/** `Key` is the type of a key that is stored elsewhere. */
 export interface SignerCrypto<Key> {
   sigv4SigningKey(secret: Key, date: string, region: string, service: string): Key;
   mac(

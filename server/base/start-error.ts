@@ -1,4 +1,4 @@
-// Why the server cannot start or go on, with the exit code of its class. The message is one line that names what is wrong
+// Why the server cannot start or continue, with the exit code of its class. The message is one line that says what is wrong
 // and what to do.
 
 export const exitCodes = {

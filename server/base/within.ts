@@ -1,4 +1,4 @@
-/** Whether `work` ends in time. It goes on in any case; what it throws later is ignored. */
+/** Whether `work` ends in time. It continues in any case; an error that it throws later is ignored. */
 export const within = async (ms: number, work: Promise<unknown>): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {

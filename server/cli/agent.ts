@@ -12,7 +12,6 @@ interface AgentFlags {
 export const addAgent = (program: Command): void => {
   program
     .command('agent')
-    .summary('run the agent of a database host')
     .description(
       'Serves libdke_pkcs11.so on a unix socket until SIGTERM. The library starts one itself when none runs.',
     )

@@ -1,13 +1,13 @@
 // `dke approval`: what dual control holds back until others agree.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.approvals;
+const routes = operations.approvals;
 
 export const addApproval = (program: Command): void => {
-  const noun = addNoun(program, 'approval', 'requests that need approval (dual control)');
+  const noun = addNoun(program, 'approval');
   const comment = { options: { '--comment <text>': 'the reason, for the audit log' } } as const;
 
   noun.row(routes.list, 'list', 'Lists requests for approval, newest first.', {

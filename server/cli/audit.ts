@@ -10,13 +10,12 @@ import {
   type Verifier,
   verifyLogNote,
 } from '../base/checkpoint.ts';
-import type { AuditRecord } from '../fronts/contract/api/audit.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
+import type { AuditRecord } from '../client/gen/types.ts';
 import { verifyAuditLog } from './audit-verify.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo, readTextFile } from './files.ts';
 import type { Output } from './output.ts';
-import { gatherMinutes, verifyRequestLog } from './requests-verify.ts';
 import { addNoun, type Given } from './rows.ts';
 
 /** A verifier key, or a file that holds one. */
@@ -64,6 +63,8 @@ const verifyExport = async (
   { key, checkpoint = [], requests }: Given<typeof verifyFlags>,
   file: string,
 ): Promise<void> => {
+  // It has the schemas of the contract, which are large.
+  const { gatherMinutes, verifyRequestLog } = await import('./requests-verify.ts');
   const verifier = readVerifier(key);
   const known = checkpoint.map(readCheckpoint);
   const minutes = gatherMinutes();
@@ -99,11 +100,11 @@ const verifyExport = async (
   });
 };
 
-const routes = apiRoutes.audit;
+const routes = operations.audit;
 const span = { '--from <time>': 'RFC 3339, inclusive', '--to <time>': 'RFC 3339, exclusive' } as const;
 
 export const addAudit = (program: Command): void => {
-  const noun = addNoun(program, 'audit', 'the audit log');
+  const noun = addNoun(program, 'audit');
   noun.row(
     routes.log,
     'log',

@@ -35,7 +35,7 @@ const keyOpener = ({ recoveryKey, recoveryPassphraseFile }: Given<typeof openFla
 const damaged = 'compare with another backup; what is damaged was damaged when the backup was made (docs/faults.md)';
 
 export const addBackup = (program: Command): void => {
-  const noun = addNoun(program, 'backup', 'back up and restore the whole service (SQLite)');
+  const noun = addNoun(program, 'backup');
 
   noun.local(
     'create',

@@ -2,9 +2,9 @@
 // service is and which token is used comes from options or the environment, never from a command line's secrets.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
-import type { RouteRow } from '../fronts/contract/api/row.ts';
-import type { PendingNodes } from '../fronts/contract/pending-nodes.ts';
+import { operations } from '../client/gen/operations.ts';
+import type { Operation } from '../client/operation.ts';
+import type { PendingNodes } from '../client/send.ts';
 import { type Address, type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
 import { readFile, readSecretFile, reserveSecretFile } from './files.ts';
@@ -27,12 +27,14 @@ export interface Caller extends ApiClient {
   readonly tenant: string | undefined;
   /** What --timeout says. */
   readonly timeoutMs: number | undefined;
+  /** The authority that the command trusts, PEM; undefined: those of the system. */
+  readonly authority: Buffer | undefined;
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
 
 interface NameableList {
-  readonly row: RouteRow;
+  readonly row: Operation<object, { readonly items: readonly Named[] }>;
   readonly noun: string;
   readonly what: string;
   /** The state in which another may have the name; `deleted` when absent. */
@@ -41,16 +43,16 @@ interface NameableList {
 
 /** By the word of a command's argument or option: lists whose items have an id and a name, and the command that lists them. */
 const nameable = {
-  vault: { row: apiRoutes.vaults.list, noun: 'vault', what: 'vault' },
-  key: { row: apiRoutes.keys.list, noun: 'key', what: 'key' },
-  group: { row: apiRoutes.tdeGroups.list, noun: 'tde group', what: 'TDE group' },
-  application: { row: apiRoutes.applications.list, noun: 'tde app', what: 'TDE application' },
-  endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint', what: 'endpoint' },
-  'key-store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store', what: 'external key store' },
-  token: { row: apiRoutes.tokens.list, noun: 'token', what: 'token' },
-  user: { row: apiRoutes.users.list, noun: 'user', what: 'user' },
-  tenant: { row: apiRoutes.tenants.list, noun: 'tenant', what: 'tenant', gone: 'purged' },
-  node: { row: apiRoutes.nodes.list, noun: 'node', what: 'node', gone: 'removed' },
+  vault: { row: operations.vaults.list, noun: 'vault', what: 'vault' },
+  key: { row: operations.keys.list, noun: 'key', what: 'key' },
+  group: { row: operations.tdeGroups.list, noun: 'tde group', what: 'TDE group' },
+  application: { row: operations.applications.list, noun: 'tde app', what: 'TDE application' },
+  endpoint: { row: operations.endpoints.list, noun: 'endpoint', what: 'endpoint' },
+  'key-store': { row: operations.externalKeyStores.list, noun: 'key-store', what: 'external key store' },
+  token: { row: operations.tokens.list, noun: 'token', what: 'token' },
+  user: { row: operations.users.list, noun: 'user', what: 'user' },
+  tenant: { row: operations.tenants.list, noun: 'tenant', what: 'tenant', gone: 'purged' },
+  node: { row: operations.nodes.list, noun: 'node', what: 'node', gone: 'removed' },
 } as const satisfies Record<string, NameableList>;
 export type Nameable = keyof typeof nameable;
 export const nameableOf = (word: string): Nameable | undefined =>
@@ -95,37 +97,14 @@ const readToken = (path: string | undefined): string => {
   return token;
 };
 
-/** All items of a list, over its pages. */
-export const everyItem = async <T>(
-  page: (query: { limit: number; after: string | undefined }) => Promise<{
-    readonly items: readonly T[];
-    readonly next?: string | null;
-  }>,
-): Promise<readonly T[]> => {
-  const found: T[] = [];
-  let after: string | undefined;
-  do {
-    const { items, next } = await page({ limit: 1000, after });
-    found.push(...items);
-    after = next ?? undefined;
-  } while (after !== undefined);
-  return found;
-};
-
 const findByName = async (client: ApiClient, kind: Nameable, name: string): Promise<string> => {
   const { row, noun, what, gone = 'deleted' }: NameableList = nameable[kind];
-  const all = await everyItem(
-    (page) =>
-      client.call(row, { query: row.query === undefined ? {} : page }) as unknown as Promise<{
-        readonly items: readonly Named[];
-        readonly next?: string | null;
-      }>,
-  );
+  const all = await client.every(row);
   const found = all.filter((item) => item.name === name.normalize('NFC') && item.state !== gone);
   const [only, ...others] = found;
   if (only === undefined)
     throw new CommandError('not-found', `there is no ${what} named ${name}`, {
-      hint: `dke ${noun} list shows those that there are; case matters`,
+      hint: `run dke ${noun} list; upper and lower case are different`,
     });
   if (others.length > 0)
     throw new CommandError('config', `${found.length} are named ${name}`, {
@@ -163,6 +142,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     output: standardOutput(options.output),
     tenant: options.tenant,
     timeoutMs: address.timeoutMs,
+    authority: address.ca,
     ...client,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };

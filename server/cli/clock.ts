@@ -1,10 +1,10 @@
 // `dke clock`: the time that decides deadlines, and its confirmation after the clock has jumped.
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.clock;
+const routes = operations.clock;
 
 const toTime = (text: string): string => {
   if (
@@ -16,7 +16,7 @@ const toTime = (text: string): string => {
 };
 
 export const addClock = (program: Command): void => {
-  const noun = addNoun(program, 'clock', 'the time that decides deadlines');
+  const noun = addNoun(program, 'clock');
   noun.row(routes.get, 'show', 'Shows the time that decides deadlines, and whether the clock has jumped.');
   noun.row(
     routes.confirm,

@@ -39,7 +39,6 @@ const shaped =
 export const addCloud = (program: Command): void => {
   program
     .command('cloud')
-    .summary('run a simulated cloud key service')
     .description(
       'Speaks the AWS KMS protocol for external key stores and calls XKS proxies as the cloud does, to try an endpoint ' +
         'without a cloud account. Stores and keys live in memory and end with the process. The first start makes an ' +

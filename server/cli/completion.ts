@@ -190,16 +190,15 @@ export type Shell = keyof typeof shells;
 
 export const completionScript = (program: Command, shell: Shell): string => shells[shell](placesOf(program));
 
-export const addCompletion = (program: Command): void => {
+export const addCompletion = (program: Command, everything: () => Promise<Command>): void => {
   program
     .command('completion')
-    .summary('completion for a shell')
     .description(
       'Prints a script that completes commands and options. bash: source <(dke completion bash) in ~/.bashrc; zsh: the same after ' +
         'compinit in ~/.zshrc; fish: dke completion fish > ~/.config/fish/completions/dke.fish.',
     )
     .addArgument(new Argument('<shell>', 'of which shell').choices(Object.keys(shells)))
-    .action((shell: Shell) => {
-      process.stdout.write(completionScript(program, shell));
+    .action(async (shell: Shell) => {
+      process.stdout.write(completionScript(await everything(), shell));
     });
 };

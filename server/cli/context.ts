@@ -8,7 +8,7 @@ import { CommandError } from './exit-codes.ts';
 import { addNoun } from './rows.ts';
 
 export const addContext = (program: Command): void => {
-  const noun = addNoun(program, 'context', 'named services: address, authority, token file and tenant');
+  const noun = addNoun(program, 'context');
   noun.local(
     'add <name>',
     'Adds or replaces a context from the options --server, --ca-file, --token-file and --tenant. The first context is in use at once.',

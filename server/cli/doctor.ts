@@ -7,10 +7,10 @@ import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
 import type { CheckedPart, CheckResult } from '../base/checks.ts';
+import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { openCaller } from './caller.ts';
 import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
@@ -163,9 +163,9 @@ const addEndpointDoctor = (doctor: Command): void => {
         const body = { callerTime: new Date().toISOString(), cloud };
         if (options.follow === true) {
           const lines = readLines(showEvent);
-          await stream(apiRoutes.diagnostics.follow, { path, body }, lines);
+          await stream(operations.diagnostics.follow, { path, body }, lines);
           results = lines.kept();
-        } else ({ results } = await call(apiRoutes.diagnostics.run, { path, body }));
+        } else ({ results } = await call(operations.diagnostics.run, { path, body }));
       } catch (error) {
         if (!(error instanceof CommandError) || error.exitClass !== 'unreachable') throw error;
         results = [unreachable(error)];
@@ -177,7 +177,7 @@ const addEndpointDoctor = (doctor: Command): void => {
 /** Earlier runs, which the service keeps. */
 const addEarlier = (doctor: Command): void => {
   const noun = nounOf(doctor);
-  const { list, get } = apiRoutes.diagnostics;
+  const { list, get } = operations.diagnostics;
   noun.row(list, 'runs <endpoint>', 'Lists earlier checks of an endpoint, newest first; kept for 90 days.', {
     columns: {
       ID: 'id',
@@ -200,23 +200,36 @@ const dataOf = (config: string): string => {
     return config;
   }
 };
-/** As root the checks would show other results: root can read everything, and does not own the files that the user of the service must own. */
-const mustBeOwner = (path: string, arg: string): void => {
+/**
+ * As root the checks would show other results: root can read everything, and does not own the files that the user of the service must own.
+ * So root becomes their owner.
+ */
+const becomeOwner = (paths: readonly string[]): void => {
   if (process.getuid?.() !== 0) return;
-  const { uid = 0, gid = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
-  if (uid !== 0)
-    throw new CommandError('permission', `${path} belongs to user ${uid}: only that user can check what it meets`, {
-      hint: `setpriv --reuid=${uid} --regid=${gid} --init-groups dke doctor ${arg}`,
+  const owners = paths.flatMap((path) => statSync(path, { throwIfNoEntry: false }) ?? []);
+  const { uid = 0, gid = 0 } = owners[0] ?? {};
+  const other = owners.findIndex((owner) => owner.uid !== uid);
+  if (other !== -1)
+    throw new CommandError('permission', `${paths.join(' and ')} belong to different users`, {
+      hint: 'check them separately: dke doctor --conf pkcs11.toml, dke doctor --config dke.toml',
     });
+  if (uid === 0) return;
+  try {
+    (process as NodeJS.Process & { initgroups?: (user: number, group: number) => void }).initgroups?.(uid, gid);
+  } catch {
+    // A user without a name has no other groups.
+    process.setgroups?.([gid]);
+  }
+  process.setgid?.(gid);
+  process.setuid?.(uid);
 };
 
 export const addDoctor = (program: Command): void => {
   const doctor = program
     .command('doctor')
-    .summary('check a database host or the host of the service')
     .description(
       'Checks configuration, files, socket, the way to the service and a key. Run it as the OS user of the database (or of ' +
-        'the service): what is checked is what that user meets. Changes nothing.',
+        'the service), or as root, who then becomes this user: what is checked is what that user meets. Changes nothing.',
     )
     .option('--conf <file>', `pkcs11.toml of a database; DKE_PKCS11_CONF or ${defaultConf} when there`)
     .option('--label <label>', 'a key that must be found')
@@ -231,8 +244,7 @@ export const addDoctor = (program: Command): void => {
         throw new CommandError('config', 'there is nothing to check here', {
           hint: 'give --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
-      if (conf !== undefined) mustBeOwner(conf, `--conf ${resolve(conf)}`);
-      if (config !== undefined) mustBeOwner(dataOf(config), `--config ${resolve(config)}`);
+      becomeOwner([conf ?? [], config === undefined ? [] : dataOf(config)].flat());
       const diagnoses: CheckedPart[] = [];
       if (conf !== undefined) diagnoses.push(await databaseHost(conf, options));
       if (config !== undefined)
@@ -242,6 +254,7 @@ export const addDoctor = (program: Command): void => {
             configPath: resolve(config),
             workingDirectory: process.cwd(),
             inspectDatabase: async (path) => (await import('../app/offline.ts')).inspectDatabase(path),
+            inspectPackages: async (path) => (await import('../app/offline.ts')).inspectPackageDirectory(path),
           }),
         });
       conclude(diagnoses, options.output);

@@ -1,12 +1,12 @@
 // `dke endpoint requests` and `dke endpoint find-request`: the request log of the key store endpoints.
 
 import { text as readText } from 'node:stream/consumers';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo } from './files.ts';
 import { type Noun, pagingFlags } from './rows.ts';
 
-const routes = apiRoutes.requests;
+const routes = operations.requests;
 const span = {
   '--from <time>': 'RFC 3339, for example 2026-03-01T09:30:00Z',
   '--to <time>': 'RFC 3339; not included',
@@ -62,24 +62,21 @@ export const addRequests = (noun: Noun): void => {
     },
   );
 
-  noun.act(
+  noun.row(
+    routes.verify,
     'verify-requests',
     'Compares the request log with its hashes in the audit log, by whole minutes; the last hour by default.',
-    span,
-    async ({ call, output }, query) => {
-      const verdict = await call(routes.verify, { query });
-      output.record(verdict);
-      if (verdict.sound) return;
-      throw new CommandError(
-        'checks-failed',
-        `the request log was changed, or is not complete: ${verdict.findings[0]}`,
-        {
-          hint:
-            verdict.dropped === 0
-              ? 'export it and the audit log, keep both files, and find out who can write the database'
-              : 'requests without a record mean that the store could not keep up: see dke status; for other findings, export both logs',
-        },
-      );
+    {
+      options: span,
+      fault: ({ sound, findings, dropped }) =>
+        sound
+          ? undefined
+          : new CommandError('checks-failed', `the request log was changed, or is not complete: ${findings[0]}`, {
+              hint:
+                dropped === 0
+                  ? 'export it and the audit log, keep both files, and find out who can write the database'
+                  : 'requests without a record mean that the store could not keep up: see dke status; for other findings, export both logs',
+            }),
     },
   );
 

@@ -2,15 +2,15 @@
 
 import type { Command } from 'commander';
 import { takeMember } from '../base/secret-member.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { AuthorizationRule, EndpointSettings, ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { showSecret } from './caller.ts';
 import { addRequests } from './endpoint-requests.ts';
 import { CommandError } from './exit-codes.ts';
 import { readTextFile } from './files.ts';
 import { addNoun, type Given, type Noun, secretFlags } from './rows.ts';
 
-const routes = apiRoutes.endpoints;
+const routes = operations.endpoints;
 
 /** The service checks what stands in them. */
 const readRules = (path: string): readonly AuthorizationRule[] => {
@@ -128,14 +128,17 @@ const addRules = (noun: Noun): void => {
         if (output.raw) return output.record({ ...decision, passed });
         output.record(decision);
         if (passed.length > 0)
-          output.list({ items: passed }, { 'DOES NOT FIT': 'rule', 'BECAUSE OF': 'subject', 'WHICH IS': 'told' });
+          output.list(
+            { items: passed },
+            { 'DOES NOT MATCH': 'rule', SUBJECT: 'subject', 'VALUE IN THE REQUEST': 'value' },
+          );
       }
     },
   );
 };
 
 export const addEndpoint = (program: Command): void => {
-  const noun = addNoun(program, 'endpoint', 'key store endpoints: what a cloud key service calls');
+  const noun = addNoun(program, 'endpoint');
   noun.row(routes.create, 'create <name>', 'Creates an endpoint for one key.', {
     options: {
       '--vault <vault>': { help: 'id or name of the vault', required: true },

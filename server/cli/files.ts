@@ -14,16 +14,43 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { forbiddenModeOf } from '../base/secret-mode.ts';
 import { CommandError } from './exit-codes.ts';
 import { withoutProgress } from './progress.ts';
+
+const unreadable = (path: string, error: unknown, hint?: string): CommandError =>
+  new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, { hint });
 
 export const readFile = (path: string, hint?: string): Buffer => {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, { hint });
+    throw unreadable(path, error, hint);
   }
+};
+
+/** A file that is too large for memory, to be read once. A failure is one of the file, whatever it is read for. */
+export const openLargeFile = async (path: string): Promise<{ readonly from: Readable; readonly size: number }> => {
+  const fail = (error: unknown): never => {
+    throw unreadable(path, error);
+  };
+  const file = await open(path).catch(fail);
+  const { size } = await file.stat();
+  const read = async function* (): AsyncGenerator<Buffer> {
+    let left = size;
+    try {
+      for await (const part of file.createReadStream({ end: Math.max(0, size - 1) })) {
+        left -= (part as Buffer).length;
+        yield part as Buffer;
+      }
+    } catch (error) {
+      fail(error);
+    }
+    if (left > 0) throw new CommandError('permission', `${path} became shorter while it was read`);
+  };
+  return { from: Readable.from(read(), { objectMode: false }), size };
 };
 
 export const readTextFile = (path: string): string => readFile(path).toString('utf8');
@@ -35,7 +62,7 @@ export const readSecretFile = (path: string): Buffer => {
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOCTTY);
   } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    throw unreadable(path, error);
   }
   try {
     const { mode, uid } = fstatSync(fd);

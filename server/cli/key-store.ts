@@ -1,13 +1,13 @@
 // `dke key-store`: external key stores, the cloud's side of an endpoint, and whether they are connected.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.externalKeyStores;
+const routes = operations.externalKeyStores;
 
 export const addKeyStore = (program: Command): void => {
-  const noun = addNoun(program, 'key-store', 'external key stores: the cloud’s side of an endpoint');
+  const noun = addNoun(program, 'key-store');
   noun.row(
     routes.register,
     'register <name>',

@@ -1,12 +1,11 @@
 // `dke key`: general-purpose keys, and what the keys console may do with TDE master keys.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { exportTo } from './files.ts';
+import { operations } from '../client/gen/operations.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.keys;
+const routes = operations.keys;
 const tagHelp = 'words such as env=prod: a-z, 0-9 and - . _ : = /';
 
 const filters = {
@@ -19,7 +18,7 @@ const filters = {
 } as const;
 
 export const addKey = (program: Command): void => {
-  const noun = addNoun(program, 'key', 'keys');
+  const noun = addNoun(program, 'key');
 
   noun.row(routes.create, 'create <name>', 'Creates an AES-256 key for encryption and decryption.', {
     options: { '--vault <vault>': { help: 'id or name of its vault', required: true }, '--tag <tag...>': tagHelp },
@@ -64,16 +63,11 @@ export const addKey = (program: Command): void => {
       },
     },
   );
-  noun.act(
+  noun.row(
+    routes.export,
     'export',
     'Writes the inventory of all keys that you can see, of all tenants for platform roles; newest first.',
-    {
-      '--format <format>': { help: 'ndjson or csv', default: 'ndjson' },
-      ...filters,
-      '--out <file>': 'write to this new file',
-    },
-    ({ stream }, { vault: vaultId, out, ...query }) =>
-      exportTo(out, (into) => stream(routes.export, { query: { ...query, vaultId } }, into)),
+    { options: { '--format <format>': { help: 'ndjson or csv', default: 'ndjson' }, ...filters } },
   );
   noun.row(routes.get, 'get <key>', 'Shows a key, by id or name.');
   noun.row(routes.versions, 'versions <key>', "Lists a key's versions.", {

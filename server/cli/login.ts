@@ -4,13 +4,12 @@
 
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
-import type { Problem, RouteRow } from '../fronts/contract/api/row.ts';
-import type { Session } from '../fronts/contract/api/session.ts';
+import { operations } from '../client/gen/operations.ts';
+import type { AnswerOf, Operation } from '../client/operation.ts';
 import { addressOf, outputOf } from './caller.ts';
-import { type Address, exchange, readAll } from './client.ts';
+import { type Address, callOnce } from './client.ts';
 import { globalsOf } from './context-file.ts';
-import { CommandError, classOfProblem } from './exit-codes.ts';
+import { CommandError } from './exit-codes.ts';
 import { cookieName, readKept, sessionFile, writeKept } from './session-file.ts';
 import { askHidden } from './terminal.ts';
 
@@ -34,46 +33,32 @@ const quoteBytes = (bytes: Buffer): Buffer => {
   return quoted.subarray(0, length);
 };
 
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
+interface Answer<T> {
+  readonly body: T;
   /** The session that the answer sets. */
   readonly session: string | undefined;
 }
 
-/** `body` is wiped when it has left. */
-const send = async (address: Address, row: RouteRow, session: string | undefined, body?: Buffer): Promise<Answer> => {
-  const headers = {
-    accept: 'application/json',
-    origin: address.url,
-    'user-agent': 'dke',
-    ...(session === undefined ? {} : { cookie: `${cookieName}=${session}` }),
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-  };
-  const answer = await exchange(address, row.method, row.path, headers, body).finally(() => body?.fill(0));
-  const text = (await readAll(address.url, answer)).toString('utf8');
-  const set = answer.headers['set-cookie']?.find((each) => each.startsWith(`${cookieName}=`));
-  try {
-    return {
-      status: answer.statusCode ?? 0,
-      body: text === '' ? undefined : JSON.parse(text),
-      session: set?.slice(cookieName.length + 1).split(';')[0],
-    };
-  } catch {
-    throw new CommandError('unreachable', "the answer is not from this service's API", { hint: 'check --server' });
-  }
-};
-
 const passkeyHint =
   'passkeys and the OpenID provider are of the browser: make a token of your own at the console (your profile), and give it with --token-file';
 
-const refuse = ({ status, body }: Answer): never => {
-  const problem = body as Partial<Problem> | undefined;
-  throw new CommandError(
-    classOfProblem[problem?.code as keyof typeof classOfProblem] ?? 'denied',
-    problem?.detail ?? `the service refuses (status ${status})`,
-    { hint: problem?.hint ?? passkeyHint, requestId: problem?.requestId },
+/** `body` is wiped when it has left. */
+const send = async <E extends Operation>(
+  address: Address,
+  operation: E,
+  session: string | undefined,
+  body?: Buffer,
+): Promise<Answer<AnswerOf<E>>> => {
+  const headers = {
+    origin: address.url,
+    'user-agent': 'dke',
+    ...(session === undefined ? {} : { cookie: `${cookieName}=${session}` }),
+  };
+  const answer = await callOnce(address, operation, body, headers, { exitClass: 'denied', hint: passkeyHint }).finally(
+    () => body?.fill(0),
   );
+  const set = answer.headers.getSetCookie().find((each) => each.startsWith(`${cookieName}=`));
+  return { body: answer.body, session: set?.slice(cookieName.length + 1).split(';')[0] };
 };
 
 /** The lines of an inherited descriptor, as bytes. */
@@ -117,7 +102,6 @@ const objectOf = (members: Readonly<Record<string, Buffer>>): Buffer => {
 export const addLogin = (program: Command): void => {
   program
     .command('login <user>')
-    .summary('sign in as a person')
     .description(
       'Signs in with the password and, where the person has one, a one-time or recovery code. Both are asked for on the ' +
         'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the ' +
@@ -138,29 +122,27 @@ export const addLogin = (program: Command): void => {
         });
       };
       const password = await ask(0, 'Password: ');
-      let answer = await send(
-        place,
-        apiRoutes.session.start,
-        undefined,
-        objectOf({ user: Buffer.from(user), password }),
-      );
-      if (answer.status > 299 || answer.session === undefined) return refuse(answer);
+      const credentials = objectOf({ user: Buffer.from(user), password });
+      let answer = await send(place, operations.session.start, undefined, credentials);
+      if (answer.session === undefined)
+        throw new CommandError('unreachable', "the answer is not from this service's API", {
+          hint: 'check --server (or DKE_SERVER)',
+        });
       let { session } = answer;
       const giveUp = async (): Promise<void> =>
-        void (await send(place, apiRoutes.session.end, session).catch(() => undefined));
-      if ((answer.body as Session).missing === 'second-factor') {
+        void (await send(place, operations.session.end, session).catch(() => undefined));
+      if (answer.body.missing === 'second-factor') {
         try {
           const code = await ask(1, 'One-time code, or a recovery code: ');
           const name = /^[0-9]{6}$/.test(code.toString('latin1')) ? 'code' : 'recoveryCode';
-          answer = await send(place, apiRoutes.session.secondFactor, session, objectOf({ [name]: code }));
-          if (answer.status > 299) refuse(answer);
+          answer = await send(place, operations.session.secondFactor, session, objectOf({ [name]: code }));
         } catch (error) {
           await giveUp();
           throw error;
         }
         session = answer.session ?? session;
       }
-      const { missing, expiresAt } = answer.body as Session;
+      const { missing, expiresAt } = answer.body;
       if (missing !== null) {
         await giveUp();
         throw new CommandError(
@@ -171,7 +153,7 @@ export const addLogin = (program: Command): void => {
       }
       // One session of a person at a service: the one before ends.
       const { [place.url]: before, ...others } = readKept();
-      if (before !== undefined) await send(place, apiRoutes.session.end, before.session).catch(() => undefined);
+      if (before !== undefined) await send(place, operations.session.end, before.session).catch(() => undefined);
       writeKept({ ...others, [place.url]: { user, session } });
       outputOf(command).record({
         user,
@@ -180,10 +162,11 @@ export const addLogin = (program: Command): void => {
         file: sessionFile(),
       });
     });
+};
 
+export const addLogout = (program: Command): void => {
   program
     .command('logout')
-    .summary('end the session of dke login')
     .description('Ends the session at the service, and forgets it here.')
     .action(async (_: object, command: Command) => {
       const place = addressOf(globalsOf(command));
@@ -192,9 +175,10 @@ export const addLogin = (program: Command): void => {
         throw new CommandError('not-found', `not signed in at ${place.url}`, {
           hint: 'dke login signs in; --server names another service',
         });
-      const answer = await send(place, apiRoutes.session.end, kept.session);
-      // A session that is over already is what was asked for.
-      if (answer.status > 299 && answer.status !== 401) refuse(answer);
+      await send(place, operations.session.end, kept.session).catch((error: unknown) => {
+        // A session that is over already is what was asked for.
+        if (!(error instanceof CommandError) || error.code !== 'unauthenticated') throw error;
+      });
       writeKept(others);
     });
 };

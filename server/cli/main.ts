@@ -7,7 +7,7 @@ import { redact } from '../base/redaction.ts';
 import { StartError } from '../base/start-error.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
 import { type OutputFormat, printError } from './output.ts';
-import { makeProgram } from './program.ts';
+import { makeProgramFor } from './program.ts';
 import { clearProgress, startProgress, stopProgress } from './progress.ts';
 
 /** package.json lies two folders up from the sources and three from what was built of them. */
@@ -37,7 +37,7 @@ if (Number.parseInt(process.versions.node, 10) < oldestNode) {
   process.exit(exitCodes.config);
 }
 
-const program = makeProgram(readVersion());
+const program = await makeProgramFor(readVersion(), process.argv.slice(2));
 const exitWith = (exitClass: ExitClass): void => {
   process.exitCode = exitCodes[exitClass];
 };

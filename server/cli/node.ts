@@ -1,13 +1,13 @@
 // `dke node`: the servers that share one store.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.nodes;
+const routes = operations.nodes;
 
 export const addNode = (program: Command): void => {
-  const noun = addNoun(program, 'node', 'nodes: the servers that share one database');
+  const noun = addNoun(program, 'node');
   noun.row(routes.list, 'list', 'Lists nodes.', {
     columns: {
       ID: 'id',

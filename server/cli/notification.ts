@@ -1,33 +1,33 @@
 // `dke notification`: what needs attention before it does harm.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { CommandError } from './exit-codes.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.notifications;
+const routes = operations.notifications;
 
 export const addNotification = (program: Command): void => {
-  const noun = addNoun(program, 'notification', 'notifications that need action');
+  const noun = addNoun(program, 'notification');
   noun.row(routes.list, 'list', 'Lists notifications, most urgent first.', {
     options: {
       '--state <state>': 'open, or resolved in the last 90 days',
       '--kind <kind>': 'for example tls.certificate-ending',
       '--least-severity <severity>': 'this severity and higher: info, low, medium, high or critical',
-      '--taken': 'only acknowledged ones',
-      '--not-taken': 'only notifications that are not acknowledged',
+      '--acknowledged': 'only acknowledged ones',
+      '--not-acknowledged': 'only notifications that are not acknowledged',
     },
-    also: (_, { taken, notTaken }) => {
-      if (taken === true && notTaken === true)
-        throw new CommandError('config', '--taken and --not-taken leave nothing to show');
-      return notTaken === true ? { query: { taken: 'false' } } : {};
+    also: (_, { acknowledged, notAcknowledged }) => {
+      if (acknowledged === true && notAcknowledged === true)
+        throw new CommandError('config', '--acknowledged and --not-acknowledged cannot be used together');
+      return notAcknowledged === true ? { query: { acknowledged: 'false' } } : {};
     },
     columns: {
       'HARM AT': 'harmAt',
       SEVERITY: 'severity',
       WHAT: 'text',
       'WHAT TO DO': 'remedy',
-      'TAKEN BY': 'acknowledgedBy',
+      'ACKNOWLEDGED BY': 'acknowledgedBy',
       ID: 'id',
     },
   });
@@ -56,10 +56,11 @@ export const addNotification = (program: Command): void => {
       },
     },
   );
-  noun.act('test', 'Sends a test to every target.', {}, async ({ call, output }) => {
-    const answer = await call(routes.test);
-    output.list(answer, { NAME: 'name', RESULT: (row) => row.failure ?? 'delivered' });
-    const failed = answer.items.filter(({ failure }) => failure !== null);
-    if (failed.length > 0) throw new CommandError('checks-failed', `${failed.length} of the targets cannot be reached`);
+  noun.row(routes.test, 'test', 'Sends a test to every target.', {
+    columns: { NAME: 'name', RESULT: (row) => row.failure ?? 'delivered' },
+    fault: ({ items }) => {
+      const failed = items.filter(({ failure }) => failure !== null).length;
+      return failed === 0 ? undefined : new CommandError('checks-failed', `${failed} of the targets cannot be reached`);
+    },
   });
 };

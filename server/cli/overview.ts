@@ -1,41 +1,42 @@
 // `dke latency`, `dke settings`, `dke status`: what the first page of the console shows, and what the service is set to.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { nounOf } from './rows.ts';
 
 const ms = (value: number | null): string | null => (value === null ? null : value.toFixed(1));
 
 export const addStatus = (program: Command): void => {
-  nounOf(program)
-    .row(apiRoutes.status.get, 'status', 'Shows version, health, storage, erasure and locked memory.')
-    .summary("the service's state");
+  nounOf(program).row(operations.status.get, 'status', 'Shows version, health, storage, erasure and locked memory.');
 };
 
-export const addOverview = (program: Command): void => {
-  const root = nounOf(program);
-  root
-    .row(
-      apiRoutes.overview.latency,
-      'latency [endpoint]',
-      'Shows the latency of an endpoint, or of all of them together.',
-      {
-        options: { '--span <span>': { help: 'how far back', choices: ['hour', 'day'], default: 'hour' } },
-        columns: {
-          AT: 'at',
-          REQUESTS: 'requests',
-          ERRORS: 'errors',
-          'P50 MS': (row) => ms(row.p50Ms),
-          'P99 MS': (row) => ms(row.p99Ms),
-          'OVER 100': 'overSlow',
-          'OVER 250': 'overLost',
-        },
+export const addLatency = (program: Command): void => {
+  nounOf(program).row(
+    operations.overview.latency,
+    'latency [endpoint]',
+    'Shows the latency of an endpoint, or of all of them together.',
+    {
+      options: { '--span <span>': { help: 'how far back', choices: ['hour', 'day'], default: 'hour' } },
+      columns: {
+        AT: 'at',
+        REQUESTS: 'requests',
+        ERRORS: 'errors',
+        'P50 MS': (row) => ms(row.p50Ms),
+        'P99 MS': (row) => ms(row.p99Ms),
+        'OVER 100': 'overSlow',
+        'OVER 250': 'overLost',
       },
-    )
-    .summary('how long requests of key store endpoints took');
-  root
-    .row(apiRoutes.settings.get, 'settings', 'Shows each setting of the service and where it comes from.', {
+    },
+  );
+};
+
+export const addSettings = (program: Command): void => {
+  nounOf(program).row(
+    operations.settings.get,
+    'settings',
+    'Shows each setting of the service and where it comes from.',
+    {
       columns: { NAME: 'name', VALUE: 'value', FROM: 'origin' },
-    })
-    .summary('the settings of the service');
+    },
+  );
 };

@@ -1,41 +1,73 @@
-// The `dke` command: the global options, and one file per noun. An action imports the service's own code (main.ts, app/offline.ts) when it runs:
-// loading it takes most of a second, and most commands only call the API.
+// The `dke` command: the global options, and one file for each noun. Only the file of the noun that was asked for is loaded, because most of the
+// time of a short command is loading. An action imports the service's own code (main.ts, app/offline.ts) when it runs.
 
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { addAgent } from './agent.ts';
-import { addApproval } from './approval.ts';
-import { addAudit } from './audit.ts';
-import { addBackup } from './backup.ts';
-import { addClock } from './clock.ts';
-import { addCloud } from './cloud.ts';
-import { addCompletion } from './completion.ts';
-import { addContext } from './context.ts';
-import { addDoctor } from './doctor.ts';
-import { addEndpoint } from './endpoint.ts';
-import { addKey } from './key.ts';
-import { addKeyStore } from './key-store.ts';
-import { addLogin } from './login.ts';
-import { addNode } from './node.ts';
-import { addNotification } from './notification.ts';
 import { outputFormats } from './output.ts';
-import { addOverview, addStatus } from './overview.ts';
-import { addProvider } from './provider.ts';
-import { addRecoveryKey } from './recovery-key.ts';
-import { addQuarantine, addRoot } from './root.ts';
-import { addRunbook } from './runbook.ts';
-import { addSearch } from './search.ts';
-import { addServer } from './server.ts';
-import { addSession } from './session.ts';
-import { addSetup } from './setup.ts';
-import { addSnapshot } from './snapshot.ts';
-import { addStore } from './store.ts';
-import { addSupport } from './support.ts';
-import { addTde } from './tde.ts';
-import { addTenant } from './tenant.ts';
-import { addToken } from './token.ts';
-import { addUser } from './user.ts';
-import { addVault } from './vault.ts';
-import { addVerify } from './verify.ts';
+
+type Add = (program: Command, everything: () => Promise<Command>) => void;
+
+/** What help says of each noun, and where the noun is. */
+const nouns: Readonly<Record<string, readonly [summary: string, load: () => Promise<Add>]>> = {
+  server: ['run the service', async () => (await import('./server.ts')).addServer],
+  agent: ['run the agent of a database host', async () => (await import('./agent.ts')).addAgent],
+  provider: [
+    'install and check the PKCS#11 library of a database host',
+    async () => (await import('./provider.ts')).addProvider,
+  ],
+  context: [
+    'named services: address, authority, token file and tenant',
+    async () => (await import('./context.ts')).addContext,
+  ],
+  login: ['sign in as a person', async () => (await import('./login.ts')).addLogin],
+  logout: ['end the session of dke login', async () => (await import('./login.ts')).addLogout],
+  token: ['API tokens', async () => (await import('./token.ts')).addToken],
+  user: ['people who sign in', async () => (await import('./user.ts')).addUser],
+  session: ['who is signed in at the console', async () => (await import('./session.ts')).addSession],
+  setup: ['the first steps of a service', async () => (await import('./setup.ts')).addSetup],
+  tenant: ['tenants: the owners of all resources', async () => (await import('./tenant.ts')).addTenant],
+  search: ['find whatever has a name or an id', async () => (await import('./search.ts')).addSearch],
+  vault: ['vaults: where keys are', async () => (await import('./vault.ts')).addVault],
+  key: ['keys', async () => (await import('./key.ts')).addKey],
+  package: ['packages for database hosts', async () => (await import('./package.ts')).addPackage],
+  tde: ['databases: groups, applications, master keys', async () => (await import('./tde.ts')).addTde],
+  runbook: [
+    'procedures for a database: rotate, migrate, restore, upgrade',
+    async () => (await import('./runbook.ts')).addRunbook,
+  ],
+  endpoint: [
+    'key store endpoints: what a cloud key service calls',
+    async () => (await import('./endpoint.ts')).addEndpoint,
+  ],
+  'key-store': [
+    'external key stores: the cloud’s side of an endpoint',
+    async () => (await import('./key-store.ts')).addKeyStore,
+  ],
+  approval: ['requests that need approval (dual control)', async () => (await import('./approval.ts')).addApproval],
+  snapshot: ['backup and restore of a tenant', async () => (await import('./snapshot.ts')).addSnapshot],
+  'recovery-key': [
+    'keys that open snapshots, kept apart from the service',
+    async () => (await import('./recovery-key.ts')).addRecoveryKey,
+  ],
+  notification: ['notifications that need action', async () => (await import('./notification.ts')).addNotification],
+  node: ['nodes: the servers that share one database', async () => (await import('./node.ts')).addNode],
+  audit: ['the audit log', async () => (await import('./audit.ts')).addAudit],
+  status: ["the service's state", async () => (await import('./overview.ts')).addStatus],
+  clock: ['the time that decides deadlines', async () => (await import('./clock.ts')).addClock],
+  backup: ['back up and restore the whole service (SQLite)', async () => (await import('./backup.ts')).addBackup],
+  root: ['the root key: what opens it, rotation, unsealing', async () => (await import('./root.ts')).addRoot],
+  quarantine: [
+    'review a database that failed its rollback check',
+    async () => (await import('./root.ts')).addQuarantine,
+  ],
+  store: ['manage the database of the service', async () => (await import('./store.ts')).addStore],
+  support: ['collect what support needs', async () => (await import('./support.ts')).addSupport],
+  verify: ['check everything that is stored, offline', async () => (await import('./verify.ts')).addVerify],
+  latency: ['how long requests of key store endpoints took', async () => (await import('./overview.ts')).addLatency],
+  settings: ['the settings of the service', async () => (await import('./overview.ts')).addSettings],
+  doctor: ['check a database host or the host of the service', async () => (await import('./doctor.ts')).addDoctor],
+  cloud: ['run a simulated cloud key service', async () => (await import('./cloud.ts')).addCloud],
+  completion: ['completion for a shell', async () => (await import('./completion.ts')).addCompletion],
+};
 
 const seconds = (text: string): number => {
   const value = Number(text);
@@ -45,13 +77,13 @@ const seconds = (text: string): number => {
 
 /** Behind an error stands where to read on: at the command that was meant. */
 const nameHelp = (command: Command, name: string): void => {
-  command.showHelpAfterError(`(${name} --help tells more)`);
+  command.showHelpAfterError(`Run ${name} --help for its arguments and options.`);
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 };
 
-export const makeProgram = (version: string): Command => {
-  const program = new Command('dke')
-    .description('External key management: the service, its console by hand, the agent of a database host.')
+const withoutNouns = (version: string): Command =>
+  new Command('dke')
+    .description('Run and administer the DKE key management service.')
     .version(version, '-V, --version')
     .addOption(new Option('--server <url>', 'address of the service').env('DKE_SERVER').default('https://localhost'))
     .addOption(
@@ -75,47 +107,33 @@ export const makeProgram = (version: string): Command => {
     .addOption(
       new Option(
         '--timeout <seconds>',
-        'how long to wait for an answer; default: 30, and 3600 for checks, snapshots and exports',
+        'how long to wait for an answer; default: 30, and 3600 for checks, snapshots, imports and exports',
       ).argParser(seconds),
     )
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true });
 
-  addServer(program);
-  addAgent(program);
-  addProvider(program);
-  addContext(program);
-  addLogin(program);
-  addToken(program);
-  addUser(program);
-  addSession(program);
-  addSetup(program);
-  addTenant(program);
-  addSearch(program);
-  addVault(program);
-  addKey(program);
-  addTde(program);
-  addRunbook(program);
-  addEndpoint(program);
-  addKeyStore(program);
-  addApproval(program);
-  addSnapshot(program);
-  addRecoveryKey(program);
-  addNotification(program);
-  addNode(program);
-  addAudit(program);
-  addStatus(program);
-  addClock(program);
-  addBackup(program);
-  addRoot(program);
-  addQuarantine(program);
-  addStore(program);
-  addSupport(program);
-  addVerify(program);
-  addOverview(program);
-  addDoctor(program);
-  addCloud(program);
-  addCompletion(program);
+/** The whole command. With `only`, the other nouns have their names and their lines in the help. */
+export const makeProgram = async (version: string, only: readonly string[] = Object.keys(nouns)): Promise<Command> => {
+  const program = withoutNouns(version);
+  for (const [name, [summary, load]] of Object.entries(nouns)) {
+    if (only.includes(name)) (await load())(program, () => makeProgram(version));
+    else program.command(name);
+    program.commands.find((each) => each.name() === name)?.summary(summary);
+  }
   nameHelp(program, 'dke');
   return program;
+};
+
+/** The command, with the noun that these words ask for. */
+export const makeProgramFor = async (version: string, words: readonly string[]): Promise<Command> => {
+  // What is wrong with an option is said later, when the command runs.
+  const reader = withoutNouns(version)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined });
+  try {
+    return makeProgram(version, reader.parseOptions([...words]).operands.slice(0, 2));
+  } catch {
+    return makeProgram(version);
+  }
 };

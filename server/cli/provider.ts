@@ -85,7 +85,6 @@ const collect = (value: string, before: readonly string[] | undefined): readonly
 export const addProvider = (program: Command): void => {
   const provider = program
     .command('provider')
-    .summary('install and check the PKCS#11 library of a database host')
     .description(
       'Lays libdke_pkcs11.so and its agent where a database looks for them. What is put in place is whole at any moment, and a ' +
         'run that was cut off is finished by the next one.',

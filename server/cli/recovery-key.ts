@@ -3,12 +3,12 @@
 import type { Command } from 'commander';
 import { core } from '../../addon/core.ts';
 import { parseRecoveryKey } from '../base/recovery-key.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import { createRecoveryKeyFile, describeRecoveryKeyFile } from './recovery-key-file.ts';
 import { addNoun } from './rows.ts';
 import { readPassphrase } from './terminal.ts';
 
-const routes = apiRoutes.recoveryKeys;
+const routes = operations.recoveryKeys;
 
 /** Locked memory where the system gives it: this is a short-lived process. */
 export const readyCore = (): typeof core => {
@@ -17,7 +17,7 @@ export const readyCore = (): typeof core => {
 };
 
 export const addRecoveryKey = (program: Command): void => {
-  const noun = addNoun(program, 'recovery-key', 'keys that open snapshots, kept apart from the service');
+  const noun = addNoun(program, 'recovery-key');
 
   noun.local(
     'create',

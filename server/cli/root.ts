@@ -4,8 +4,7 @@
 import type { Command } from 'commander';
 import type { ProviderChange } from '../app/offline.ts';
 import { toRfc3339 } from '../base/clock.ts';
-import { loadConfig } from '../config/config.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { Quarantine } from '../fronts/contract/api/quarantine.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
 import { CommandError } from './exit-codes.ts';
@@ -14,7 +13,7 @@ import type { Output } from './output.ts';
 import { addNoun, configFlag } from './rows.ts';
 import { askFor, askSecret } from './terminal.ts';
 
-const routes = apiRoutes.root;
+const routes = operations.root;
 
 const changes: readonly (readonly [ProviderChange, string, string])[] = [
   ['add', 'add-provider <name>', 'Lets a provider of dke.toml open the root key too. Wraps an unencrypted root key.'],
@@ -45,12 +44,16 @@ const offlineFlags = {
   '--new-passphrase-file <file>': 'with the passphrase that is to open it (mode 600)',
 } as const;
 
+/** Loaded by the commands on the service's host only. */
+const readConfig = async (path: string | undefined) =>
+  (await import('../config/config.ts')).loadConfig(path, process.cwd());
+
 const pollMs = 200;
 const longestWaitMs = 3_600_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const addRoot = (program: Command): void => {
-  const noun = addNoun(program, 'root', 'the root key: what opens it, rotation, unsealing');
+  const noun = addNoun(program, 'root');
   noun.row(routes.get, 'show', 'Shows the epoch of the root key and what opens it.', { text: show });
   noun.act(
     'rotate',
@@ -99,7 +102,7 @@ export const addRoot = (program: Command): void => {
     async (output, { config, out, passphraseFile, newPassphraseFile }) => {
       const { backUpRootKey } = await import('../app/offline.ts');
       const ask = askFor(passphraseFile, newPassphraseFile);
-      const { epoch, at } = await backUpRootKey(loadConfig(config, process.cwd()), out, ask);
+      const { epoch, at } = await backUpRootKey(await readConfig(config), out, ask);
       output.record({ file: out, epoch, at: toRfc3339(at) });
     },
   );
@@ -114,7 +117,7 @@ export const addRoot = (program: Command): void => {
     async (output, options, backup = '') => {
       const { restoreRootKey } = await import('../app/offline.ts');
       const ask = askFor(options.passphraseFile, options.newPassphraseFile);
-      const config = loadConfig(options.config, process.cwd());
+      const config = await readConfig(options.config);
       const epoch = await restoreRootKey(config, backup, ask, { ifMissing: options.ifMissing ?? false });
       output.record({ file: config.root.path, ...(epoch === undefined ? { restored: false } : { epoch }) });
     },
@@ -127,7 +130,7 @@ export const addRoot = (program: Command): void => {
       async (output, { config, passphraseFile, newPassphraseFile }, name = '') => {
         const ask = askFor(passphraseFile, newPassphraseFile);
         const { changeProvider } = await import('../app/offline.ts');
-        const { providers } = await changeProvider(loadConfig(config, process.cwd()), change, name, ask);
+        const { providers } = await changeProvider(await readConfig(config), change, name, ask);
         output.list({ items: providers }, { PROVIDER: 'name', TYPE: 'type' });
       },
     );
@@ -155,8 +158,8 @@ const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void 
 };
 
 export const addQuarantine = (program: Command): void => {
-  const { quarantine } = apiRoutes;
-  const noun = addNoun(program, 'quarantine', 'review a database that failed its rollback check');
+  const { quarantine } = operations;
+  const noun = addNoun(program, 'quarantine');
   noun.row(quarantine.get, 'show', 'Shows whether the service is in quarantine, why, and what differs.', {
     text: showQuarantine,
   });

@@ -2,13 +2,18 @@
 // are the parameters of the path, in order, and then members of the body or the query; so are the options. A word such as <vault> takes an
 // id or a name. `act` is for commands that do more than one call, with the types of their options.
 
-import { z } from '@hono/zod-openapi';
 import { type Command, Option } from 'commander';
-import type { AnswerOf, PathParameters, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
-import { type Caller, nameableOf, openCaller, outputOf } from './caller.ts';
+import type { AnswerOf, BodyOf, Input, InputOf, Operation } from '../client/operation.ts';
+import { type Caller, nameableOf, openCaller, outputOf, type SecretAnswer, showSecret } from './caller.ts';
 import type { ApiCall } from './client.ts';
 import { globalsOf } from './context-file.ts';
+import type { CommandError } from './exit-codes.ts';
+import { exportTo } from './files.ts';
 import { type Columns, confirm, type Output } from './output.ts';
+
+interface Named {
+  readonly name: string;
+}
 
 interface FlagMore {
   readonly help: string;
@@ -39,20 +44,31 @@ export type Given<F extends Flags> = {
 };
 
 /** What a row adds to the request that its words make. */
-interface Also<R extends RouteRow> {
-  readonly path?: PathParameters<R['path']>;
+interface Also<R extends Operation> {
+  readonly path?: InputOf<R>['path'];
   readonly query?: ApiCall<R>['query'];
-  readonly body?: { readonly [K in keyof RequestBody<R>]?: RequestBody<R>[K] | undefined };
+  readonly body?: { readonly [K in keyof BodyOf<R>]?: BodyOf<R>[K] | undefined };
 }
 type ItemOf<A> = A extends { readonly items: readonly (infer T)[] } ? T : never;
 
-interface RowMore<R extends RouteRow, F extends Flags, C extends RouteRow, T> {
+interface RowMore<R extends Operation, F extends Flags, C extends Operation, T> {
   readonly options?: F;
   /** Members of the request whose options have another name. */
   readonly as?: Readonly<Record<string, string>>;
   readonly also?: (caller: Caller, options: Given<F>, ...values: readonly string[]) => Also<R> | Promise<Also<R>>;
   /** Asks for the name of the thing first; the answer of the first row has it. */
   readonly confirm?: readonly [C, say: (thing: AnswerOf<C>) => string];
+  /** Asks for a name first, with what the dry run of the same operation says. */
+  readonly plan?: {
+    readonly name: (planned: AnswerOf<R>) => string;
+    readonly say: (planned: AnswerOf<R>) => string;
+    /** Shows a dry run to people; all of the answer when absent. */
+    readonly show?: (output: Output, planned: AnswerOf<R>) => void;
+  };
+  /** The answer has what is shown only once: it can go into a file. */
+  readonly secret?: (answer: AnswerOf<R>, options: Given<F>, caller: Caller) => SecretAnswer | Promise<SecretAnswer>;
+  /** What the answer says is wrong. It is shown before the command ends with this. */
+  readonly fault?: (answer: AnswerOf<R>) => CommandError | undefined;
   /** What is shown of the answer; all of it when absent. */
   readonly value?: (answer: AnswerOf<R>) => object;
   readonly page?: (answer: AnswerOf<R>) => { readonly items: readonly T[] };
@@ -65,12 +81,12 @@ interface RowMore<R extends RouteRow, F extends Flags, C extends RouteRow, T> {
 export interface Noun {
   readonly command: Command;
   noun(name: string, summary: string): Noun;
-  row<
-    R extends RouteRow,
-    const F extends Flags,
-    C extends RouteRow & { readonly answer: { readonly _output: { readonly name: string } } },
-    T = ItemOf<AnswerOf<R>>,
-  >(route: R, usage: string, description: string, more?: RowMore<R, F, C, T>): Command;
+  row<R extends Operation, const F extends Flags, C extends Operation<Input, Named>, T = ItemOf<AnswerOf<R>>>(
+    route: R,
+    usage: string,
+    description: string,
+    more?: RowMore<R, F, C, T>,
+  ): Command;
   /** Arguments and options that name a thing are its id when `handle` gets them. */
   act<const F extends Flags>(
     usage: string,
@@ -124,24 +140,21 @@ type Place = readonly ['path' | 'query' | 'body', string];
 
 /** Where in the request a word goes: an argument, or an option with the word of its value. */
 const placeOf = (
-  route: RouteRow,
+  route: Operation,
   name: string,
   word: string,
-  as: RowMore<RouteRow, Flags, RouteRow, never>['as'],
+  as: RowMore<Operation, Flags, Operation, never>['as'],
 ): Place | undefined => {
   const given = as?.[name];
   for (const part of ['body', 'query'] as const)
     for (const each of given === undefined ? [name, `${name}Id`, camel(word), `${camel(word)}Id`] : [given])
-      if (each !== '' && route[part] !== undefined && each in route[part].shape) return [part, each];
+      if (each !== '' && route[part] !== undefined && each in route[part]) return [part, each];
   return undefined;
 };
 
 /** The values that the contract lists for a member. */
-const choicesOf = (route: RouteRow, [part, name]: Place): readonly string[] | undefined => {
-  const schema = part === 'path' ? undefined : route[part]?.shape[name];
-  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
-  return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined;
-};
+const choicesOf = (route: Operation, [part, name]: Place): readonly string[] | undefined =>
+  part === 'path' ? undefined : (route[part]?.[name] ?? undefined);
 
 /** The service may know more values than this command: they are offered, and not required. */
 const candidates = new WeakMap<Option, readonly string[]>();
@@ -149,7 +162,7 @@ export const candidatesOf = (option: Option): readonly string[] | undefined =>
   option.argChoices ?? candidates.get(option);
 
 /** Parameters of the path for the arguments: by name, then in order. */
-const parametersOf = (route: RouteRow, words: readonly string[]): ReadonlyMap<string, string> => {
+const parametersOf = (route: Operation, words: readonly string[]): ReadonlyMap<string, string> => {
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const found = new Map(
     words.flatMap((word) => {
@@ -165,8 +178,70 @@ const parametersOf = (route: RouteRow, words: readonly string[]): ReadonlyMap<st
   return found;
 };
 
+/** The options that a row has of itself, and that are no part of the request. */
+const exportFlags = { '--out <file>': 'write to this new file' } as const;
 const confirmFlags = { '--confirm <name>': 'the name, to skip the question' } as const;
 const dryRunFlags = { '--dry-run': 'show the effects and the required approvals, and change nothing' } as const;
+
+interface OwnOptions {
+  readonly confirm?: string;
+  readonly dryRun?: true;
+  readonly out?: string;
+  readonly bundle?: string;
+  readonly force?: boolean;
+}
+type Request = Record<Place[0], Record<string, unknown>>;
+
+/** Asks before something is changed that cannot be undone; false: that was all, because it was a dry run. */
+const askFirst = async <R extends Operation, F extends Flags, C extends Operation<Input, Named>, T>(
+  { call, output }: Caller,
+  route: R,
+  request: Request,
+  { confirm: read, plan }: RowMore<R, F, C, T>,
+  { confirm: name, dryRun }: OwnOptions,
+): Promise<boolean> => {
+  if (plan !== undefined) {
+    const query = { ...request.query, dryRun: 'true' };
+    const planned = await call(route, { ...request, query } as ApiCall<R>);
+    if (dryRun === true) {
+      if (output.raw || plan.show === undefined) output.record(planned as object);
+      else plan.show(output, planned);
+      return false;
+    }
+    await confirm(plan.say(planned), plan.name(planned), name);
+    if (route.body !== undefined && 'confirm' in route.body) request.body.confirm = plan.name(planned);
+  } else if (read !== undefined && dryRun !== true) {
+    const [row, say] = read;
+    const thing = await call(row, { path: request.path } as ApiCall<C>);
+    await confirm(say(thing), (thing as Named).name, name);
+  }
+  return true;
+};
+
+/** Calls, and shows the answer. */
+const carryOut = async <R extends Operation, F extends Flags, C extends Operation<Input, Named>, T>(
+  caller: Caller,
+  route: R,
+  input: ApiCall<R>,
+  more: RowMore<R, F, C, T>,
+  options: Given<F> & OwnOptions,
+): Promise<void> => {
+  const { call, stream, output } = caller;
+  const { secret, fault } = more;
+  if (route.streams !== undefined) return exportTo(options.out, (into) => stream(route, input, into));
+  if (secret !== undefined)
+    return showSecret(output, { ...options, out: options.bundle ?? options.out }, async () =>
+      secret(await call(route, input), options, caller),
+    );
+  const answer = await call(route, input);
+  if (options.dryRun === true && more.confirm !== undefined)
+    output.record((answer as { readonly plan?: object }).plan ?? {});
+  else if (more.text !== undefined && !output.raw) more.text(output, answer);
+  else if (more.columns !== undefined) output.list(more.page?.(answer) ?? (answer as never), more.columns);
+  else output.record(more.value?.(answer) ?? (answer as object));
+  const found = fault?.(answer);
+  if (found !== undefined) throw found;
+};
 
 export const nounOf = (parent: Command): Noun => {
   const act: Noun['act'] = (usage, description, flags, handle) => {
@@ -195,17 +270,21 @@ export const nounOf = (parent: Command): Noun => {
   };
 
   const row: Noun['row'] = (route, usage, description, more = {}) => {
+    const asks = more.confirm !== undefined || more.plan !== undefined;
+    const own: Flags = {
+      ...(more.secret === undefined ? {} : secretFlags),
+      ...(route.streams === undefined ? {} : exportFlags),
+      ...(asks ? confirmFlags : {}),
+      ...(asks && route.query !== undefined && 'dryRun' in route.query ? dryRunFlags : {}),
+    };
+    const isOwn = (option: Option): boolean => option.flags in own;
     const flags = {
-      ...(route.query !== undefined && 'after' in route.query.shape ? pagingFlags : {}),
+      ...(route.query !== undefined && 'after' in route.query ? pagingFlags : {}),
       ...more.options,
-      ...(more.confirm === undefined ? {} : confirmFlags),
-      ...(more.confirm !== undefined && route.query !== undefined && 'dryRun' in route.query.shape ? dryRunFlags : {}),
+      ...own,
     } as NonNullable<typeof more.options>;
     const made: Command = act(usage, description, flags, async (caller, options, ...values) => {
-      const request = { path: {}, query: {}, ...(route.body === undefined ? {} : { body: {} }) } as Record<
-        Place[0],
-        Record<string, unknown>
-      >;
+      const request = { path: {}, query: {}, ...(route.body === undefined ? {} : { body: {} }) } as Request;
       const put = ([part, name]: Place, value: unknown): void => {
         if (value !== undefined) request[part][name] = part === 'query' && value === true ? 'true' : value;
       };
@@ -215,19 +294,11 @@ export const nounOf = (parent: Command): Noun => {
       const also = await more.also?.(caller, options, ...values);
       for (const part of ['path', 'query', 'body'] as const)
         for (const [name, value] of Object.entries(also?.[part] ?? {})) put([part, name], value);
-      const { confirm: name, dryRun } = options as { readonly confirm?: string; readonly dryRun?: true };
-      if (more.confirm !== undefined && dryRun !== true) {
-        const [read, say] = more.confirm;
-        const thing = await caller.call(read, { path: request.path } as ApiCall<typeof read>);
-        await confirm(say(thing), (thing as { readonly name: string }).name, name);
-      }
-      const answer = await caller.call(route, request as ApiCall<typeof route>);
-      const { output } = caller;
-      if (dryRun === true && more.confirm !== undefined)
-        output.record((answer as { readonly plan?: object }).plan ?? {});
-      else if (more.text !== undefined && !output.raw) more.text(output, answer);
-      else if (more.columns !== undefined) output.list(more.page?.(answer) ?? (answer as never), more.columns);
-      else output.record(more.value?.(answer) ?? (answer as object));
+      const given = options as typeof options & OwnOptions;
+      if (!(await askFirst(caller, route, request, more, given))) return;
+      // Of the row's own options, only this one is a part of the request.
+      if (given.dryRun === true && more.confirm !== undefined) request.query.dryRun = 'true';
+      await carryOut(caller, route, request as unknown as ApiCall<typeof route>, more, given);
     });
     const words = made.registeredArguments.map((argument) => argument.name());
     const parameters = parametersOf(route, words);
@@ -240,7 +311,7 @@ export const nounOf = (parent: Command): Noun => {
       if (choices !== undefined) made.registeredArguments[index]?.choices(choices);
     }
     const optionPlaces = made.options
-      .filter((option) => more.confirm === undefined || option.attributeName() !== 'confirm')
+      .filter((option) => !isOwn(option))
       .map(
         (option) =>
           [option.attributeName(), placeOf(route, option.attributeName(), valueWord(option), more.as)] as const,
@@ -254,7 +325,7 @@ export const nounOf = (parent: Command): Noun => {
     const lost = [...optionPlaces, ...argumentPlaces.map((place, index) => [words[index], place] as const)].find(
       ([, place]) => place === undefined,
     );
-    if (lost !== undefined && more.also === undefined)
+    if (lost !== undefined && more.also === undefined && more.secret === undefined)
       throw new TypeError(`${usage}: ${lost[0]} is no part of ${route.method} ${route.path}`);
     return made;
   };
@@ -273,5 +344,5 @@ export const nounOf = (parent: Command): Noun => {
   return { command: parent, row, act, local, noun: (name, summary) => addNoun(parent, name, summary) };
 };
 
-export const addNoun = (parent: Command, name: string, summary: string): Noun =>
+export const addNoun = (parent: Command, name: string, summary = ''): Noun =>
   nounOf(parent.command(name).summary(summary));

@@ -2,11 +2,11 @@
 // runs of it that are ticked step by step.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { FilledRunbook, RunbookRun } from '../fronts/contract/api/runbooks.ts';
 import { addNoun, type Given } from './rows.ts';
 
-const routes = apiRoutes.runbooks;
+const routes = operations.runbooks;
 
 const variant = {
   '--release <release>': { help: 'of the database', choices: ['11g', '12c-18c', '19c'], default: '19c' },
@@ -51,7 +51,7 @@ const progressOf = ({ id, ticks, steps }: RunbookRun) => ({ id, ticked: ticks.le
 const note = { '--note <text>': 'for the audit log; never a secret' } as const;
 
 export const addRunbook = (program: Command): void => {
-  const noun = addNoun(program, 'runbook', 'procedures for a database: rotate, migrate, restore, upgrade');
+  const noun = addNoun(program, 'runbook');
   noun.row(routes.list, 'list', 'Lists the runbooks.', {
     columns: {
       RUNBOOK: 'name',

@@ -20,7 +20,6 @@ const ownHealthSeconds = 30;
 export const addServer = (program: Command): void => {
   const server = program.command('server');
   server
-    .summary('run the service')
     .description(
       'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reads the ' +
         'certificate again and opens the log file again. The first start makes the root key, a certificate and one administrator token.',

@@ -1,15 +1,14 @@
 // `dke session`: who is signed in at the console.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { everyItem } from './caller.ts';
+import { operations } from '../client/gen/operations.ts';
 import { confirm } from './output.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.sessions;
+const routes = operations.sessions;
 
 export const addSession = (program: Command): void => {
-  const noun = addNoun(program, 'session', 'who is signed in at the console');
+  const noun = addNoun(program, 'session');
   noun.row(routes.list, 'list', 'Lists sessions, newest first.', {
     options: { '--user <user>': 'of this user only, by id or name' },
     columns: {
@@ -27,8 +26,8 @@ export const addSession = (program: Command): void => {
     'rotate-key',
     'Rotates the key of sessions. All sessions end; API tokens, access_guids and credentials stay valid.',
     { '--confirm <word>': 'skip the question: "end"' },
-    async ({ call, output }, options) => {
-      const { length } = await everyItem((query) => call(routes.list, { query }));
+    async ({ call, every, output }, options) => {
+      const { length } = await every(routes.list);
       await confirm(`All sessions end at once: ${length}. Everyone signs in again.`, 'end', options.confirm);
       output.record(await call(routes.rotateKey));
     },

@@ -1,15 +1,15 @@
 // `dke setup`: how far the set-up of a service is.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { Setup } from '../fronts/contract/api/setup.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.setup;
+const routes = operations.setup;
 type Step = Setup['steps'][number];
 
 export const addSetup = (program: Command): void => {
-  const noun = addNoun(program, 'setup', 'the first steps of a service');
+  const noun = addNoun(program, 'setup');
   const table = {
     page: ({ steps }: Setup) => ({ items: steps }),
     columns: {

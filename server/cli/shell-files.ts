@@ -5,8 +5,8 @@ import { manualPage } from './manual-page.ts';
 import { makeProgram } from './program.ts';
 
 /** By file name. */
-export const shellFiles = (version: string, date: Date): Readonly<Record<string, string>> => {
-  const program = makeProgram(version);
+export const shellFiles = async (version: string, date: Date): Promise<Readonly<Record<string, string>>> => {
+  const program = await makeProgram(version);
   return {
     'dke.1': manualPage(program, version, date),
     'completion.bash': completionScript(program, 'bash'),

@@ -1,21 +1,19 @@
 // `dke snapshot`: backup and restore. A recovery key is opened here, in this process's addon; to the service goes one snapshot's key,
 // sealed for one use.
 
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
 import { parseVerifierKey, publicKeyOf } from '../base/checkpoint.ts';
 import { openingContext, sealingContext } from '../base/recovery-key.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { Snapshot, SnapshotRestore } from '../fronts/contract/api/snapshots.ts';
 import { inspectSnapshot, readItems } from '../snapshots/reader.ts';
 import { checkOf } from '../snapshots/writer.ts';
 import { type Caller, openCaller, outputOf } from './caller.ts';
 import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
-import { exportTo } from './files.ts';
+import { exportTo, openLargeFile } from './files.ts';
 import { copyLines } from './key-copies.ts';
 import { confirm, type Output } from './output.ts';
 import { readyCore } from './recovery-key.ts';
@@ -23,7 +21,7 @@ import { openRecoveryKeyFile } from './recovery-key-file.ts';
 import { addFlags, addNoun, type Given } from './rows.ts';
 import { readPassphrase } from './terminal.ts';
 
-const routes = apiRoutes.snapshots;
+const routes = operations.snapshots;
 
 const recoveryFlags = {
   '--recovery-key <file>': 'file of a recovery key that the snapshot is sealed to',
@@ -216,7 +214,7 @@ const verifyFlags = {
 } as const;
 
 export const addSnapshot = (program: Command): void => {
-  const noun = addNoun(program, 'snapshot', 'backup and restore of a tenant');
+  const noun = addNoun(program, 'snapshot');
 
   noun.row(
     routes.create,
@@ -282,10 +280,8 @@ export const addSnapshot = (program: Command): void => {
     'Imports a copy into the service. Keys that were destroyed since are removed from it at once.',
     { '--signer <verifier-key>': 'verifierKey of the service that created it, if it is another one' },
     async ({ upload, output }, { signer }, path = '') => {
-      const { size } = await stat(path).catch((error: NodeJS.ErrnoException) => {
-        throw new CommandError('permission', `${path} cannot be read (${error.code})`);
-      });
-      output.record(await upload(routes.import, { query: { signer } }, createReadStream(path), size));
+      const { from, size } = await openLargeFile(path);
+      output.record(await upload(routes.import, { query: { signer } }, from, size));
     },
   );
   noun.row(routes.delete, 'delete <snapshot-id>', 'Deletes a snapshot. Until it is purged, undelete restores it.');
@@ -299,16 +295,17 @@ export const addSnapshot = (program: Command): void => {
   noun
     .noun('schedule', 'when snapshots are made, and how long they are kept')
     .row(routes.schedule, 'show', 'Shows the schedule, which is set in the configuration file of the service.');
-  noun.act(
+  noun.row(
+    routes.ofKey,
     'of-key <key>',
     'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it ' +
       'in other tenants.',
-    {},
-    async ({ call, output }, _, id = '') => {
-      const { exported, copies } = await call(routes.ofKey, { path: { id } });
-      const found = { items: exported, copies };
-      output.list(found, { SNAPSHOT: 'snapshotId', OF: 'snapshotAt', EXPORTED: 'at', BY: 'actorName' });
-      for (const line of copyLines(copies)) output.say(line);
+    {
+      value: ({ exported: items, copies }) => ({ items, copies }),
+      text: (output, { exported: items, copies }) => {
+        output.list({ items }, { SNAPSHOT: 'snapshotId', OF: 'snapshotAt', EXPORTED: 'at', BY: 'actorName' });
+        for (const line of copyLines(copies)) output.say(line);
+      },
     },
   );
 };

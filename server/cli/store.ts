@@ -6,7 +6,7 @@ import { addNoun, configFlag, passphraseFlag } from './rows.ts';
 import { askFor } from './terminal.ts';
 
 export const addStore = (program: Command): void => {
-  addNoun(program, 'store', 'manage the database of the service').local(
+  addNoun(program, 'store').local(
     'migrate',
     'Copies everything, while the service is stopped, from the embedded database to PostgreSQL or back: from the store of --config ' +
       'to that of --to, which is empty. Afterwards all of it is there, verified, or nothing. The source stays as it is.',

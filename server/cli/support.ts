@@ -2,12 +2,12 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import { type BundlePart, collectBundle } from '../diagnostics/support-bundle.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { addressOf, type GlobalOptions, openCaller } from './caller.ts';
-import { exchange, readAll } from './client.ts';
+import { readPath } from './client.ts';
 import { globalsOf } from './context-file.ts';
 import { reserveSecretFile } from './files.ts';
 import { confirm, formatTable } from './output.ts';
@@ -21,13 +21,7 @@ interface BundleOptions {
 }
 
 /** The metrics, which the service's own host may read without a token. */
-const readMetrics = async (globals: GlobalOptions): Promise<string> => {
-  const address = addressOf(globals);
-  const answer = await exchange(address, 'get', '/metrics', {});
-  const text = (await readAll(address.url, answer)).toString('utf8');
-  if (answer.statusCode !== 200) throw new Error(`the service answers ${answer.statusCode}`);
-  return text;
-};
+const readMetrics = (globals: GlobalOptions): Promise<string> => readPath(addressOf(globals), '/metrics');
 
 const summaryOf = (parts: readonly BundlePart[]): string =>
   formatTable([
@@ -46,7 +40,6 @@ const summaryOf = (parts: readonly BundlePart[]): string =>
 export const addSupport = (program: Command): void => {
   program
     .command('support')
-    .summary('collect what support needs')
     .command('bundle')
     .description(
       'Collects versions, the configuration without secrets, dke doctor, the end of the log, metrics, the schema and counts of the ' +
@@ -75,14 +68,15 @@ export const addSupport = (program: Command): void => {
             configPath,
             workingDirectory: process.cwd(),
             inspectDatabase: async (path) => (await offline()).inspectDatabase(path),
+            inspectPackages: async (path) => (await offline()).inspectPackageDirectory(path),
           }),
         database: countTables,
         service: {
-          status: ask((caller) => caller.call(apiRoutes.status.get)),
-          quarantine: ask((caller) => caller.call(apiRoutes.quarantine.get)),
-          root: ask((caller) => caller.call(apiRoutes.root.get)),
-          nodes: ask((caller) => caller.call(apiRoutes.nodes.list)),
-          auditSinks: ask((caller) => caller.call(apiRoutes.audit.sinks)),
+          status: ask((caller) => caller.call(operations.status.get)),
+          quarantine: ask((caller) => caller.call(operations.quarantine.get)),
+          root: ask((caller) => caller.call(operations.root.get)),
+          nodes: ask((caller) => caller.call(operations.nodes.list)),
+          auditSinks: ask((caller) => caller.call(operations.audit.sinks)),
         },
         metrics: () => readMetrics(globals),
         logPath: options.log,

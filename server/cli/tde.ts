@@ -2,19 +2,19 @@
 
 import type { Command } from 'commander';
 import { compatibilitySwitches } from '../base/compatibility.ts';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
 import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
-import { type Caller, showSecret } from './caller.ts';
+import { type BundleOptions, bundleFlags, checkBundle, makeBundle, tomlOf } from './bundle.ts';
+import type { Caller, SecretAnswer } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readTextFile } from './files.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
-import { confirm } from './output.ts';
-import { addNoun, type Given, type Noun, secretFlags } from './rows.ts';
+import { addNoun, type Noun } from './rows.ts';
 
 const isSwitch = (name: string): boolean => compatibilitySwitches.some((each) => each === name);
 
-const { tdeGroups, applications, masterKeys, keys } = apiRoutes;
+const { tdeGroups, applications, masterKeys, keys } = operations;
 
 const applicationColumns = { ID: 'id', NAME: 'name', 'APP ID': 'appId', STATE: 'state', CREATED: 'createdAt' } as const;
 
@@ -28,20 +28,22 @@ const addGroup = (tde: Noun): void => {
   });
 };
 
-const bundleFlags = {
-  ...secretFlags,
-  '--database-ca-file <path>': 'ca_file of pkcs11.toml: where the database host has the certificate to trust',
-} as const;
-type BundleOptions = Given<typeof bundleFlags>;
-const tomlOf = ({ config }: IssuedAccessGuid, { databaseCaFile }: BundleOptions): string =>
-  databaseCaFile === undefined
-    ? config.pkcs11_toml
-    : `${config.pkcs11_toml.trimEnd()}\nca_file = ${JSON.stringify(databaseCaFile)}\n`;
-const bundleAnswer = (shown: object, issued: IssuedAccessGuid, options: BundleOptions) => ({
+const issuedAnswer = async (
+  caller: Caller,
+  shown: object,
+  application: string,
+  issued: IssuedAccessGuid,
+  options: BundleOptions,
+): Promise<SecretAnswer> => ({
   shown,
   secret: { accessGuid: issued.accessGuid, serverUrl: issued.serverUrl, config: issued.config },
-  file: tomlOf(issued, options),
+  file: options.bundle === undefined ? tomlOf(issued, options) : await makeBundle(caller, application, issued, options),
 });
+/** Of the commands that show an access_guid. */
+const noBundleFault = (_: Caller, options: BundleOptions): Record<never, never> => {
+  checkBundle(options);
+  return {};
+};
 
 const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/;
 /** A client's own certificate is the first one of its file. */
@@ -125,22 +127,16 @@ const describeMove = ({ application, move }: MovedApplication): string => {
 const addApplication = (tde: Noun): void => {
   const noun = tde.noun('app', 'applications: what a database instance is bound to');
 
-  noun.act(
-    'register <name>',
-    'Registers an application. The access_guid is shown only once.',
-    {
+  noun.row(applications.register, 'register <name>', 'Registers an application. The access_guid is shown only once.', {
+    options: {
       ...bundleFlags,
       '--group <group>': { help: 'id or name of its group', required: true },
       '--app-id <id>': 'app_id in server_url; default: derived from the name',
     },
-    ({ call, output }, options, name = '') =>
-      showSecret(output, options, async () => {
-        const { group: groupId, appId } = options;
-        const body = { name, groupId, ...(appId === undefined ? {} : { appId }) };
-        const issued = await call(applications.register, { body });
-        return bundleAnswer(issued.application, issued, options);
-      }),
-  );
+    also: noBundleFault,
+    secret: (issued, options, caller) =>
+      issuedAnswer(caller, issued.application, issued.application.name, issued, options),
+  });
   noun.row(applications.list, 'list', 'Lists applications.', {
     options: { '--group <group>': 'of this group only' },
     columns: applicationColumns,
@@ -153,38 +149,38 @@ const addApplication = (tde: Noun): void => {
     'Every request with one of its access_guids is refused until it is enabled again.',
   );
   addCallers(noun);
-  noun.act(
+  noun.row(
+    applications.move,
     'move <application>',
     'Moves an application with its keys to another group. From the next request on it can use no key of the group that it ' +
       'has left, and the applications there none of its keys.',
     {
-      '--to <group>': { help: 'id or name of the group', required: true },
-      '--dry-run': 'show the effects, change nothing',
-      '--confirm <name>': 'the name of the application, to skip the question',
-    },
-    async ({ call, output }, { to: groupId, dryRun, confirm: given }, id = '') => {
-      const path = { id };
-      const planned = await call(applications.move, { path, query: { dryRun: 'true' }, body: { groupId } });
-      if (dryRun === true) {
-        if (output.raw) output.record(planned);
-        output.say(`dry run: nothing was changed. ${describeMove(planned)}`);
-        return;
-      }
-      const { name } = planned.application;
-      await confirm(describeMove(planned), name, given);
-      const done = await call(applications.move, { path, body: { groupId, confirm: name } });
-      output.record(output.raw ? done : done.application);
+      options: { '--to <group>': { help: 'id or name of the group', required: true } },
+      plan: {
+        name: ({ application }) => application.name,
+        say: describeMove,
+        show: (output, planned) => output.say(`dry run: nothing was changed. ${describeMove(planned)}`),
+      },
+      text: (output, { application }) => output.record(application),
     },
   );
-  noun.act(
+  noun.row(
+    applications.rotateAccessGuid,
     'rotate-guid <application>',
     'Issues a second access_guid. Both are valid until the old one is removed.',
-    bundleFlags,
-    ({ call, output }, options, id = '') =>
-      showSecret(output, options, async () => {
-        const issued = await call(applications.rotateAccessGuid, { path: { id } });
-        return bundleAnswer(issued.record, issued, options);
-      }),
+    {
+      options: bundleFlags,
+      also: noBundleFault,
+      secret: async (issued, options, caller) => {
+        const id = issued.record.applicationId;
+        // Only for the texts of a bundle: the access_guid is issued, and must not be lost.
+        const name = await caller.call(applications.get, { path: { id } }).then(
+          (application) => application.name,
+          () => id,
+        );
+        return issuedAnswer(caller, issued.record, name, issued, options);
+      },
+    },
   );
   noun.row(
     applications.accessGuids,
@@ -281,41 +277,31 @@ const addMasterKey = (tde: Noun): void => {
       for (const line of copyLines(radius.copies)) output.say(line);
     },
   });
-  noun.act(
+  noun.row(
+    masterKeys.destroy,
     'destroy <key>',
     'Destroys a master key for good: both copies are wiped, every use fails from now on, and what was encrypted ' +
       'under it becomes unreadable.',
     {
-      '--dry-run': 'show the blast radius, change nothing',
-      '--confirm <label>': 'the label of the key, to skip the question',
-    },
-    async (caller, options, key = '') => {
-      const { call, output } = caller;
-      const path = await masterKeyPath(caller, key);
-      const planned = await call(masterKeys.destroy, { path, query: { dryRun: 'true' }, body: {} });
-      if (options.dryRun === true) {
-        if (output.raw) return output.record(planned);
-        output.say(`dry run: nothing was changed. ${planned.key.name} would be destroyed.`);
-        output.say(describeRadius(planned.blastRadius));
-        for (const line of copyLines(planned.blastRadius.copies)) output.say(line);
-        for (const { vaultName, required } of planned.plan?.rules ?? [])
-          output.say(`${required} others must agree (dual control of ${vaultName})`);
-        return;
-      }
-      const { name } = planned.key;
-      await confirm(
-        `${name} will be destroyed for good (${describeRadius(planned.blastRadius)}).`,
-        name,
-        options.confirm,
-      );
-      const done = await call(masterKeys.destroy, { path, body: { confirm: name } });
-      output.record(output.raw ? done : done.key);
+      also,
+      plan: {
+        name: ({ key }) => key.name,
+        say: ({ key, blastRadius }) => `${key.name} will be destroyed for good (${describeRadius(blastRadius)}).`,
+        show: (output, { key, blastRadius, plan }) => {
+          output.say(`dry run: nothing was changed. ${key.name} would be destroyed.`);
+          output.say(describeRadius(blastRadius));
+          for (const line of copyLines(blastRadius.copies)) output.say(line);
+          for (const { vaultName, required } of plan?.rules ?? [])
+            output.say(`${required} others must agree (dual control of ${vaultName})`);
+        },
+      },
+      text: (output, { key }) => output.record(key),
     },
   );
 };
 
 export const addTde = (program: Command): void => {
-  const tde = addNoun(program, 'tde', 'databases: groups, applications, master keys');
+  const tde = addNoun(program, 'tde');
   addGroup(tde);
   addApplication(tde);
   addMasterKey(tde);

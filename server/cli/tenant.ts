@@ -1,14 +1,13 @@
 // `dke tenant`: who everything belongs to, and the whole life of one.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { confirm } from './output.ts';
+import { operations } from '../client/gen/operations.ts';
 import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.tenants;
+const routes = operations.tenants;
 
 export const addTenant = (program: Command): void => {
-  const noun = addNoun(program, 'tenant', 'tenants: the owners of all resources');
+  const noun = addNoun(program, 'tenant');
   noun.row(routes.create, 'create <name>', 'Creates an empty tenant with its own keys.');
   noun.row(routes.list, 'list', 'Lists tenants, including purged ones.', {
     columns: {
@@ -29,31 +28,13 @@ export const addTenant = (program: Command): void => {
     ['delete', 'Stops everything in a tenant at once; it can be restored for a time.', 'stops at once'],
     ['purge', 'Erases a deleted tenant permanently.', 'is erased permanently'],
   ] as const)
-    noun.act(
-      `${verb} <tenant>`,
-      description,
-      {
-        '--dry-run': 'show what would stop, and change nothing',
-        '--confirm <name>': 'the name of the tenant, to skip the question',
-      },
-      async ({ call, output }, options, id = '') => {
-        const path = { id };
-        const planned = await call(routes[verb], { path, query: { dryRun: 'true' } });
-        if (options.dryRun === true) return output.record(planned);
-        const { endpoints, applications, keys, tokens, exportedCopies } = planned.impact;
-        const { name } = planned.tenant;
-        await confirm(
-          `Tenant ${name} ${consequence}: ${endpoints} endpoints, ${applications} applications of databases, ${keys} keys, ${tokens} tokens.${
+    noun.row(routes[verb], `${verb} <tenant>`, description, {
+      plan: {
+        name: ({ tenant }) => tenant.name,
+        say: ({ tenant, impact: { endpoints, applications, keys, tokens, exportedCopies } }) =>
+          `Tenant ${tenant.name} ${consequence}: ${endpoints} endpoints, ${applications} applications of databases, ${keys} keys, ${tokens} tokens.${
             exportedCopies === 0 ? '' : ` ${exportedCopies} exported snapshot copies are not erased.`
           }`,
-          name,
-          options.confirm,
-        );
-        output.record(
-          verb === 'purge'
-            ? await call(routes.purge, { path, body: { confirm: name } })
-            : await call(routes[verb], { path }),
-        );
       },
-    );
+    });
 };

@@ -1,14 +1,13 @@
 // `dke token`: tokens with roles, and those that read metrics alone.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { Token } from '../fronts/contract/api/tokens.ts';
-import { everyItem, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { confirm } from './output.ts';
-import { addNoun, secretFlags } from './rows.ts';
+import { addNoun } from './rows.ts';
 
-const routes = apiRoutes.tokens;
+const routes = operations.tokens;
 type Grant = Token['grants'][number];
 
 const scopeOf = (application: string | undefined, endpoint: string | undefined): Grant['scope'] => {
@@ -21,38 +20,28 @@ const scopeOf = (application: string | undefined, endpoint: string | undefined):
 };
 
 export const addToken = (program: Command): void => {
-  const noun = addNoun(program, 'token', 'API tokens');
+  const noun = addNoun(program, 'token');
 
-  noun.act(
-    'create <name>',
-    'Creates a token, shown only once.',
-    {
-      ...secretFlags,
+  noun.row(routes.create, 'create <name>', 'Creates a token, shown only once.', {
+    options: {
       '--kind <kind>': { help: 'api, or metrics: reads /metrics and nothing else', default: 'api' },
       '--role <role...>': 'role of the token; dke token roles lists all roles',
       '--application <application>': 'for the role application-owner',
       '--endpoint <endpoint>': 'for the role application-owner',
       '--expires <time>': 'RFC 3339, for example 2027-01-31T00:00:00Z; default: never',
     },
-    async ({ call, output }, options, name = '') => {
-      const { role = [], application, endpoint, kind, expires } = options;
+    as: { expires: 'expiresAt' },
+    also: (_, { role = [], application, endpoint }) => {
       const scope = scopeOf(application, endpoint);
       // The service refuses what does not go together, and says why.
-      const body = {
-        name,
-        kind: kind as Token['kind'],
-        grants: role.map((each) => ({
-          role: each as Grant['role'],
-          scope: each === 'application-owner' ? scope : null,
-        })),
-        ...(expires === undefined ? {} : { expiresAt: expires }),
-      };
-      await showSecret(output, options, async () => {
-        const { record, token } = await call(routes.create, { body });
-        return { shown: record, secret: { token }, file: `${token}\n` };
-      });
+      const grants = role.map((each) => ({
+        role: each as Grant['role'],
+        scope: each === 'application-owner' ? scope : null,
+      }));
+      return { body: { grants } };
     },
-  );
+    secret: ({ record, token }) => ({ shown: record, secret: { token }, file: `${token}\n` }),
+  });
   noun.row(routes.list, 'list', 'Lists tokens; never their values.', {
     columns: {
       ID: 'id',
@@ -68,7 +57,7 @@ export const addToken = (program: Command): void => {
   noun.row(routes.roles, 'roles', 'Lists the roles and their permissions.', {
     columns: { ROLE: 'role', 'WHAT FOR': 'description', PERMISSIONS: (row) => row.permissions.join(' ') },
   });
-  noun.row(apiRoutes.session.get, 'whoami', 'Shows the owner and the permissions of this token.', {
+  noun.row(operations.session.get, 'whoami', 'Shows the owner and the permissions of this token.', {
     text: (output, { id, name, grants, permissions }) => {
       output.record({ id, name, roles: grants.map(({ role }) => role) });
       output.list(
@@ -87,10 +76,10 @@ export const addToken = (program: Command): void => {
       '--compromised': 'end all tokens now, including the token of this command',
       '--confirm <word>': 'end all tokens without a question: "end"',
     },
-    async ({ call, output }, { compromised = false, confirm: word }) => {
+    async ({ call, every, output }, { compromised = false, confirm: word }) => {
       if (compromised) {
         const now = Date.now();
-        const live = (await everyItem((query) => call(routes.list, { query }))).filter(
+        const live = (await every(routes.list)).filter(
           ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > now),
         );
         await confirm(`All API tokens stop working at once: ${live.length}, with yours.`, 'end', word);

@@ -1,14 +1,14 @@
 // `dke user`: people who sign in. Passwords are theirs alone: what an administrator hands over is an invitation.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { operations } from '../client/gen/operations.ts';
 import type { InvitedUser, User } from '../fronts/contract/api/users.ts';
-import { type Caller, type SecretTarget, showSecret } from './caller.ts';
+import type { Caller, SecretAnswer } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import type { Output } from './output.ts';
-import { addNoun, type Given, secretFlags } from './rows.ts';
+import { addNoun, type Given } from './rows.ts';
 
-const routes = apiRoutes.users;
+const routes = operations.users;
 type Grant = User['grants'][number];
 
 const roleFlags = {
@@ -40,45 +40,32 @@ const shownUser = ({ grants, factors, ...user }: User) => ({
 });
 const show = { text: (output: Output, user: User) => output.record(shownUser(user)) };
 
-const tellInvitation = async (
-  output: Caller['output'],
-  options: SecretTarget,
-  ask: () => Promise<InvitedUser>,
-): Promise<void> =>
-  showSecret(output, options, async () => {
-    const { user, invitation } = await ask();
-    const shown = output.raw ? { user } : shownUser(user);
-    if (invitation === null) return { shown, secret: {}, file: '' };
-    return {
-      shown,
-      secret: output.raw ? { invitation } : { invitation: invitation.url, until: invitation.expiresAt },
-      file: `${invitation.url}\n`,
-    };
-  });
+const invitation = ({ user, invitation }: InvitedUser, _: object, { output: { raw } }: Caller): SecretAnswer => {
+  const shown = raw ? { user } : shownUser(user);
+  if (invitation === null) return { shown, secret: {}, file: '' };
+  return {
+    shown,
+    secret: raw ? { invitation } : { invitation: invitation.url, until: invitation.expiresAt },
+    file: `${invitation.url}\n`,
+  };
+};
 
 export const addUser = (program: Command): void => {
-  const noun = addNoun(program, 'user', 'people who sign in');
+  const noun = addNoun(program, 'user');
 
-  noun.act(
+  noun.row(
+    routes.create,
     'create <name>',
     'Creates a user. The invitation, with which the user chooses a password, is shown only once.',
     {
-      ...secretFlags,
-      ...roleFlags,
-      '--display-name <name>': 'the name that people see',
-      '--email <address>': 'e-mail address',
-      '--subject <subject>': 'subject at the OpenID provider; the user has no password then',
-    },
-    ({ call, output }, options, name = '') => {
-      const { displayName, email, subject } = options;
-      const body = {
-        name,
-        grants: grantsOf(options),
-        ...(displayName === undefined ? {} : { displayName }),
-        ...(email === undefined ? {} : { email }),
-        ...(subject === undefined ? {} : { subject }),
-      };
-      return tellInvitation(output, options, () => call(routes.create, { body }));
+      options: {
+        ...roleFlags,
+        '--display-name <name>': 'the name that people see',
+        '--email <address>': 'e-mail address',
+        '--subject <subject>': 'subject at the OpenID provider; the user has no password then',
+      },
+      also: (_, options) => ({ body: { grants: grantsOf(options) } }),
+      secret: invitation,
     },
   );
   noun.row(routes.list, 'list', 'Lists users.', {
@@ -123,14 +110,11 @@ export const addUser = (program: Command): void => {
     show,
   );
   noun.row(routes.unlock, 'unlock <user>', 'Clears the failed attempts for which a user is locked.', show);
-  noun.act(
+  noun.row(
+    routes.resetPassword,
     'reset-password <user>',
     'Removes the password, ends their sessions, and shows an invitation to choose a new one.',
-    { ...secretFlags, '--revoke-tokens': 'revoke their own API tokens, too' },
-    ({ call, output }, options, id = '') =>
-      tellInvitation(output, options, () =>
-        call(routes.resetPassword, { path: { id }, body: { revokeTokens: options.revokeTokens === true } }),
-      ),
+    { options: { '--revoke-tokens': 'revoke their own API tokens, too' }, secret: invitation },
   );
   noun.row(
     routes.removeFactors,

@@ -1,13 +1,13 @@
 // `dke vault`: where keys are.
 
 import type { Command } from 'commander';
-import { apiRoutes } from '../fronts/contract/api/index.ts';
-import type { AnswerOf } from '../fronts/contract/api/row.ts';
+import { operations } from '../client/gen/operations.ts';
+import type { AnswerOf } from '../client/operation.ts';
 import type { DualControlRule, Vault } from '../fronts/contract/api/vaults.ts';
 import type { Output } from './output.ts';
 import { addNoun, type Noun } from './rows.ts';
 
-const routes = apiRoutes.vaults;
+const routes = operations.vaults;
 type DualControl = AnswerOf<typeof routes.dualControl>;
 
 const addDualControl = (vault: Noun): void => {
@@ -58,7 +58,7 @@ const addDualControl = (vault: Noun): void => {
 };
 
 export const addVault = (program: Command): void => {
-  const noun = addNoun(program, 'vault', 'vaults: where keys are');
+  const noun = addNoun(program, 'vault');
   noun.row(routes.create, 'create <name>', 'Creates a vault.');
   noun.row(routes.list, 'list', 'Lists vaults.', {
     columns: { ID: 'id', NAME: 'name', KIND: 'kind', STATE: 'state', CREATED: 'createdAt' },

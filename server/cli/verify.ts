@@ -17,31 +17,29 @@ export const requireSound = (findings: readonly string[], hint: string): void =>
 };
 
 export const addVerify = (program: Command): void => {
-  nounOf(program)
-    .local(
-      'verify',
-      'Checks, while the service is stopped, that every key record opens, every policy row and the audit log are as they ' +
-        'were written, and destroyed keys have no material. Changes nothing.',
-      {
-        ...configFlag,
-        '--data <folder>': 'a copy of its data directory, with the root key in it as root.key',
-        ...passphraseFlag,
-      },
-      async (output, { config: path, data, passphraseFile }) => {
-        const declared = loadConfig(path, process.cwd());
-        const folder = data === undefined ? undefined : resolve(data);
-        const config =
-          folder === undefined
-            ? declared
-            : { ...declared, dataDirectory: folder, root: { ...declared.root, path: resolve(folder, 'root.key') } };
-        const { verifyOffline } = await import('../app/offline.ts');
-        const { findings, ...counts } = await verifyOffline(config, askFor(passphraseFile, undefined));
-        output.record({ ...counts, sound: findings.length === 0, findings });
-        requireSound(
-          findings,
-          'keep a copy of these files as they are; put a backup back, or destroy the keys that are named (docs/faults.md)',
-        );
-      },
-    )
-    .summary('check everything that is stored, offline');
+  nounOf(program).local(
+    'verify',
+    'Checks, while the service is stopped, that every key record opens, every policy row and the audit log are as they ' +
+      'were written, and destroyed keys have no material. Changes nothing.',
+    {
+      ...configFlag,
+      '--data <folder>': 'a copy of its data directory, with the root key in it as root.key',
+      ...passphraseFlag,
+    },
+    async (output, { config: path, data, passphraseFile }) => {
+      const declared = loadConfig(path, process.cwd());
+      const folder = data === undefined ? undefined : resolve(data);
+      const config =
+        folder === undefined
+          ? declared
+          : { ...declared, dataDirectory: folder, root: { ...declared.root, path: resolve(folder, 'root.key') } };
+      const { verifyOffline } = await import('../app/offline.ts');
+      const { findings, ...counts } = await verifyOffline(config, askFor(passphraseFile, undefined));
+      output.record({ ...counts, sound: findings.length === 0, findings });
+      requireSound(
+        findings,
+        'keep a copy of these files as they are; put a backup back, or destroy the keys that are named (docs/faults.md)',
+      );
+    },
+  );
 };

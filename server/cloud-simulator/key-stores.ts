@@ -21,7 +21,7 @@ export interface KeyStore {
   state: ConnectionState;
   error: ConnectionErrorCode | undefined;
   /** Counts connects and disconnects, so that a late probe does not speak for a later one. */
-  turn: number;
+  connection: number;
 }
 
 export interface KeyStores {
@@ -51,17 +51,15 @@ const checkAddress = (address: ProxyAddress): ProxyAddress => {
   return address;
 };
 
-export const createKeyStores = ({
-  crypto,
-  open,
-  hasKeys,
-  clock,
-}: {
+export interface KeyStoreOptions {
   readonly crypto: CloudCrypto;
   readonly open: (address: ProxyAddress, key: AccessKey, storeId: string) => ProxyClient;
   readonly hasKeys: (storeId: string) => boolean;
   readonly clock: () => number;
-}): KeyStores => {
+}
+
+/** The stores by id, and what no two of them share. */
+const createRegistry = () => {
   const stores = new Map<string, KeyStore>();
 
   const get = (id: string): KeyStore => {
@@ -80,35 +78,77 @@ export const createKeyStores = ({
       if (id !== own?.id && address.uriEndpoint === uriEndpoint && address.uriPath === uriPath)
         throw new KmsException('XksProxyUriInUseException', 'another custom key store has this endpoint and path');
   };
-  const requireState = (store: KeyStore, ...states: readonly ConnectionState[]): void => {
-    if (!states.includes(store.state))
-      throw new KmsException('CustomKeyStoreInvalidStateException', `the custom key store is ${store.state}`);
+  const requireFree = (name: string, address: ProxyAddress): void => {
+    requireFreeName(name);
+    requireFreeAddress(address);
   };
+  return { stores, get, named, requireFree, requireFreeName, requireFreeAddress };
+};
 
-  const readAccessKey = (input: Input, secret: Buffer | null): AccessKey | undefined => {
-    const credential = member(input, 'XksProxyAuthenticationCredential');
-    if (credential === undefined) return undefined;
-    const accessKeyId = text(credential, 'AccessKeyId', accessKeyIdShape);
-    if (secret === null || !secretFits(secret)) throw invalid('RawSecretAccessKey is missing or malformed');
-    return { accessKeyId, secret: crypto.importSecret('generic', secret) };
-  };
-  /** A proxy that has answered GetHealthStatus; otherwise nothing of it stays. */
-  const openChecked = async (
-    by: Requester,
-    address: ProxyAddress,
-    key: AccessKey,
-    storeId: string,
-  ): Promise<ProxyClient> => {
-    const proxy = open(address, key, storeId);
-    try {
-      await asException('manage', () => proxy.health(by));
-      return proxy;
-    } catch (error) {
-      proxy.close();
-      throw error;
-    }
-  };
+const requireState = (store: KeyStore, ...states: readonly ConnectionState[]): void => {
+  if (!states.includes(store.state))
+    throw new KmsException('CustomKeyStoreInvalidStateException', `the custom key store is ${store.state}`);
+};
 
+const readAccessKey = (crypto: CloudCrypto, input: Input, secret: Buffer | null): AccessKey | undefined => {
+  const credential = member(input, 'XksProxyAuthenticationCredential');
+  if (credential === undefined) return undefined;
+  const accessKeyId = text(credential, 'AccessKeyId', accessKeyIdShape);
+  if (secret === null || !secretFits(secret)) throw invalid('RawSecretAccessKey is missing or malformed');
+  return { accessKeyId, secret: crypto.importSecret('generic', secret) };
+};
+
+/** A proxy that has answered GetHealthStatus; otherwise nothing of it stays. */
+const openChecked = async (
+  open: KeyStoreOptions['open'],
+  by: Requester,
+  address: ProxyAddress,
+  key: AccessKey,
+  storeId: string,
+): Promise<ProxyClient> => {
+  const proxy = open(address, key, storeId);
+  try {
+    await asException('manage', () => proxy.health(by));
+    return proxy;
+  } catch (error) {
+    proxy.close();
+    throw error;
+  }
+};
+
+/** What the probe of the proxy finds is the store's state, unless the store was connected or disconnected meanwhile. */
+const startConnecting = (store: KeyStore, by: Requester): void => {
+  requireState(store, 'DISCONNECTED', 'FAILED');
+  store.state = 'CONNECTING';
+  store.error = undefined;
+  store.connection += 1;
+  const { connection } = store;
+  const finish = (state: ConnectionState, error?: ConnectionErrorCode): void => {
+    if (store.connection === connection) [store.state, store.error] = [state, error];
+  };
+  store.proxy.health(by).then(
+    () => finish('CONNECTED'),
+    (error: unknown) => finish('FAILED', error instanceof ProxyFault ? faults[error.fault].connect : 'INTERNAL_ERROR'),
+  );
+};
+
+const descriptionOf = (store: KeyStore): object => ({
+  CustomKeyStoreId: store.id,
+  CustomKeyStoreName: store.name,
+  CustomKeyStoreType: 'EXTERNAL_KEY_STORE',
+  ConnectionState: store.state,
+  ConnectionErrorCode: store.error,
+  CreationDate: store.createdAt / 1000,
+  XksProxyConfiguration: {
+    Connectivity: 'PUBLIC_ENDPOINT',
+    AccessKeyId: store.key.accessKeyId,
+    UriEndpoint: store.address.uriEndpoint,
+    UriPath: store.address.uriPath,
+  },
+});
+
+export const createKeyStores = ({ crypto, open, hasKeys, clock }: KeyStoreOptions): KeyStores => {
+  const { stores, get, named, requireFree, requireFreeName, requireFreeAddress } = createRegistry();
   return {
     get,
     create: async (by, input, secret) => {
@@ -120,17 +160,15 @@ export const createKeyStores = ({
         uriEndpoint: text(input, 'XksProxyUriEndpoint', endpointShape),
         uriPath: text(input, 'XksProxyUriPath', pathShape),
       });
-      requireFreeName(name);
-      requireFreeAddress(address);
-      const key = readAccessKey(input, secret);
+      requireFree(name, address);
+      const key = readAccessKey(crypto, input, secret);
       if (key === undefined) throw invalid('XksProxyAuthenticationCredential is missing');
       try {
         const id = `cks-${randomUUID().replaceAll('-', '').slice(0, 17)}`;
-        const proxy = await openChecked(by, address, key, id);
+        const proxy = await openChecked(open, by, address, key, id);
         // Another call may have taken them while the proxy was asked.
         try {
-          requireFreeName(name);
-          requireFreeAddress(address);
+          requireFree(name, address);
         } catch (error) {
           proxy.close();
           throw error;
@@ -144,7 +182,7 @@ export const createKeyStores = ({
           proxy,
           state: 'DISCONNECTED',
           error: undefined,
-          turn: 0,
+          connection: 0,
         });
         return { CustomKeyStoreId: id };
       } catch (error) {
@@ -154,20 +192,7 @@ export const createKeyStores = ({
     },
 
     connect: (by, input) => {
-      const store = named(input);
-      requireState(store, 'DISCONNECTED', 'FAILED');
-      store.state = 'CONNECTING';
-      store.error = undefined;
-      store.turn += 1;
-      const { turn } = store;
-      const finish = (state: ConnectionState, error?: ConnectionErrorCode): void => {
-        if (store.turn === turn) [store.state, store.error] = [state, error];
-      };
-      store.proxy.health(by).then(
-        () => finish('CONNECTED'),
-        (error: unknown) =>
-          finish('FAILED', error instanceof ProxyFault ? faults[error.fault].connect : 'INTERNAL_ERROR'),
-      );
+      startConnecting(named(input), by);
       return {};
     },
 
@@ -175,7 +200,7 @@ export const createKeyStores = ({
       const store = named(input);
       requireState(store, 'CONNECTED', 'CONNECTING', 'FAILED');
       [store.state, store.error] = ['DISCONNECTED', undefined];
-      store.turn += 1;
+      store.connection += 1;
       return {};
     },
 
@@ -188,20 +213,7 @@ export const createKeyStores = ({
       if (found.length === 0 && (id ?? name) !== undefined)
         throw new KmsException('CustomKeyStoreNotFoundException', 'no such custom key store');
       return {
-        CustomKeyStores: found.map((store) => ({
-          CustomKeyStoreId: store.id,
-          CustomKeyStoreName: store.name,
-          CustomKeyStoreType: 'EXTERNAL_KEY_STORE',
-          ConnectionState: store.state,
-          ConnectionErrorCode: store.error,
-          CreationDate: store.createdAt / 1000,
-          XksProxyConfiguration: {
-            Connectivity: 'PUBLIC_ENDPOINT',
-            AccessKeyId: store.key.accessKeyId,
-            UriEndpoint: store.address.uriEndpoint,
-            UriPath: store.address.uriPath,
-          },
-        })),
+        CustomKeyStores: found.map(descriptionOf),
         Truncated: false,
       };
     },
@@ -220,11 +232,11 @@ export const createKeyStores = ({
       // Name and credential may change under a connected store.
       if (uriEndpoint !== undefined || uriPath !== undefined) requireState(store, 'DISCONNECTED', 'FAILED');
       requireFreeAddress(address, store);
-      const fresh = readAccessKey(input, secret);
+      const fresh = readAccessKey(crypto, input, secret);
       if (fresh !== undefined || uriEndpoint !== undefined || uriPath !== undefined) {
         const key = fresh ?? store.key;
         try {
-          const proxy = await openChecked(by, address, key, store.id);
+          const proxy = await openChecked(open, by, address, key, store.id);
           const before = { proxy: store.proxy, key: store.key };
           Object.assign(store, { address, key, proxy });
           before.proxy.close();

@@ -89,31 +89,19 @@ const bindingOf = (input: Input, name = 'EncryptionContext'): Buffer => {
   return binding;
 };
 
-export const createKeys = ({
-  crypto,
-  storeOf,
-  arnPrefix,
-  accountId,
-  clock,
-}: {
+export interface KeyOptions {
   readonly crypto: CloudCrypto;
   readonly storeOf: (id: string) => KeyStore;
   /** `arn:aws:kms:<region>:<account>:key/` */
   readonly arnPrefix: string;
   readonly accountId: string;
   readonly clock: () => number;
-}): Keys => {
-  const keys = new Map<string, CloudKey>();
+}
 
-  const find = (input: Input, name = 'KeyId'): CloudKey => {
-    const given = text(input, name);
-    const key = keys.get(given.startsWith(arnPrefix) ? given.slice(arnPrefix.length) : given);
-    if (key === undefined) throw new KmsException('NotFoundException', 'no such KMS key');
-    return key;
-  };
-  const requireAlgorithm = (input: Input, ...names: readonly string[]): void => {
-    for (const name of names) oneOf(input, name, [algorithm]);
-  };
+type Keyed = Pick<KeyOptions, 'crypto' | 'storeOf'> & { readonly find: (id: string) => CloudKey | undefined };
+
+/** Plaintexts to blobs and back, through the proxy of the key's store. */
+const createSealing = ({ crypto, storeOf, find }: Keyed) => {
   /** The store that the key is used through: only a connected one. */
   const connected = (key: CloudKey): KeyStore => {
     const store = storeOf(key.storeId);
@@ -144,7 +132,7 @@ export const createKeys = ({
     named: CloudKey | undefined,
   ): Promise<{ readonly key: CloudKey; readonly plaintext: Buffer }> => {
     const { id, sealed } = readBlob(blob);
-    const key = keys.get(id);
+    const key = find(id);
     if (key === undefined) throw unreadable();
     if (named !== undefined && named !== key)
       throw new KmsException('IncorrectKeyException', 'the ciphertext is of another KMS key');
@@ -160,33 +148,48 @@ export const createKeys = ({
     }
     return { key, plaintext };
   };
+  return { seal, open };
+};
 
-  const metadataOf = (key: CloudKey): Answer => {
-    const isConnected = storeOf(key.storeId).state === 'CONNECTED';
-    return {
-      members: {
-        KeyMetadata: {
-          AWSAccountId: accountId,
-          KeyId: key.id,
-          Arn: key.arn,
-          CreationDate: key.createdAt / 1000,
-          Enabled: isConnected,
-          Description: key.description,
-          KeyUsage: 'ENCRYPT_DECRYPT',
-          KeyState: isConnected ? 'Enabled' : 'Unavailable',
-          Origin: 'EXTERNAL_KEY_STORE',
-          CustomKeyStoreId: key.storeId,
-          KeyManager: 'CUSTOMER',
-          CustomerMasterKeySpec: algorithm,
-          KeySpec: algorithm,
-          EncryptionAlgorithms: [algorithm],
-          MultiRegion: false,
-          XksKeyConfiguration: { Id: key.xksKeyId },
-        },
+const metadataOf = (key: CloudKey, accountId: string, isConnected: boolean): Answer => {
+  return {
+    members: {
+      KeyMetadata: {
+        AWSAccountId: accountId,
+        KeyId: key.id,
+        Arn: key.arn,
+        CreationDate: key.createdAt / 1000,
+        Enabled: isConnected,
+        Description: key.description,
+        KeyUsage: 'ENCRYPT_DECRYPT',
+        KeyState: isConnected ? 'Enabled' : 'Unavailable',
+        Origin: 'EXTERNAL_KEY_STORE',
+        CustomKeyStoreId: key.storeId,
+        KeyManager: 'CUSTOMER',
+        CustomerMasterKeySpec: algorithm,
+        KeySpec: algorithm,
+        EncryptionAlgorithms: [algorithm],
+        MultiRegion: false,
+        XksKeyConfiguration: { Id: key.xksKeyId },
       },
-    };
+    },
   };
+};
 
+export const createKeys = ({ crypto, storeOf, arnPrefix, accountId, clock }: KeyOptions): Keys => {
+  const keys = new Map<string, CloudKey>();
+  const { seal, open } = createSealing({ crypto, storeOf, find: (id) => keys.get(id) });
+  const described = (key: CloudKey): Answer => metadataOf(key, accountId, storeOf(key.storeId).state === 'CONNECTED');
+
+  const find = (input: Input, name = 'KeyId'): CloudKey => {
+    const given = text(input, name);
+    const key = keys.get(given.startsWith(arnPrefix) ? given.slice(arnPrefix.length) : given);
+    if (key === undefined) throw new KmsException('NotFoundException', 'no such KMS key');
+    return key;
+  };
+  const requireAlgorithm = (input: Input, ...names: readonly string[]): void => {
+    for (const name of names) oneOf(input, name, [algorithm]);
+  };
   return {
     inStore: (storeId) => [...keys.values()].some((key) => key.storeId === storeId),
 
@@ -218,10 +221,10 @@ export const createKeys = ({
         own: crypto.generateAes(256),
       };
       keys.set(id, key);
-      return metadataOf(key);
+      return described(key);
     },
 
-    describe: (input) => metadataOf(find(input)),
+    describe: (input) => described(find(input)),
 
     encrypt: async (by, input, plaintext) => {
       requireAlgorithm(input, 'EncryptionAlgorithm');

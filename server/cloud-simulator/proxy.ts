@@ -85,29 +85,26 @@ const bytesOf = (answer: Members, name: string, fits: (length: number) => boolea
   return bytes;
 };
 
-export const openProxy = (
+export interface ProxyOptions {
+  readonly address: ProxyAddress;
+  readonly key: AccessKey;
+  /** PEM of the authorities to trust; those of the system when absent. */
+  readonly ca: Buffer | undefined;
+  readonly region: string;
+  readonly clock: () => number;
+  /** Milliseconds for a whole call; the cloud gives 250. */
+  readonly budgetMs: number;
+  /** Told how long each answer took. */
+  readonly measured: (ms: number) => void;
+}
+
+type Call = (operation: string, members: object) => Promise<Members>;
+
+/** One address of a proxy: signed POSTs over connections that stay open. */
+const openConnections = (
   crypto: CloudCrypto,
-  {
-    address,
-    key,
-    ca,
-    region,
-    clock,
-    budgetMs,
-    measured,
-  }: {
-    readonly address: ProxyAddress;
-    readonly key: AccessKey;
-    /** PEM of the authorities to trust; those of the system when absent. */
-    readonly ca: Buffer | undefined;
-    readonly region: string;
-    readonly clock: () => number;
-    /** Milliseconds for a whole call; the cloud gives 250. */
-    readonly budgetMs: number;
-    /** Told how long each answer took. */
-    readonly measured: (ms: number) => void;
-  },
-): ProxyClient => {
+  { address, key, ca, region, clock, budgetMs, measured }: ProxyOptions,
+): { readonly call: Call; close(): void } => {
   const agent = new Agent({ keepAlive: true, minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) });
   const base = new URL(address.uriEndpoint);
 
@@ -173,15 +170,20 @@ export const openProxy = (
       sent.end(body);
     });
 
-  const call = async (operation: string, members: object): Promise<Members> => {
+  const call: Call = async (operation, members) => {
     const begun = performance.now();
     const body = Buffer.from(JSON.stringify(members));
     const answer = await send(operation, body, AbortSignal.timeout(budgetMs));
     measured(performance.now() - begun);
     return answer;
   };
-  const withAad = (aad: Uint8Array): object => (aad.length === 0 ? {} : { additionalAuthenticatedData: toBase64(aad) });
+  return { call, close: () => agent.destroy() };
+};
 
+const withAad = (aad: Uint8Array): object => (aad.length === 0 ? {} : { additionalAuthenticatedData: toBase64(aad) });
+
+export const openProxy = (crypto: CloudCrypto, options: ProxyOptions): ProxyClient => {
+  const { call, close } = openConnections(crypto, options);
   return {
     health: async ({ kmsRequestId, kmsOperation }) => {
       const answer = await call('/health', { requestMetadata: { kmsRequestId, kmsOperation } });
@@ -252,6 +254,6 @@ export const openProxy = (
       });
       return bytesOf(answer, 'plaintext', (length) => length === sealed.ciphertext.length);
     },
-    close: () => agent.destroy(),
+    close,
   };
 };

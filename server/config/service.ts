@@ -21,6 +21,8 @@ export const serviceTables = {
       drain_seconds: seconds(600).default(10),
       /** Addresses or networks whose connections begin with a PROXY protocol header. */
       trusted_proxies: z.array(network).max(100).default([]),
+      /** Folder of packages that the service distributes to database hosts. */
+      packages_directory: filePath.optional(),
     })
     .prefault({}),
   tls: z

@@ -29,6 +29,11 @@ export interface ServerHostOptions {
     readonly evidence: string;
     readonly remedy?: string;
   }>;
+  /** Of the folder of packages. */
+  readonly inspectPackages: (folder: string) => Promise<{
+    readonly matching: number;
+    readonly faults: readonly string[];
+  }>;
 }
 
 interface Context {
@@ -171,18 +176,31 @@ const checkListener = async (context: Context): Promise<Finding> => {
     const { statusCode, certificate: shown } = await askOwnHealth(config, 5000);
     const own = existsSync(path) ? new X509Certificate(readFileSync(path)) : undefined;
     if (statusCode !== 200) return failed(`port ${port} answers ${statusCode} at /health`, "read the server's log");
-    return own !== undefined && shown !== undefined && !shown.raw.equals(own.raw)
-      ? warning(
-          `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`,
-          'send SIGHUP to the service, and read its log if it refuses the new certificate',
-        )
-      : ok(`port ${port} answers: healthy`);
+    if (own === undefined || shown === undefined || shown.raw.equals(own.raw))
+      return ok(`port ${port} answers: healthy`);
+    const served = `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`;
+    const before = shown.issuer.replaceAll('\n', ', ');
+    return own.issuer === shown.issuer && own.subject !== own.issuer
+      ? warning(served, 'send SIGHUP to the service, and read its log if it refuses the new certificate')
+      : warning(
+          `${served}, of another issuer: clients that trust only ${before} refuse it`,
+          `before SIGHUP or a restart, give clients the new issuer (ca_file in pkcs11.toml, --ca-file of dke)`,
+        );
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ECONNREFUSED'
       ? warning(`nothing listens on port ${port}`, 'start the service')
       : failed(`port ${port} does not answer correctly (${code ?? message})`);
   }
+};
+
+const checkPackages = async (context: Context): Promise<Finding> => {
+  const { packagesDirectory } = configOf(context).server;
+  if (packagesDirectory === undefined) return notAsked('server.packages_directory is not set');
+  const { matching, faults } = await context.options.inspectPackages(packagesDirectory);
+  return faults.length === 0
+    ? ok(`${packagesDirectory}: ${matching} match their checksums`)
+    : failed(faults.join('; '), `copy the packages and their SHA256SUMS to ${packagesDirectory} again`);
 };
 
 const checks: readonly Check<Context>[] = [
@@ -201,6 +219,13 @@ const checks: readonly Check<Context>[] = [
   { id: 'root-key', layer: 'files', title: 'the root key is there', needs: ['configuration'], run: checkRoot },
   { id: 'database', layer: 'files', title: 'the database can be opened', needs: ['root-key'], run: checkDatabase },
   { id: 'folders', layer: 'files', title: 'every folder can be written', needs: ['configuration'], run: checkFolders },
+  {
+    id: 'packages',
+    layer: 'files',
+    title: 'packages match their checksums',
+    needs: ['configuration'],
+    run: checkPackages,
+  },
   {
     id: 'certificate',
     layer: 'tls',

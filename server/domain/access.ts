@@ -1,10 +1,10 @@
-// Who may do what: permissions, the roles that bundle them, and the question whether a caller may. The table is the only place where
-// a role gets a right; every route of the console's API names the one permission that it needs.
+// Access control: permissions, the roles that bundle them, and the decision whether a caller may do something. Only this table gives
+// a role its rights; every route of the console's API names the one permission that it needs.
 //
-// Duties are apart: who makes keys does not destroy them, who gives people their roles uses no key, and an auditor changes nothing.
+// Separation of duties: a role that creates keys does not destroy them, a role that grants roles uses no key, and an auditor changes nothing.
 //
-// A role is given for the whole platform or within one tenant. What concerns the platform itself is only for those who have the
-// role for the whole of it.
+// A role is granted for the whole platform or within one tenant. Operations on the platform itself require a role for the whole
+// platform.
 
 export const permissions = {
   'status:read': 'See the state of the service',
@@ -86,11 +86,11 @@ const inbox = ['notifications:read', 'notifications:acknowledge'] as const;
 export interface RoleRow {
   readonly description: string;
   readonly permissions: readonly Permission[];
-  /** It is given for one application or one endpoint, and counts there alone. */
+  /** It is granted for one application or one endpoint and is valid only there. */
   readonly scoped?: true;
   /** Given only by those who have it. */
   readonly supreme?: true;
-  /** Where it can be given: for the whole platform alone, or within one tenant alone. Absent: either. */
+  /** Where it can be granted: only for the whole platform, or only within one tenant. Absent: both. */
   readonly reach?: 'platform' | 'tenant';
 }
 
@@ -241,7 +241,7 @@ export const rowOf = (role: Role): RoleRow => roles[role];
 const coversScope = (granted: Scope | null, asked: Scope | null): boolean =>
   granted === null || (asked !== null && granted.kind === asked.kind && granted.id === asked.id);
 
-/** Whether a grant counts in a tenant; null asks for the whole platform. */
+/** Whether a grant is valid in a tenant; null means the whole platform. */
 export const countsIn = ({ tenantId }: Pick<Grant, 'tenantId'>, asked: string | null): boolean =>
   tenantId === null || tenantId === asked;
 
@@ -267,7 +267,7 @@ export const isAllowed = (
 export const rolesWith = (permission: Permission): readonly Role[] =>
   roleNames.filter((role) => rowOf(role).permissions.includes(permission));
 
-/** One right, and where it holds. */
+/** One right, and where it is valid. */
 export interface Right {
   readonly permission: Permission;
   readonly scope: Scope | null;

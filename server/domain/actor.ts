@@ -34,7 +34,7 @@ export const acrossTenants = (actor: Actor, tenantId: string): TenantActor => ({
   reach: everyTenant,
 });
 
-/** The service acting by itself: start, erasure run, summaries. */
+/** The service acting automatically: start, erasure run, summaries. */
 export const serviceActor = (requestId: string): Actor => ({
   kind: 'service',
   id: 'service',

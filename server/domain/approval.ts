@@ -15,9 +15,9 @@ export const governedKinds = {
   'dual-control.change': 'rule',
   'snapshot.export': 'export',
   'snapshot.restore': 'restore',
-  /** Everything in it stops, and is purged when its retention is over: this is where that is agreed to. */
+  /** Everything in it stops, and is purged when its retention ends: this is the action that is approved. */
   'tenant.delete': 'destroy',
-  /** Before its retention is over. */
+  /** Before its retention ends. */
   'tenant.purge': 'destroy',
 } as const satisfies Record<string, GovernedAction | 'rule'>;
 export type GovernedKind = keyof typeof governedKinds;
@@ -50,7 +50,7 @@ export interface ApprovalDecision {
 }
 
 /**
- * The rule of a vault as it was when the request was made, with those as approvers who could agree at that time. The service's own rule has the
+ * The rule of a vault as it was when the request was created, with the people who could approve it at that time. The service's own rule has the
  * service's id instead of a vault's, and says what it is about.
  */
 export type ApprovalRule = Pick<DualControlRule, 'required' | 'approvers'> & {

@@ -44,6 +44,12 @@ export const auditKinds = {
     activity: 'create',
     fields: ['node', 'names', 'expiresAt', 'fingerprint'],
   },
+  /** A certificate that was read while the service runs, of another issuer than the one before. */
+  'tls.issuer-changed': {
+    severity: 'high',
+    activity: 'update',
+    fields: ['node', 'names', 'expiresAt', 'fingerprint', 'reason'],
+  },
   /** The clocks of the service differ from the time that has passed: deadlines wait. */
   'clock.doubted': { severity: 'high', activity: 'disable', fields: ['expected', 'clock'] },
   /** By an operator, or by the service when the clocks have agreed for a day. */
@@ -173,7 +179,7 @@ export const auditKinds = {
   'snapshot.purged': { severity: 'medium', activity: 'delete', fields: ['origin'] },
   /** A copy left the service: from here on a destroyed key may be in it. */
   'snapshot.exported': { severity: 'high', activity: 'read', fields: ['size'] },
-  /** Destroyed keys were taken out of a snapshot that the service holds. */
+  /** Destroyed keys were erased from a snapshot that the service stores. */
   'snapshot.keys-erased': { severity: 'info', activity: 'delete', fields: ['keys'] },
   /** The service was given the key of one snapshot, for one use of it. */
   'snapshot.opening-begun': { severity: 'high', activity: 'read', fields: ['recoveryKeyId'] },
@@ -319,9 +325,9 @@ export const auditKinds = {
   },
   /** Retention has removed records; `through`: the newest one's number; `space`: of this space only. */
   'request-log.pruned': { severity: 'info', activity: 'delete', fields: ['count', 'through', 'space'] },
-  /** `records`: how many of the tenant's, this one with them, when only its part was taken. */
+  /** `records`: the number of the tenant's records, including this one, if only the tenant's part was exported. */
   'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size', 'records'] },
-  /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
+  /** An operator accepted a database that is older than the checkpoint stored with the root key, or another database. */
   'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected', 'former'] },
   /** The last record that the former key signs. Both are verifier keys (base/checkpoint.ts). */
   'audit-log.key-rotated': { severity: 'high', activity: 'update', fields: ['former', 'next'] },

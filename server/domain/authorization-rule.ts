@@ -1,4 +1,4 @@
-// Secondary authorization of a key store endpoint: rules over what a signed request says of its own origin (requestMetadata of
+// Secondary authorization of a key store endpoint: rules about the origin that a signed request states (requestMetadata of
 // the external key store proxy protocol). Rules are tried in order, the first that fits decides, and what none fits is allowed.
 
 /** What a rule can check. */
@@ -27,8 +27,8 @@ export interface AuthorizationRule {
   readonly name: string;
   readonly effect: 'allow' | 'deny';
   /**
-   * Each subject that stands here must fit one of its patterns: `*` stands for any characters, `?` for one. A subject that the
-   * request does not tell fits no pattern. Without any subject the rule fits every request.
+   * Each subject listed here must match one of its patterns: `*` matches any characters, `?` matches one. A subject that the
+   * request does not state matches no pattern. A rule without subjects matches every request.
    */
   readonly when: { readonly [S in RuleSubject]?: readonly string[] | undefined };
 }
@@ -102,12 +102,12 @@ export interface RuleDecision {
   readonly effect: AuthorizationRule['effect'];
   /** The rule that decides; null: none fits, and that allows. */
   readonly rule: string | null;
-  /** The rules that were tried before it, in turn, each with the subject that did not fit and what the request told of it. */
+  /** The rules that were tried before it, in order, each with the subject that did not match and its value in the request. */
   readonly passed: readonly {
     readonly rule: string;
     readonly subject: RuleSubject;
-    /** Null: the request does not tell. */
-    readonly told: string | null;
+    /** Null: the request does not state it. */
+    readonly value: string | null;
   }[];
 }
 
@@ -116,7 +116,7 @@ export const decideByRules = (rules: readonly AuthorizationRule[], origin: Reque
   for (const rule of rules) {
     const subject = firstMiss(rule, origin);
     if (subject === undefined) return { effect: rule.effect, rule: rule.name, passed };
-    passed.push({ rule: rule.name, subject, told: tell[subject](origin) ?? null });
+    passed.push({ rule: rule.name, subject, value: tell[subject](origin) ?? null });
   }
   return { effect: 'allow', rule: null, passed };
 };

@@ -1,8 +1,8 @@
 // What nodes that share a database decide about changes: what continues the changes that a node shows, whether it may use keys, which nodes a change
 // waits for, and whether a change is in force. Pure functions on plain data. The nodes run them, and test/model explores every order of their steps.
 //
-// A change has a number (epoch) and a random id (history), and names the change before it. The numbers alone do not tell histories apart: after a
-// failover that has lost changes, another change may have the number of a lost one.
+// A change has a number (epoch) and a random id (history), and names the change before it. Numbers do not identify histories: after a
+// failover that lost changes, another change may have the number of a lost one.
 
 import type { NodeState } from './node.ts';
 
@@ -15,8 +15,8 @@ export interface ChangeMark {
 export const isSameChange = (a: ChangeMark, b: ChangeMark): boolean => a.epoch === b.epoch && a.history === b.history;
 
 /**
- * How the database goes on from the last change that a node shows. `nothing`: it shows everything. `changes`: they are to be applied. `reload`: some were
- * pruned, so everything is to be read again. `lost`: the change is not in the database any more, which has gone back.
+ * How the database continues after the last change that a node shows. `nothing`: the node shows everything. `changes`: apply them. `reload`: some were
+ * pruned, so read everything again. `lost`: the change is no longer in the database, which has returned to an earlier state.
  */
 export type Continuation = 'nothing' | 'changes' | 'reload' | 'lost';
 
@@ -43,7 +43,7 @@ export interface NodeView {
 
 /**
  * Whether a beat that has found this head shows that the node has everything that was committed when it began. `before`: the last change that it showed
- * then. A head with a lower number, or with the number of a change that was applied earlier, may be that of a database that has gone back: so the head
+ * then. A head with a lower number, or with the number of a change that was applied earlier, may be that of a database that has returned to an earlier state: so the head
  * must be that change, or one that the node has applied since.
  */
 export const renewsContact = (head: ChangeMark, before: ChangeMark, { lost, idOf }: NodeView): boolean =>

@@ -11,7 +11,7 @@ export interface Changes {
   readonly applications?: readonly string[];
   /** Handles of token objects. */
   readonly objects?: readonly number[];
-  /** Credentials of endpoints that are gone. */
+  /** Credentials of endpoints that no longer exist. */
   readonly credentials?: readonly string[];
   /** A whole tenant was restored: everything is read again. */
   readonly everything?: boolean;

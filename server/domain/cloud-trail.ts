@@ -1,6 +1,6 @@
 // Finds the request ids of AWS KMS in what a person copied from CloudTrail: one event, a file of `Records`, what `aws cloudtrail
 // lookup-events` prints (events as text within JSON), an event of EventBridge, the event with text around it, or the bare id.
-// The id stands in `requestID`; where other members bear one (`additionalEventData`, `responseElements`), it is taken too.
+// The id is in `requestID`; ids in other members (`additionalEventData`, `responseElements`) are used as well.
 
 const mostIds = 20;
 const deepest = 12;

@@ -1,6 +1,6 @@
-// The time that decides deadlines after which something is destroyed. It cannot jump: it goes on by the time that has passed, and follows
+// The time that decides deadlines after which something is destroyed. It cannot jump: it advances by the time that has passed, and follows
 // the clocks (of the hosts and of the database) only as far as they agree with that. Clocks that differ by more than an hour are followed
-// after 24 hours in which the difference stayed the same, or when an operator confirms the time. Pure: what the clocks say is an argument.
+// after 24 hours in which the difference stayed the same, or when an operator confirms the time. Pure: the times of the clocks are arguments.
 
 export interface Doubt {
   /** The deadline clock's own time when the difference was first noticed. */

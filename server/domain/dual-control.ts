@@ -1,17 +1,17 @@
-// Dual control of a vault: what is done with its keys for good, or takes them out of the service, is done only when m of n others have
-// agreed. The rule is kept in the vault's own row, under its authentication code, so that it cannot be removed without the service.
+// Dual control of a vault: an operation that destroys its keys, or takes them out of the service, runs only after m of n other people
+// have approved it. The rule is stored in the vault's own row, under its authentication code, so that it cannot be removed without the service.
 
-/** `destroy`: of keys, and whatever ends their use for good. `export`, `restore`: of snapshots that hold the vault's keys. */
+/** `destroy`: keys, and everything that ends their use permanently. `export`, `restore`: snapshots that contain the vault's keys. */
 export const governedActions = ['destroy', 'export', 'restore'] as const;
 export type GovernedAction = (typeof governedActions)[number];
 
 export interface DualControlRule {
-  /** m: how many must agree, beside the one who asks. */
+  /** m: how many people must approve, in addition to the one who requests it. */
   readonly required: number;
   /** n: ids of the tokens or users that may approve. Null: all who have the permission. */
   readonly approvers: readonly string[] | null;
   readonly actions: readonly GovernedAction[];
-  /** What a database meets that destroys a master key by itself (C_DestroyObject): it does so, or it is refused. */
+  /** What happens when a database itself destroys a master key (C_DestroyObject): it is allowed or refused. */
   readonly databases: 'allowed' | 'refused';
 }
 

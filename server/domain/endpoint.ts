@@ -16,7 +16,7 @@ export interface EndpointCredential {
 }
 
 export interface EndpointSettings {
-  /** Whether operators may ask for health without a signature. */
+  /** Whether operators may request health without a signature. */
   readonly operatorProbes: boolean;
   /** What an endpoint takes at most: so many requests a second, and so many at once after a pause. Null: no limit. */
   readonly rate: { readonly perSecond: number; readonly burst: number } | null;

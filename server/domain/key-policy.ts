@@ -7,7 +7,7 @@ import type { Vault } from './vault.ts';
 export type StateRefusal = 'key-disabled' | 'key-not-found' | 'key-destroyed';
 type KeyFacts = Pick<Key, 'kind' | 'state' | 'disabledAt'>;
 
-/** A soft-deleted master key stays usable from its sealed copy; a soft-deleted general key is gone. */
+/** A soft-deleted master key stays usable from its sealed copy; a soft-deleted general key cannot be used. */
 export const refusalOfState = (key: KeyFacts): StateRefusal | null => {
   if (key.state === 'destroyed') return 'key-destroyed';
   if (key.state === 'soft-deleted' && key.kind === 'general') return 'key-not-found';

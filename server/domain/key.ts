@@ -58,11 +58,11 @@ export interface KeyVersion {
   readonly keyId: string;
   readonly version: number;
   readonly createdAt: number;
-  /** Whether the shared vault holds a copy now. False after soft deletion (until re-import) and after destruction. */
+  /** Whether the shared vault contains a copy now. False after soft deletion (until re-import) and after destruction. */
   readonly vaultCopy: boolean;
 }
 
-/** Copies of a key in other tenants that are not destroyed: a snapshot was restored beside its own tenant. */
+/** Copies of a key in other tenants that are not destroyed: a snapshot was restored as another tenant. */
 export interface KeyCopies {
   readonly count: number;
   /** Those in tenants that the actor may see. */

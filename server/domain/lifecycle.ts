@@ -1,4 +1,4 @@
-// The life of a key: one table, state x event (design: key states). Pure. A cell names the next state; null refuses the
+// The life of a key: one table, state x event. Pure. A cell names the next state; null refuses the
 // event. A cell that names its own row's state changes flags or copies only.
 
 export const keyStates = ['active', 'disabled', 'soft-deleted', 'destroyed'] as const;

@@ -218,7 +218,7 @@ export const metrics = {
   },
   dke_certificate_file_failing: {
     type: 'gauge',
-    help: '1: the next start cannot serve the certificate files. Until then, the certificate in memory is served.',
+    help: '1: the next start cannot serve the certificate files, or clients would refuse them. Until then, the certificate in memory is served.',
     labels: [],
   },
   dke_healthy: {

@@ -7,7 +7,7 @@ export type NodeState = (typeof nodeStates)[number];
 export const duties = ['erasure', 'audit', 'forwarding', 'key-stores', 'pruning', 'schedules'] as const;
 export type Duty = (typeof duties)[number];
 
-/** One run of a node: after a restart it does not go on with what it was doing. */
+/** One run of a node: after a restart it does not continue its earlier work. */
 export const runOf = ({ id, startedAt }: { readonly id: string; readonly startedAt: number }): string =>
   `${id} ${startedAt}`;
 
@@ -23,7 +23,7 @@ export interface FleetNode {
   /** Changes that it does not show yet. */
   readonly behind: number;
   readonly rootEpoch: number;
-  /** Whether it still holds the root key before. */
+  /** Whether it still has the previous root key. */
   readonly holdsOldRoot: boolean;
   /** When it ends, at the latest, to use keys without hearing of changes; null: it hears of them, or does not run, or never ends. */
   readonly usesKeysUntil: number | null;

@@ -1,5 +1,5 @@
-// What people are told before it does harm: one table of kinds. A notification is about one thing and is raised once; it grows worse with
-// its stages, and ends by itself when its cause is gone. Pure: what is so is found out elsewhere (operations/notifications).
+// Warnings before harm is done: one table of kinds. A notification is about one thing and is raised once; its severity rises with its
+// stages, and it ends automatically when its cause has ended. Pure: operations/notifications finds the facts.
 
 import type { AuditSeverity, AuditValue } from './audit-event.ts';
 
@@ -72,7 +72,7 @@ export const notificationKinds = {
     severities: ['info', 'low'],
   },
   'tls.file-unusable': {
-    text: 'the next start cannot serve the certificate: {name}',
+    text: 'the next start cannot serve the certificate, or clients would refuse it: {name}',
     remedy:
       'before a restart, put the file back, then run systemctl reload dke-server; until then, the certificate in memory is served',
     action: 'View settings',
@@ -88,6 +88,15 @@ export const notificationKinds = {
     page: '/settings',
     leadDays: [],
     severities: ['high'],
+  },
+  'tls.issuer-changed': {
+    text: 'the certificate has another issuer than the one before, so clients that trust only that one refuse it: {name}',
+    remedy:
+      'copy the certificate of the new issuer to clients (ca_file in pkcs11.toml, --ca-file of dke, the trust store of the cloud), or put the former certificate back and run systemctl reload dke-server',
+    action: 'See the settings',
+    page: '/settings',
+    leadDays: [],
+    severities: ['medium'],
   },
   'client-authority.ending': {
     text: 'an authority of client certificates of the endpoint {name} expires',
@@ -455,7 +464,7 @@ export interface NotificationFilter {
   /** And all above it. */
   readonly leastSeverity?: AuditSeverity | undefined;
   /** Whether it is acknowledged. */
-  readonly taken?: boolean | undefined;
+  readonly acknowledged?: boolean | undefined;
 }
 
 /** How often the keys of a vault are to be rotated: asked for from the first on, overdue from the last on. */
@@ -464,7 +473,7 @@ export const rotationProfiles = {
   'high-security': { fromDays: 91, toDays: 183 },
 } as const;
 export type RotationProfile = keyof typeof rotationProfiles;
-/** Quarterly (specification section 5). */
+/** Every quarter. */
 export const credentialDays = 91;
 export const certificateDays = 365;
 /** NIST SP 800-57: a private signature key signs for one to three years. */

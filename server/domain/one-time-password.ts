@@ -9,7 +9,7 @@ export const totpSecretBytes = 20;
 /** The number of the time step. */
 export const totpStep = (now: number): number => Math.floor(now / stepMs);
 
-/** The steps whose code is taken now: this one and its neighbours, for clocks that differ. None that was used before. */
+/** The steps whose code is accepted now: this one and its neighbours, for clocks that differ. No step that was used before. */
 export const totpSteps = (now: number, lastUsed: number): readonly number[] =>
   [-1, 0, 1].map((apart) => totpStep(now) + apart).filter((step) => step > lastUsed && step >= 0);
 

@@ -1,4 +1,4 @@
-// The request log of key store endpoints: what a search in it may ask for. Texts are compared byte for byte.
+// The request log of key store endpoints: the conditions of a search in it. Texts are compared byte for byte.
 
 export interface RequestFilter {
   /** Null: requests that met no endpoint. */
@@ -25,6 +25,6 @@ export interface RequestFilter {
 
 export type RequestResult = 'answered' | 'refused';
 
-/** What a pattern with an optional `*` at its end asks for. */
+/** The meaning of a pattern with an optional `*` at its end. */
 export const readPattern = (pattern: string): { readonly text: string; readonly prefix: boolean } =>
   pattern.endsWith('*') ? { text: pattern.slice(0, -1), prefix: true } : { text: pattern, prefix: false };

@@ -26,7 +26,7 @@ export const askedOf = (
   return rootEpoch === run.epoch && oldestRootEpoch < rootEpoch ? 'erase' : 'nothing';
 };
 
-/** Whether a node's row says which root keys it has. It may not: what it told was not stored, or was lost in a failover. */
+/** Whether a node's row says which root keys it has. It may not: what the node reported was not stored, or was lost in a failover. */
 export const isTold = (row: RootKeys, own: RootKeys, isProved: boolean): boolean =>
   row.rootEpoch === own.rootEpoch && row.oldestRootEpoch === own.oldestRootEpoch && isProved;
 
@@ -39,7 +39,7 @@ export const mayLeadRun = (
   self: { readonly id: string; readonly rootEpoch: number },
   others: readonly { readonly id: string; readonly rootEpoch: number }[],
 ): 'yes' | 'no' | 'start-over' => {
-  // A failover may have lost the run: the node that has the new root key goes on with it.
+  // A failover may have lost the run: the node that has the new root key continues it.
   if (others.some(({ rootEpoch }) => rootEpoch > self.rootEpoch)) return 'no';
   if (run === undefined || run.epoch <= self.rootEpoch || run.nodeId === self.id) return 'yes';
   return others.some(({ id }) => id === run.nodeId) ? 'no' : 'start-over';

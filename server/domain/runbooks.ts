@@ -20,7 +20,7 @@ export const containerNames = Object.keys(containers) as Containers[];
 export const places = ['host', 'database', 'console', 'target-host', 'target'] as const;
 export type Place = (typeof places)[number];
 
-/** Where a statement about the database comes from, and what is shown of it. */
+/** The source of a statement about the database, and what is shown of it. */
 export const evidence = {
   /** The specification of this service: nothing is shown. */
   specification: undefined,
@@ -46,7 +46,7 @@ export const runbookValues = {
 } as const;
 export type RunbookValues = { readonly [name in keyof typeof runbookValues]: string };
 
-/** Fills a place as well: what a statement ends with that is meant for every container. */
+/** Also fills a place: the end of a statement that applies to every container. */
 const containerAll: Readonly<Record<Containers, string>> = { cdb: ' CONTAINER = ALL', 'non-cdb': '' };
 export const placeNames: readonly string[] = [...Object.keys(runbookValues), 'containerAll'];
 

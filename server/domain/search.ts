@@ -1,7 +1,7 @@
-// What search finds things by. Text is folded, so that case, accents and what stands between words make no difference, and a thing is
-// found by the beginning of any of its words: "Payroll" in `prod-payroll.2026` and in `ProdPayroll`. Each beginning of a word is a
-// term that goes on to the end of the text; what was asked for is found by the terms that begin with it, so that an index in the order of
-// terms answers it, and several words in a row are found as they stand. The middle of a word is not found.
+// The terms of the search. Text is folded: case, accents and separators between words make no difference. A name is found by the
+// beginning of any of its words: "Payroll" in `prod-payroll.2026` and in `ProdPayroll`. Each beginning of a word is a term that extends
+// to the end of the text. A query finds the terms that begin with it, so an index in the order of terms can answer it, and several
+// consecutive words are found in their order. The middle of a word is not found.
 
 import type { Permission } from './access.ts';
 
@@ -66,7 +66,7 @@ export interface Found {
   readonly state: string | null;
 }
 
-/** Longest term, in UTF-16 units, and beginnings of words of one text; what follows is not found by itself. */
+/** Longest term, in UTF-16 units, and beginnings of words of one text; later words do not start a term. */
 const longestTerm = 120;
 const mostWords = 16;
 
@@ -112,7 +112,7 @@ export const termsOf = (text: string): readonly string[] => {
   return [...new Set(starts.slice(0, mostWords).map((start) => folded.slice(start, start + longestTerm)))];
 };
 
-/** The terms by which an identifier is found: from its beginning, and by its last part, which tells those apart that were made together. */
+/** The terms by which an identifier is found: from its beginning, and by its last part, which differs between ids that were created together. */
 export const termsOfId = (id: string): readonly string[] => {
   const [whole = ''] = termsOf(id);
   return [...new Set([whole, whole.slice(whole.lastIndexOf(' ') + 1)])].filter((term) => term !== '');

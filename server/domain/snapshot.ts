@@ -1,10 +1,10 @@
-// Snapshots of tenants and the recovery keys that they are sealed to. The service makes and keeps them, and cannot open them.
+// Snapshots of tenants and the recovery keys that they are sealed to. The service creates and stores them, and cannot open them.
 
 import type { Integrity } from './vault.ts';
 
 /**
- * making -> held -> deleted -> purged; making -> failed; deleted -> held. 'deleted' is restorable until its time is over; 'missing': the
- * file is gone though the service did not remove it.
+ * making -> held -> deleted -> purged; making -> failed; deleted -> held. 'deleted' is restorable until its retention ends; 'missing': the
+ * file no longer exists, although the service did not remove it.
  */
 export type SnapshotState = 'making' | 'held' | 'deleted' | 'purged' | 'failed' | 'missing';
 export type SnapshotOrigin = 'asked' | 'scheduled' | 'imported';
@@ -34,7 +34,7 @@ export interface Snapshot {
   readonly tenantId: string;
   readonly origin: SnapshotOrigin;
   readonly state: SnapshotState;
-  /** The moment of the state that it holds. */
+  /** The time of the state that it contains. */
   readonly createdAt: number;
   /** Records of the audit log at that moment; of an imported one, 0: the log is another's. */
   readonly auditSize: number;

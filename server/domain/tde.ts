@@ -10,7 +10,7 @@ export interface TdeGroup {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
-  /** The vault, made with the group, that holds the shared copies of its master keys. */
+  /** The vault that contains the shared copies of the group's master keys. It is created with the group. */
   readonly vaultId: string;
   readonly createdAt: number;
   readonly integrity: Integrity;

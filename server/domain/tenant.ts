@@ -9,7 +9,7 @@ export type TenantState = (typeof tenantStates)[number];
 export const tenantEvents = ['rename', 'suspend', 'resume', 'delete', 'restore', 'purge'] as const;
 export type TenantEvent = (typeof tenantEvents)[number];
 
-/** A cell names the next state; null refuses the event. A cell that names its own row's state changes nothing, or the name alone. */
+/** A cell names the next state; null refuses the event. A cell that names its own row's state changes nothing, or only the name. */
 export const tenantLifecycle = {
   active: {
     rename: 'active',

@@ -39,7 +39,7 @@ export interface UserView extends User {
 export const factorKinds = ['totp', 'passkey', 'recovery-code'] as const;
 export type FactorKind = (typeof factorKinds)[number];
 
-/** What a person has to prove who they are, beside a password. */
+/** How a person proves their identity, in addition to a password. */
 export interface Factor {
   readonly id: string;
   readonly userId: string;
@@ -60,6 +60,6 @@ export const isUserName = (name: string): boolean =>
 
 export const isEmail = (text: string): boolean => text.length <= 254 && /^[^\s@]{1,64}@[^\s@]+$/u.test(text);
 
-/** Whether a second factor is there: what the owner can use now, recovery codes apart. */
+/** Whether the user has a second factor that they can use now. Recovery codes do not count. */
 export const hasSecondFactor = (factors: readonly Pick<Factor, 'kind' | 'confirmedAt'>[]): boolean =>
   factors.some(({ kind, confirmedAt }) => kind !== 'recovery-code' && confirmedAt !== null);

@@ -1,4 +1,4 @@
-// A vault holds keys. When it is disabled or deleted, look-ups of its keys fail (specification section 2).
+// A vault contains keys. While it is disabled or deleted, look-ups of its keys fail.
 
 import type { DualControlRule } from './dual-control.ts';
 import type { RotationProfile } from './notification.ts';
@@ -12,7 +12,7 @@ export interface Vault {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
-  /** 'tde' vaults belong to a TDE group and hold master keys; 'general' ones hold keys made by people. */
+  /** 'tde' vaults belong to a TDE group and hold master keys; 'general' ones contain keys that people create. */
   readonly kind: 'general' | 'tde';
   readonly state: VaultState;
   readonly createdAt: number;

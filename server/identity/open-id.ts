@@ -2,9 +2,10 @@
 // (discovery) at the first sign-in, so that the service starts without it.
 
 import { isDeepStrictEqual } from 'node:util';
-import * as openid from 'openid-client';
-import { Agent, fetch as fetchWith } from 'undici';
+import type * as openid from 'openid-client';
+import type { Agent } from 'undici';
 import { ServiceError } from '../base/errors.ts';
+import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import type { Role } from '../domain/access.ts';
 import type { IdentityProvider, OpenIdPerson } from '../ports/identity.ts';
 import type { Log } from '../ports/log.ts';
@@ -33,6 +34,15 @@ interface Kept {
   readonly nonce: string;
 }
 
+/** How long the provider may take for an answer. A name is looked up for less, so that a silent DNS is told from a silent provider. */
+const answerSeconds = 10;
+/** The code by which an error, or what caused it, says that the name was not resolved. */
+const nameFault = (error: unknown): string | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return /^(?:ENOTFOUND|EAI_\w+)$/.test(code) || code === dnsTimeout ? code : nameFault(error.cause);
+};
+
 /** How long the provider's metadata are believed. */
 const believedMs = 3_600_000;
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
@@ -40,21 +50,29 @@ const listOf = (value: unknown): readonly string[] =>
   typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 
 export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
-  const dispatcher = options.ca === undefined ? undefined : new Agent({ connect: { ca: options.ca } });
-  const fetchFrom: openid.CustomFetch = async (url, init) =>
-    (await fetchWith(url, {
+  // Loaded when a provider is configured, at the start: loading takes too long while requests are served.
+  const libraries = Promise.all([import('openid-client'), import('undici')]);
+  let dispatcher: Agent | undefined;
+  const fetchFrom: openid.CustomFetch = async (url, init) => {
+    const [, { Agent, fetch }] = await libraries;
+    dispatcher ??= new Agent({
+      connect: { lookup: lookupWithin(answerSeconds * 800), ...(options.ca === undefined ? {} : { ca: options.ca }) },
+    });
+    return (await fetch(url, {
       method: init.method,
       headers: init.headers,
       ...(init.body === undefined || init.body === null ? {} : { body: String(init.body) }),
       redirect: 'manual',
       signal: init.signal ?? null,
-      ...(dispatcher === undefined ? {} : { dispatcher }),
+      dispatcher,
     })) as unknown as Response;
+  };
 
   let known: { readonly configuration: openid.Configuration; readonly at: number } | undefined;
   const lookUp = async (): Promise<openid.Configuration> => {
     const now = performance.now();
     if (known !== undefined && now - known.at < believedMs) return known.configuration;
+    const [openid] = await libraries;
     try {
       const secret = options.clientSecret?.();
       const configuration = await openid.discovery(
@@ -62,14 +80,19 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
         options.clientId,
         secret === undefined ? {} : { client_secret: secret },
         secret === undefined ? openid.None() : undefined,
-        { [openid.customFetch]: fetchFrom, timeout: 10 },
+        { [openid.customFetch]: fetchFrom, timeout: answerSeconds },
       );
       configuration[openid.customFetch] = fetchFrom;
       known = { configuration, at: now };
       return configuration;
     } catch (error) {
       log.warn('the OpenID provider was not found', { issuer: options.issuer, error });
-      throw new ServiceError('unavailable', 'the OpenID provider does not answer', {
+      const code = nameFault(error);
+      const what =
+        code === undefined
+          ? 'the OpenID provider does not answer'
+          : `the name of the OpenID provider cannot be resolved (${code})`;
+      throw new ServiceError('unavailable', what, {
         hint: 'check [oidc] in dke.toml, and that the provider can be reached from this host; a sign-in with a password works without it',
         cause: error,
       });
@@ -97,6 +120,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     tokenMs: options.tokenMs,
 
     begin: async (redirectUri) => {
+      const [openid] = await libraries;
       const configuration = await lookUp();
       const kept: Kept = {
         verifier: openid.randomPKCECodeVerifier(),
@@ -115,6 +139,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     },
 
     finish: async (returned, data) => {
+      const [openid] = await libraries;
       const configuration = await lookUp();
       const { verifier, state, nonce } = JSON.parse(data) as Kept;
       try {

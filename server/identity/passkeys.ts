@@ -2,18 +2,16 @@
 // attestation is asked for: which make of authenticator people use is theirs to choose.
 
 import { isIP } from 'node:net';
-import {
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
-} from '@simplewebauthn/server';
+import type { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server';
 import type { PasskeyCredential, Passkeys } from '../ports/identity.ts';
 
 type NewAnswer = Parameters<typeof verifyRegistrationResponse>[0]['response'];
 type Answer = Parameters<typeof verifyAuthenticationResponse>[0]['response'];
 
 const timeout = 120_000;
+
+/** It is large: without passkeys, it is not loaded. */
+const library = () => import('@simplewebauthn/server');
 
 const described = ({ id, transports }: PasskeyCredential): { id: string; transports: string[] } => ({
   id,
@@ -23,11 +21,14 @@ const described = ({ id, transports }: PasskeyCredential): { id: string; transpo
 /** `publicUrl`: the address that people are given; its host is the relying party. */
 export const createPasskeys = (publicUrl: () => string): Passkeys => {
   const relyingParty = (): string => new URL(publicUrl()).hostname;
+  const available = (): boolean => isIP(relyingParty().replaceAll(/[[\]]/g, '')) === 0;
+  // At the start: loading takes too long while requests are served.
+  if (available()) void library();
   return {
-    available: () => isIP(relyingParty().replaceAll(/[[\]]/g, '')) === 0,
+    available,
 
     askForNew: async (user, known) => {
-      const options = await generateRegistrationOptions({
+      const options = await (await library()).generateRegistrationOptions({
         rpName: 'DKE',
         rpID: relyingParty(),
         userID: new TextEncoder().encode(user.id),
@@ -43,7 +44,7 @@ export const createPasskeys = (publicUrl: () => string): Passkeys => {
 
     verifyNew: async (response, challenge) => {
       try {
-        const { verified, registrationInfo } = await verifyRegistrationResponse({
+        const { verified, registrationInfo } = await (await library()).verifyRegistrationResponse({
           // Its shape is checked by the library, member by member.
           response: response as NewAnswer,
           expectedChallenge: challenge,
@@ -63,7 +64,7 @@ export const createPasskeys = (publicUrl: () => string): Passkeys => {
     },
 
     ask: async (known) => {
-      const options = await generateAuthenticationOptions({
+      const options = await (await library()).generateAuthenticationOptions({
         rpID: relyingParty(),
         timeout,
         allowCredentials: known.map(described),
@@ -74,7 +75,7 @@ export const createPasskeys = (publicUrl: () => string): Passkeys => {
 
     verify: async (response, challenge, credential) => {
       try {
-        const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+        const { verified, authenticationInfo } = await (await library()).verifyAuthenticationResponse({
           response: response as Answer,
           expectedChallenge: challenge,
           expectedOrigin: publicUrl(),

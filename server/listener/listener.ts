@@ -11,6 +11,7 @@ import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { createNetworks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
+import { createNewestAnswers, type NewestAnswersByConnection } from './newest-answers.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
 import { createShapes } from './shapes.ts';
@@ -89,52 +90,6 @@ const contextsOf = (tls: TlsMaterial): ReadonlyMap<string, SecureContext> =>
     }),
   );
 
-/** The answers to a connection's newest request and to the one before it. */
-interface NewestAnswers {
-  last: ServerResponse | undefined;
-  before: ServerResponse | undefined;
-}
-
-const isOver = (answer: ServerResponse | undefined): boolean =>
-  answer === undefined || answer.closed || answer.req.socket.destroyed;
-
-/**
- * Remembers the newest answers of each connection. An idle connection should hold nothing: what is over is let go of by a look
- * once a second. Weak references would do that by themselves, but making two for each request costs 2 µs.
- */
-const createNewestAnswers = () => {
-  const byConnection = new WeakMap<object, NewestAnswers>();
-  const holding = new Set<NewestAnswers>();
-  let timer: NodeJS.Timeout | undefined;
-  const look = (): void => {
-    for (const answers of holding)
-      if (isOver(answers.last) && isOver(answers.before)) {
-        answers.last = undefined;
-        answers.before = undefined;
-        holding.delete(answers);
-      }
-    if (holding.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
-  return {
-    of: (connection: object): Readonly<NewestAnswers> | undefined => byConnection.get(connection),
-    add: (connection: object, answer: ServerResponse): void => {
-      let answers = byConnection.get(connection);
-      if (answers === undefined) {
-        answers = { last: undefined, before: undefined };
-        byConnection.set(connection, answers);
-      }
-      if (answers.last === undefined) {
-        holding.add(answers);
-        timer ??= setInterval(look, 1_000).unref();
-      }
-      answers.before = answers.last;
-      answers.last = answer;
-    },
-  };
-};
-
 type ConnectionListener = (socket: Socket) => void;
 
 /** Takes the place of the server's own listener of an event; answers what was there. */
@@ -144,31 +99,43 @@ const takeOver = (server: Server, event: 'connection' | 'secureConnection'): Con
   return (socket) => own.call(server, socket);
 };
 
-export const createListener = (options: ListenerOptions): Listener => {
-  let draining = false;
-  let tls = options.tls;
-  let byName = contextsOf(tls);
-  const [first] = tls.pairs;
-  if (first === undefined) throw new Error('a listener has a certificate');
-
-  const ending = new WeakSet<object>();
+/** Ends connections, and knows those that it is ending. */
+interface GentleEnd {
   /**
    * Ends a connection whose peer may still be sending: to close it with bytes unread would reset it, and the peer would lose the
    * answer that tells why (RFC 9112, 9.6).
    */
-  const endGently = (socket: Duplex): void => {
-    if (ending.has(socket)) return;
-    ending.add(socket);
-    socket.end();
-    const timer = setTimeout(() => socket.destroy(), lingerMs);
-    socket.once('close', () => clearTimeout(timer));
-  };
+  end(socket: Duplex): void;
+  isEnding(socket: Duplex): boolean;
+}
 
-  const newest = createNewestAnswers();
+const createGentleEnd = (): GentleEnd => {
+  const ending = new WeakSet<object>();
+  return {
+    end: (socket) => {
+      if (ending.has(socket)) return;
+      ending.add(socket);
+      socket.end();
+      const timer = setTimeout(() => socket.destroy(), lingerMs);
+      socket.once('close', () => clearTimeout(timer));
+    },
+    isEnding: (socket) => ending.has(socket),
+  };
+};
+
+type Handle = ListenerOptions['handle'];
+
+/** What HTTP/1.1 asks for before `handle` is called. */
+const createHttp1Handlers = (
+  handle: Handle,
+  connections: GentleEnd,
+  newest: NewestAnswersByConnection,
+  isDraining: () => boolean,
+) => {
   const keepShape = createShapes();
   const handleHttp1 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     // Its outcome could not be reported.
-    if (ending.has(incoming.socket)) return;
+    if (connections.isEnding(incoming.socket)) return;
     newest.add(incoming.socket, outgoing);
     keepShape(outgoing);
     const objection = objectionToHttp1(incoming);
@@ -176,8 +143,8 @@ export const createListener = (options: ListenerOptions): Listener => {
       refuse(incoming, outgoing, objection);
       return;
     }
-    if (draining) outgoing.setHeader('Connection', 'close');
-    options.handle(incoming, outgoing);
+    if (isDraining()) outgoing.setHeader('Connection', 'close');
+    handle(incoming, outgoing);
   };
   /** A client that waits for "100 Continue" gets it when the body begins to be read: what is refused before is refused at once. */
   const handleExpectation = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -190,43 +157,18 @@ export const createListener = (options: ListenerOptions): Listener => {
     });
     handleHttp1(incoming, outgoing);
   };
+  return { handleHttp1, handleExpectation };
+};
+
+/** HTTP/2 over connections that are given to it. */
+const createHttp2Server = (handle: Handle) => {
   const handleHttp2 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const objection = objectionTo(incoming);
     if (objection !== undefined) refuse(incoming, outgoing, objection);
     else if (headersExceed(incoming, maxHeaderBytes))
       refuse(incoming, outgoing, 'the headers are longer than 8 KiB', 431);
-    else options.handle(incoming, outgoing);
+    else handle(incoming, outgoing);
   };
-
-  const server = createServer(
-    {
-      ...contextOptions(first, tls),
-      ALPNProtocols: ['h2', 'http/1.1'],
-      SNICallback: (name, answer) => {
-        const asked = name.toLowerCase();
-        answer(null, byName.get(asked) ?? byName.get(asked.replace(/^[^.]+/, '*')));
-      },
-      requestCert: tls.clientAuthorities !== undefined,
-      rejectUnauthorized: false,
-      handshakeTimeout: headersTimeoutMs,
-      maxHeaderSize: maxHeaderBytes,
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: keepAliveTimeoutMs,
-      connectionsCheckingInterval: 1_000,
-      noDelay: true,
-      // Its absence is an objection of ours, so that it is answered as the others are.
-      requireHostHeader: false,
-    },
-    handleHttp1,
-  );
-  server.on('checkContinue', handleExpectation);
-  server.on('checkExpectation', handleExpectation);
-  server.on('connect', (_incoming, socket) => {
-    refuseByHand(socket, 'the request target is a path');
-    endGently(socket);
-  });
-  server.maxConnections = options.maxConnections;
 
   const sessions = new Set<Http2Session>();
   const http2 = createHttp2({
@@ -253,35 +195,37 @@ export const createListener = (options: ListenerOptions): Listener => {
     handleHttp2(incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse),
   );
 
-  const beginHttp1 = takeOver(server, 'secureConnection');
-  // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
-  const established = new WeakSet<object>();
-  /** Real peers of connections whose handshake is not over, by the balancer's own end. */
-  const behindProxy = new Map<string, string>();
-  const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-  server.on('secureConnection', (socket: TLSSocket) => {
-    established.add(socket);
-    const peer = behindProxy.get(endOf(socket));
-    if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer });
-    if (socket.alpnProtocol === 'h2') {
+  return {
+    take: (socket: TLSSocket): void => {
       http2.emit('connection', socket);
-      return;
-    }
-    // Node calls it when the last answer of a connection is written.
-    socket.destroySoon = () => endGently(socket);
-    beginHttp1(socket);
-  });
+    },
+    close: (): void => {
+      for (const session of sessions) session.close();
+    },
+    destroy: (): void => {
+      for (const session of sessions) session.destroy();
+    },
+  };
+};
+
+/** Answers what cannot be read, behind the answers to the requests before it. */
+const refuseUnreadable = (
+  server: Server,
+  connections: GentleEnd,
+  newest: NewestAnswersByConnection,
+  isEstablished: (socket: Duplex) => boolean,
+): void => {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // What a peer still sends after its last answer is read and dropped.
-    if (ending.has(socket)) return;
-    if (!established.has(socket) || !socket.writable || error.code === 'ECONNRESET') {
+    if (connections.isEnding(socket)) return;
+    if (!isEstablished(socket) || !socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
     const answer = (): void => {
       // An answer that closes the connection has been the last.
       if (socket.writable) answerParserError(error, socket);
-      endGently(socket);
+      connections.end(socket);
     };
     // The requests before the one that cannot be read are answered first. What cannot be read may be the body of one.
     const answers = newest.of(socket);
@@ -289,11 +233,20 @@ export const createListener = (options: ListenerOptions): Listener => {
     const unread = last !== undefined && !last.req.complete;
     const awaited = unread && !last.headersSent ? answers?.before : last;
     if (awaited === undefined || awaited.closed) answer();
-    else awaited.once('close', unread && awaited === last ? () => endGently(socket) : answer);
+    else awaited.once('close', unread && awaited === last ? () => connections.end(socket) : answer);
   });
+};
 
-  if (options.trustedProxies.length > 0) {
-    const trusted = createNetworks(options.trustedProxies);
+/** Reads the header of connections from trusted proxies. Answers what looks up the real peer of a connection, as long as that is open. */
+const readProxyHeaders = (
+  server: Server,
+  trustedProxies: readonly string[],
+): ((socket: Socket) => string | undefined) => {
+  /** Real peers, by the proxy's own end of the connection. */
+  const behindProxy = new Map<string, string>();
+  const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+  if (trustedProxies.length > 0) {
+    const trusted = createNetworks(trustedProxies);
     const beginTls = takeOver(server, 'connection');
     server.on('connection', (socket: Socket) => {
       if (!trusted.has(socket.remoteAddress)) {
@@ -314,26 +267,89 @@ export const createListener = (options: ListenerOptions): Listener => {
       });
     });
   }
+  return (socket) => behindProxy.get(endOf(socket));
+};
+
+const listenOn = (server: Server, host: string, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException): void => {
+      const where = `${host} port ${port}`;
+      const message =
+        error.code === 'EADDRINUSE'
+          ? `${where} is in use: stop what listens there, or set server.port`
+          : error.code === 'EACCES'
+            ? `${where} cannot be opened (permission denied): ports below 1024 require CAP_NET_BIND_SERVICE; or set server.port`
+            : `${where} cannot be opened (${error.code ?? 'unknown'}): check server.host`;
+      reject(new StartError('listen', message, { cause: error }));
+    };
+    server.once('error', fail);
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off('error', fail);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+
+export const createListener = (options: ListenerOptions): Listener => {
+  let draining = false;
+  let tls = options.tls;
+  let byName = contextsOf(tls);
+  const [first] = tls.pairs;
+  if (first === undefined) throw new Error('a listener has a certificate');
+
+  const connections = createGentleEnd();
+  const newest = createNewestAnswers();
+  const { handleHttp1, handleExpectation } = createHttp1Handlers(options.handle, connections, newest, () => draining);
+  const server = createServer(
+    {
+      ...contextOptions(first, tls),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      SNICallback: (name, answer) => {
+        const asked = name.toLowerCase();
+        answer(null, byName.get(asked) ?? byName.get(asked.replace(/^[^.]+/, '*')));
+      },
+      requestCert: tls.clientAuthorities !== undefined,
+      rejectUnauthorized: false,
+      handshakeTimeout: headersTimeoutMs,
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: keepAliveTimeoutMs,
+      connectionsCheckingInterval: 1_000,
+      noDelay: true,
+      // Its absence is an objection of ours, so that it is answered as the others are.
+      requireHostHeader: false,
+    },
+    handleHttp1,
+  );
+  server.on('checkContinue', handleExpectation);
+  server.on('checkExpectation', handleExpectation);
+  server.on('connect', (_incoming, socket) => {
+    refuseByHand(socket, 'the request target is a path');
+    connections.end(socket);
+  });
+  server.maxConnections = options.maxConnections;
+
+  const peerOf = readProxyHeaders(server, options.trustedProxies);
+  const http2 = createHttp2Server(options.handle);
+  const beginHttp1 = takeOver(server, 'secureConnection');
+  // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
+  const established = new WeakSet<object>();
+  server.on('secureConnection', (socket: TLSSocket) => {
+    established.add(socket);
+    const peer = peerOf(socket);
+    if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer });
+    if (socket.alpnProtocol === 'h2') {
+      http2.take(socket);
+      return;
+    }
+    // Node calls it when the last answer of a connection is written.
+    socket.destroySoon = () => connections.end(socket);
+    beginHttp1(socket);
+  });
+  refuseUnreadable(server, connections, newest, (socket) => established.has(socket));
 
   return {
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        const fail = (error: NodeJS.ErrnoException): void => {
-          const where = `${host} port ${port}`;
-          const message =
-            error.code === 'EADDRINUSE'
-              ? `${where} is in use: stop what listens there, or set server.port`
-              : error.code === 'EACCES'
-                ? `${where} cannot be opened (permission denied): ports below 1024 require CAP_NET_BIND_SERVICE; or set server.port`
-                : `${where} cannot be opened (${error.code ?? 'unknown'}): check server.host`;
-          reject(new StartError('listen', message, { cause: error }));
-        };
-        server.once('error', fail);
-        server.listen({ host, port, backlog: 1024 }, () => {
-          server.off('error', fail);
-          resolve((server.address() as AddressInfo).port);
-        });
-      }),
+    listen: (host, port) => listenOn(server, host, port),
     setTls: (next) => {
       const contexts = contextsOf(next);
       const [pair] = next.pairs;
@@ -355,10 +371,10 @@ export const createListener = (options: ListenerOptions): Listener => {
           return;
         }
         server.closeAllConnections();
-        for (const session of sessions) session.destroy();
+        http2.destroy();
       }, 50);
       server.closeIdleConnections();
-      for (const session of sessions) session.close();
+      http2.close();
       await closed;
       clearInterval(sweep);
     },

@@ -5,8 +5,8 @@
 
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../base/errors.ts';
+import { createFairQueue, QueueFull } from '../base/fair-queue.ts';
 import { originsOf } from '../base/origins.ts';
-import { createTurnstile, TurnstileFull } from '../base/turnstile.ts';
 import type { PasswordHashes } from '../ports/people.ts';
 
 export interface Argon2Parameters {
@@ -35,7 +35,7 @@ const derive = (password: Uint8Array, salt: Buffer, { memory, passes }: Argon2Pa
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
 
 export const createPasswordHashes = (parameters: Argon2Parameters = usualParameters): PasswordHashes => {
-  const turnstile = createTurnstile({ running: 1, waiting: 16, waitingOfStrangers: 64 });
+  const queue = createFairQueue({ running: 1, waiting: 16, waitingOfStrangers: 64 });
   /** Where a right password came from, the latest last: their sign-ins have every second turn. */
   const known = new Set<string>();
   const remember = (origin: string): void => {
@@ -49,9 +49,9 @@ export const createPasswordHashes = (parameters: Argon2Parameters = usualParamet
   const originOf = (peer: string | null): string => originsOf(peer)[0][1];
   const pass = async <T>(origin: string, work: () => Promise<T>): Promise<T> => {
     try {
-      return await turnstile.pass(work, origin, known.has(origin));
+      return await queue.run(work, origin, known.has(origin));
     } catch (error) {
-      if (!(error instanceof TurnstileFull)) throw error;
+      if (!(error instanceof QueueFull)) throw error;
       throw new ServiceError('rate-limited', 'too many people are signing in at the same time', {
         hint: 'try again in a few seconds',
         retryAfterSeconds: 5,

@@ -48,7 +48,15 @@ export const fits = (key: string, pem: string): boolean => {
   return own.checkPrivateKey(signer) && verify(digest, challenge, own.publicKey, sign(digest, challenge, signer));
 };
 
-const isSelfIssued = (certificate: X509Certificate): boolean => certificate.checkIssued(certificate);
+/** By the names and the signature: checkIssued says no where the extensions do not allow the key to sign certificates. */
+const isSelfIssued = (certificate: X509Certificate): boolean =>
+  certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);
+
+/** The certificate that clients of a chain have to trust, PEM: its last one, if that has no other issuer. Null: the chain does not contain it. */
+export const authorityOf = (pem: string): string | null => {
+  const last = chainOf(pem).at(-1);
+  return last !== undefined && isSelfIssued(last) ? last.toString() : null;
+};
 
 /** Whether each certificate of a chain is followed by its issuer; what is wrong otherwise. */
 export const orderFault = (pem: string): string | undefined => {
@@ -117,6 +125,22 @@ export const replacementFault = ({ present, next, names, authorities, now }: Rep
   return isComplete
     ? undefined
     : `its chain is not complete: the certificate of ${newTop.issuer.replaceAll('\n', ', ')} is missing`;
+};
+
+/**
+ * Why clients that trust the issuer of the present chain alone refuse the next one; undefined where one issuer stands at the top of both. A
+ * certificate that is signed by itself is its own issuer.
+ */
+export const distrustFault = (present: string, next: string): string | undefined => {
+  const [oldTop, newTop] = [chainOf(present).at(-1), chainOf(next).at(-1)];
+  if (oldTop === undefined || newTop === undefined || newTop.raw.equals(oldTop.raw)) return undefined;
+  if (newTop.issuer === oldTop.issuer && !isSelfIssued(newTop) && !isSelfIssued(oldTop)) return undefined;
+  // One of the two contains the issuer of the other.
+  const isBelow = (one: X509Certificate, other: X509Certificate): boolean =>
+    one.issuer === other.subject && one.verify(other.publicKey) && one.issuer !== one.subject;
+  if (isBelow(newTop, oldTop) || isBelow(oldTop, newTop)) return undefined;
+  const named = ({ issuer }: X509Certificate): string => issuer.replaceAll('\n', ', ');
+  return `it was issued by ${named(newTop)}, and the one before by ${named(oldTop)}: clients that trust only the issuer before (ca_file in pkcs11.toml, --ca-file of dke) refuse it`;
 };
 
 /** `pem`: a chain, the server's own certificate first. */

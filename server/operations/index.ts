@@ -8,6 +8,7 @@
 import type { Grant } from '../domain/access.ts';
 import type { Actor, TenantActor } from '../domain/actor.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { DistributedPackages } from '../ports/packages.ts';
 import type { AccessOperations, TokenOperations } from './access/interface.ts';
 import type { ApplicationOperations, TdeGroupOperations } from './applications/interface.ts';
 import type { ApprovalOperations, DualControlOperations } from './approvals/interface.ts';
@@ -67,6 +68,7 @@ export interface Operations extends PeopleOperations {
   readonly tdeGroups: TdeGroupOperations;
   readonly applications: ApplicationOperations;
   readonly masterKeys: MasterKeyOperations;
+  readonly packages: DistributedPackages;
   readonly endpoints: EndpointOperations;
   readonly overview: OverviewOperations;
   readonly setup: SetupOperations;

@@ -1,4 +1,4 @@
-// Whether a deadline has passed after which something is destroyed for good (operations/service/deadline-clock.ts).
+// Whether a deadline has passed after which something is destroyed permanently (operations/service/deadline-clock.ts).
 
 import type { Doubt } from '../domain/deadline-clock.ts';
 

@@ -33,7 +33,7 @@ export interface OpenedObject {
 }
 
 export interface Directory extends XksDirectory {
-  /** Reads the tenants alone: enough for people to be let in while nothing is served. */
+  /** Reads only the tenants: enough for people to sign in while no request is served. */
   loadTenants(): Promise<void>;
   /** Reads everything that is kept in memory. Called once, before the listener opens. */
   load(): Promise<void>;
@@ -43,7 +43,7 @@ export interface Directory extends XksDirectory {
   forget(changes: Changes): void;
   /** Shows a committed change: resolves when no look-up sees the state before it. Key references are released at once. */
   renew(changes: Changes): Promise<void>;
-  /** Changes with every change: what a caller remembers about token objects holds while this stays the same. */
+  /** Increases with every change: what a caller remembers about token objects is valid while this number stays the same. */
   epoch(): number;
   /** Undefined when no live access_guid has this hash. */
   application(
@@ -68,7 +68,7 @@ export interface Directory extends XksDirectory {
   object(handle: number): Promise<LoadedObject | undefined>;
   /**
    * Runs `use` with the keys of these objects, in their order, opened from the application's sealed copies; synchronously, so
-   * that no destruction comes between. Undefined when one of the keys is gone. At most two.
+   * that no destruction can happen in between. Undefined when one of the keys does not exist. At most two.
    */
   withObjectKeys<T>(
     handles: readonly number[],
@@ -83,7 +83,7 @@ export interface Directory extends XksDirectory {
   /** Those that are not deleted. */
   endpoints(): readonly Endpoint[];
   endpointById(id: string): Endpoint | undefined;
-  /** The CA bundles (PEM) of all endpoints that want a client certificate. */
+  /** The CA bundles (PEM) of all endpoints that require a client certificate. */
   clientAuthorities(): readonly string[];
   /** Tells, from now on, when that has changed. */
   onClientAuthorities(tell: () => void): void;

@@ -2,7 +2,7 @@
 
 import type { CheckResult, CheckWatch } from '../base/checks.ts';
 
-/** What the cloud side is configured with; what is absent was not told. */
+/** The configuration of the cloud side; absent members were not given. */
 export interface CloudSide {
   readonly uriEndpoint?: string | undefined;
   readonly uriPath?: string | undefined;

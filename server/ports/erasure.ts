@@ -1,10 +1,10 @@
-// Asks for an erasure run. Destructions that come close together share one.
+// Requests an erasure run. Destructions within a short time share one.
 
 import type { RecordClass } from './records.ts';
 
 /**
- * Why the run does not end: records that do not open, while the old root key is the only hope that they ever do; nodes that have not taken the
- * new root key or not given up the old one; copies of the database that have not stored what is sealed again; or missing files of snapshots that may
+ * Why the run cannot finish: records that do not open, because only the old root key may still open them; nodes that have not received the new
+ * root key or not erased the old one; copies of the database that have not stored the re-sealed records; or missing files of snapshots that may
  * contain destroyed keys.
  */
 export interface ErasureHold {

@@ -26,7 +26,7 @@ export interface Fleet {
   nodes(): Promise<readonly FleetNode[]>;
   /** This run of this server, as the others know it (domain/node.ts); does not ask the store. */
   run(): string;
-  /** An operator wants requests to go elsewhere. */
+  /** An operator has asked for requests to go to other nodes. */
   draining(): boolean;
   /** Whether what this server keeps in memory is fresh enough to be used. */
   inContact(): boolean;

@@ -19,7 +19,7 @@ export interface PasskeyQuestion {
 
 /** WebAuthn. Null from a `verify`: the answer is not valid. */
 export interface Passkeys {
-  /** Browsers want a name in the service's address, not an IP address. */
+  /** Browsers require a name in the service's address, not an IP address. */
   available(): boolean;
   askForNew(
     user: { readonly id: string; readonly name: string; readonly displayName: string },

@@ -1,5 +1,5 @@
 // Seals and opens key records, and authenticates stored rows and bearer tokens: everything that hangs on the root key.
-// Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring holds opened KEKs, never their bytes.
+// Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring has references to opened KEKs, never their bytes.
 
 import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
 import type { KeyRef, UnwrappedKind } from './crypto-core.ts';
@@ -10,7 +10,7 @@ import type { Repositories, Store } from './store.ts';
 export type BearerPurpose = 'access-guid' | 'api-token' | 'metrics-token' | 'invitation';
 /** The keys for bearer values that are rotated. */
 export type HashKey = 'session-hash' | 'api-token-hash';
-/** What hashes are told apart by: the same text for two purposes has two hashes. */
+/** What a hash is for: the same text has different hashes for different purposes. */
 export type TokenPurpose = BearerPurpose | 'session' | 'recovery-code' | 'sign-in-attempt' | 'sign-in-failures';
 
 /** The public key that clients seal keys of a tenant to (HPKE, RFC 9180). Every node of the service has the private half. */
@@ -53,7 +53,7 @@ export interface KeyRing {
    * its own: one that is under way elsewhere has KEKs that only it sees stored.
    */
   retainStored(repositories: Repositories): Promise<void>;
-  /** Opens KEKs that were stored by another process since, and takes those out of memory that are gone. Nothing before `unlock`. */
+  /** Opens KEKs that another process has stored since, and removes deleted ones from memory. Does nothing before `unlock`. */
   refresh(repositories: Repositories): Promise<void>;
   /** Whether a record of this KEK could be opened. */
   knows(record: Pick<StoredRecord, 'tenantId' | 'epoch'>): boolean;
@@ -82,7 +82,7 @@ export interface KeyRing {
   /** Whether an API token is stored under a former key. */
   isFormerTokenHash(hash: string): boolean;
   /**
-   * Stores a new key. The record of the present one is overwritten for sessions: every session is unknown afterwards. For API tokens it
+   * Stores a new key. For sessions, the record of the current key is overwritten: every session becomes unknown. For API tokens it
    * becomes a former one, until `wipeFormerTokenKeys`. `refreshHashKey` follows the commit.
    */
   rotateHashKey(tx: Repositories, name: HashKey, now: number): Promise<void>;
@@ -121,13 +121,13 @@ export interface KeyRing {
   /** The epoch of each tenant's KEK that seals now. */
   epochs(): ReadonlyMap<string, number>;
   /**
-   * Seals what a record holds under the current KEK, in its own place or another one, without opening the key; the service's own keys are
+   * Seals the content of a record under the current KEK, in its own place or another one, without opening the key; the service's own keys are
    * sealed from memory. 'key-tampered' as `open`.
    */
   reseal(record: StoredRecord, place?: RecordPlace): StoredRecord;
   /**
-   * Opens every current KEK from its stored record under the current root; every tenant that is not purged has one. Throws when one does not. In a unit
-   * of work: tenants come and go beside others.
+   * Opens every current KEK from its stored record under the current root; every tenant that is not purged has one. Throws when one does not. Call it in a unit
+   * of work, because tenants are created and purged at the same time.
    */
   prove(tx: Repositories): Promise<void>;
   /** Deletes the KEKs that no record hangs on any more. */

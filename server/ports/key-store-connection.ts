@@ -22,7 +22,7 @@ export interface CloudLatency {
 
 /** Read access to the cloud itself, where it is configured. */
 export interface CloudReader {
-  /** What the cloud says of a custom key store; undefined when it cannot be asked now. */
+  /** What the cloud reports about a custom key store; undefined when it cannot be asked now. */
   describe(store: {
     readonly customKeyStoreId: string;
     readonly region: string;

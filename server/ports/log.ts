@@ -1,4 +1,4 @@
-// The server's own log. Fields hold no secret; the adapter redacts bearer credentials all the same.
+// The server's own log. Fields contain no secret; as a second protection, the adapter redacts bearer credentials.
 
 export type LogFields = { readonly [name: string]: unknown };
 

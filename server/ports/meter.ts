@@ -52,7 +52,7 @@ export interface DiskSpace {
   readonly space: { readonly free: number; readonly size: number } | null;
 }
 
-/** What the operating system says of this process. */
+/** The operating system's figures about this process. */
 export interface ProcessFacts {
   readonly openFiles: number;
   readonly mostFiles: number;

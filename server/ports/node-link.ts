@@ -13,21 +13,21 @@ export interface NodeRow {
   readonly state: NodeState;
   readonly startedAt: number;
   readonly heartbeatAt: number;
-  /** How long it goes on using keys without hearing from the store, in milliseconds; 0: as long as it takes. */
+  /** How long it keeps using keys without contact to the store, in milliseconds; 0: without a limit. */
   readonly contactMs: number;
   /** The last change that it shows. */
   readonly epoch: number;
   /** How far its host's clock is ahead of the store's, in milliseconds, at its last heartbeat. */
   readonly clockAheadMs: number;
-  /** The newest root key that it holds, and the oldest. */
+  /** The newest and the oldest root key that it has. */
   readonly rootEpoch: number;
   readonly oldestRootEpoch: number;
-  /** To which a new root key is sealed for it (X25519), and what shows that it holds the root key (operations/root/spread-root.ts). */
+  /** The public key to which a new root key is sealed for it (X25519), and the proof that it has the root key (operations/root/spread-root.ts). */
   readonly publicKey: Buffer;
   readonly proof: Buffer;
 }
 
-/** What tells a data directory from a copy of it, for the row that a node enters; empty: nothing does. */
+/** `directory`: distinguishes a data directory from a copy of it; empty: nothing does. */
 export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | 'clockAheadMs' | 'epoch'> & {
   readonly directory: string;
 };
@@ -62,7 +62,7 @@ export interface DutyRow {
 }
 
 export interface Beat {
-  /** Undefined: the row is gone. */
+  /** Undefined: the row no longer exists. */
   readonly state: NodeState | undefined;
   /** The last change of all. */
   readonly last: ChangeMark;
@@ -91,7 +91,7 @@ export interface NodeLink {
     id: string,
     directory: string,
   ): Promise<{ readonly state: 'claimed' | 'taken' } | { readonly state: 'copy'; readonly forMs: number }>;
-  /** Enters the node, or brings its row up to date; its next beat tells what it shows. False: it was removed. */
+  /** Adds the node's row, or updates it; the node's next beat says which changes it shows. False: it was removed. */
   join(row: OwnNodeRow): Promise<boolean>;
   /**
    * `shown`: the last change that the node shows; undefined: none. It counts only while it is in the history of the database that answers: after a
@@ -100,7 +100,7 @@ export interface NodeLink {
   beat(node: { readonly id: string; readonly shown: ChangeMark | undefined }, now: number): Promise<Beat>;
   /** What the clocks of the store and of the other running nodes say. */
   clocks(): Promise<readonly number[]>;
-  /** Which root keys it holds, and the proof. */
+  /** Reports which root keys it has, and the proof. */
   tellRoot(row: Pick<NodeRow, 'id' | 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>): Promise<void>;
   /** It ends in order: no node waits for it, and a removed one is not named any more. */
   leave(id: string): Promise<void>;
@@ -108,8 +108,8 @@ export interface NodeLink {
   /** The ids of nodes whose connection to the store is open. */
   connected(): Promise<ReadonlySet<string>>;
   /**
-   * What has changed since this change. `more`: there is more, for the next question. 'pruned': some of it is not kept any more. 'lost': this change is
-   * not there any more: the database has gone back.
+   * What has changed since this change. `more`: there is more, for the next question. 'pruned': some of it is no longer stored. 'lost': this change is
+   * no longer in the database, which has returned to an earlier state.
    */
   changesSince(mark: ChangeMark): Promise<
     | {

@@ -24,7 +24,7 @@ export interface Ports {
   readonly store: Store;
   readonly core: CryptoCore;
   readonly archive: SnapshotArchive;
-  /** What must not run beside each other: making and restoring snapshots, erasure runs. */
+  /** Work that must not run at the same time: creating and restoring snapshots, erasure runs. */
   readonly exclusion: Exclusion;
   readonly root: RootProvider;
   readonly ring: KeyRing;

@@ -1,4 +1,4 @@
-// Where the root key comes from. A root has epochs; during an erasure run two are open, the older as `previous`.
+// The source of the root key. A root has epochs; during an erasure run two are open, the older as `previous`.
 
 import type { KeyRef } from './crypto-core.ts';
 
@@ -8,7 +8,7 @@ export interface RootKey {
   readonly key: KeyRef;
 }
 
-/** One of the ways to open the root: each does it alone. */
+/** One of the ways to open the root: each one is sufficient. */
 export interface RootWay {
   readonly name: string;
   readonly type: 'file' | 'passphrase' | 'pkcs11';
@@ -47,15 +47,15 @@ export interface RootProvider {
    */
   addEpoch(given?: RootKey): void;
   /**
-   * Before anything relies on a `current` that was found beside a `previous` one: makes it durable once more. An earlier process
-   * may have ended because its sync failed, after which what can be read is perhaps in the cache alone.
+   * Call it before anything relies on a `current` that was found together with a `previous` one: makes it durable again. An earlier
+   * process may have ended because its sync failed; then what can be read may be only in the cache.
    */
   settle(): void;
-  /** Overwrites the older root key for good and releases it. Does nothing when there is no previous one. */
+  /** Overwrites the older root key permanently and releases it. Does nothing when there is no previous one. */
   erasePrevious(): void;
   /**
-   * The newest checkpoint of the audit log, kept apart from the database: an older database that is put back is noticed by
-   * it. `read` answers undefined when none was written yet; `write` is durable before it returns.
+   * The newest checkpoint of the audit log, stored outside the database: it shows when an older database has been put
+   * back. `read` returns undefined when none has been written yet; `write` is durable before it returns.
    */
   readonly anchor: { read(): string | undefined; write(note: string): void };
   /** A new key for a provider, which `dke root rewrap` has left while the service runs. */

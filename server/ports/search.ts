@@ -15,8 +15,8 @@ export interface TermSearch {
 
 export interface SearchRepository {
   /**
-   * Those that have a term which begins as it was asked, in the order of the terms; then those that have one for each of the words. Of
-   * a tenant: its own. Of every tenant: users and tokens alone, those of the platform too. `more`: there are others, or there may be.
+   * First the entries with a term that begins with the query, in the order of the terms; then the entries with one for each of its words. Of
+   * one tenant: its own entries. Of every tenant: only users and tokens, including those of the platform. `more`: there are or may be others.
    */
   find(
     tenant: TenantScope,

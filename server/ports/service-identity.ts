@@ -9,4 +9,6 @@ export interface ServiceIdentity {
   stopping(): boolean;
   /** `https://HOST` or `https://HOST:PORT`, no slash at the end: the address that databases and people are given. */
   publicUrl(): string;
+  /** The certificate (PEM) that a database host has to trust for this address; null: that of a public or a separately installed authority. */
+  authority(): string | null;
 }

@@ -1,5 +1,5 @@
-// Where snapshots of tenants lie as files, and how they are written and read (addon/FORMAT.md, section 5). The archive seals what it is
-// given and cannot open it again: who reads brings the snapshot's key, as a reference into the addon.
+// The files of snapshots of tenants, and how they are written and read (addon/FORMAT.md, section 5). The archive seals what it is
+// given and cannot open it again: a reader supplies the snapshot's key, as a reference into the addon.
 
 import type { RecoveryPublicKey } from '../base/recovery-key.ts';
 import type { KeyRef } from './crypto-core.ts';
@@ -27,7 +27,7 @@ export interface SnapshotClosing {
   readonly digest: string;
   readonly segments: number;
   readonly lines: number;
-  /** Keys, contents and credentials: what can be erased by itself. */
+  /** Keys, contents and credentials: each can be erased separately. */
   readonly units: number;
   readonly materials: number;
   /** Rows of each table. */
@@ -77,7 +77,7 @@ export interface SnapshotInspection {
   readonly erased: readonly ErasedUnit[];
 }
 
-/** What a snapshot holds, in the order in which it was written. */
+/** The content of a snapshot, in the order in which it was written. */
 export type SnapshotItem =
   | { readonly kind: 'row'; readonly table: string; readonly row: SnapshotRow; readonly tampered: boolean }
   | {
@@ -114,7 +114,7 @@ export interface SnapshotArchive {
   ): Promise<SnapshotWriter>;
   /** Reads the whole file. 'snapshot-damaged' with what is wrong with it. */
   inspect(id: string, trusted: TrustedSigners): Promise<SnapshotInspection>;
-  /** The first bytes alone. */
+  /** Only the first bytes. */
   preface(id: string): Promise<SnapshotPreface>;
   /** `key`: the snapshot's own, generic, 32 bytes. The signature is checked before; 'snapshot-damaged' also when it is another's key. */
   items(id: string, key: KeyRef, trusted: TrustedSigners): AsyncIterable<SnapshotItem>;
@@ -129,7 +129,7 @@ export interface SnapshotArchive {
   has(id: string): boolean;
   rename(from: string, to: string): void;
   remove(id: string): void;
-  /** Keeps a file that comes from elsewhere; 'validation' when it is too large. */
+  /** Stores a file from outside; 'validation' when it is too large. */
   receive(id: string, body: AsyncIterable<Uint8Array>): Promise<void>;
   content(id: string): AsyncIterable<Uint8Array>;
 }

@@ -41,7 +41,7 @@ export interface OpeningRepository {
   insert(opening: StoredOpening): Promise<void>;
   get(id: string): Promise<StoredOpening | undefined>;
   remove(id: string): Promise<void>;
-  /** Whose time is over. */
+  /** Those whose retention has ended. */
   listOver(now: number): Promise<readonly string[]>;
 }
 

@@ -1,12 +1,12 @@
-// Where the service keeps what it knows. One interface for the embedded SQLite store and for others; the contract suite
-// runs against each.
+// The service's database. One interface for the embedded SQLite store and for others; the contract suite runs against
+// each.
 //
 // `read` sees committed data. `write` runs one unit of work with every other writer waiting, and commits all or nothing;
 // it resolves after the commit is durable. Several units may share one commit. Look-ups answer undefined when nothing is
-// there. A look-up of what belongs to a tenant is told in which tenant it looks, first of all: what another one has is not there.
-// What hangs on such a thing (versions, access_guids, instances, credentials, diagnoses, the objects of a group) is asked for by it,
-// once it was found. Lists come in the order that their comment names. Rows whose authentication code is not valid come with
-// integrity 'tampered'; they are never rewritten as sound: saving one throws 'key-tampered'.
+// there. The first argument of a look-up in a tenant is that tenant: it does not find the rows of another one. Rows that belong to such a row
+// (versions, access_guids, instances, credentials, diagnoses, the objects of a group) are looked up by it, after it was found. The
+// comment of a list names its order. Rows whose authentication code is not valid have integrity 'tampered'; they are never rewritten
+// as valid: saving one throws 'key-tampered'.
 
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
@@ -346,7 +346,7 @@ export interface Store {
   epoch(): number;
   /** The same change with its id. */
   mark(): ChangeMark;
-  /** The first of several starts is over: the next one may begin. */
+  /** The first of several starts has finished: the next one may begin. */
   started(): Promise<void>;
   /**
    * Of a store that can lose confirmed changes without noticing it: how many audit records it had at its last durable commit, as that was found

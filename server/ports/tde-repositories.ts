@@ -5,7 +5,7 @@ import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, Token
 import type { TenantScope } from '../domain/tenant.ts';
 import type { Window } from './window.ts';
 
-/** A token object's value beside its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
+/** A token object's value, stored next to its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
 export interface StoredObject extends TokenObject {
   readonly content: Buffer | null;
   readonly destroyedAt: number | null;

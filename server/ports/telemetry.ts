@@ -11,7 +11,7 @@ export interface RequestStep {
   readonly to: number;
 }
 
-/** A request whose answer has left, or whose connection has ended. Never holds a token, a path as it came, or a body. */
+/** A request whose answer has left, or whose connection has ended. Never contains a token, an original path, or a body. */
 export interface ObservedRequest {
   /** When its head was there, in milliseconds since 1970. */
   readonly at: number;

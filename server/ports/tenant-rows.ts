@@ -1,4 +1,4 @@
-// A tenant's rows as they are stored, table by table: what snapshots carry away and bring back. Entities do not matter here, only that
+// A tenant's rows as they are stored, table by table, for snapshots and restores. Entities do not matter here, only that
 // nothing is lost and that every row gets its authentication code again.
 
 import type { Integrity } from '../domain/vault.ts';
@@ -41,7 +41,7 @@ export interface TenantRows {
   /** Keys and other token objects that were destroyed after this time, of every owner. */
   destroyedSince(at: number): Promise<readonly string[]>;
   count(table: TenantTable, tenantId: string): Promise<number>;
-  /** Inserts, or replaces what is policy, with fresh authentication codes; a row that is tampered gets none that holds. */
+  /** Inserts, or replaces what is policy, with fresh authentication codes; a tampered row gets no valid one. */
   put(table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
   /** Every record of these objects that is not wiped. */
   records(objectIds: readonly string[]): Promise<readonly StoredRecord[]>;
@@ -50,10 +50,10 @@ export interface TenantRows {
   strays(
     tenantId: string,
   ): Promise<readonly { readonly id: string; readonly groupId: string; readonly vaultId: string }[]>;
-  /** Names that stand twice where they may stand once. */
+  /** Names that exist twice where they must be unique. */
   doubles(tenantId: string): Promise<readonly { readonly what: string; readonly name: string }[]>;
-  /** No handle up to this one is given again. */
+  /** No handle up to this one will be assigned again. */
   reserveHandles(last: number): Promise<void>;
-  /** Which of these handles are taken. */
+  /** Which of these handles are in use. */
   takenHandles(handles: readonly number[]): Promise<readonly number[]>;
 }

@@ -34,7 +34,7 @@ export interface UsageLog {
   seen(use: InstanceUse, requestId: string, peer: string | null): Promise<void>;
   /** A use of a key by an application; goes into last-use times and the audit summary of the minute. */
   used(application: TdeApplication, keyId: string, operation: string, succeeded: boolean): void;
-  /** A credential that did not hold; `of`: the application that it was, or is, of. */
+  /** A credential that was not valid; `of`: the application that it belongs or belonged to. */
   refused(
     channel: 'tde' | 'api' | 'xks' | 'metrics',
     reason: string,

@@ -8,7 +8,7 @@ import type { ExternalKeyRefusal } from '../domain/key-policy.ts';
 export interface XksCredentialView {
   readonly id: string;
   readonly accessKeyId: string;
-  /** Generic key in the addon that holds the secret access key's characters. */
+  /** Generic key in the addon that contains the secret access key's characters. */
   readonly secret: KeyRef;
 }
 
@@ -69,7 +69,7 @@ export interface XksRequestRecord {
   readonly peer: string | null;
 }
 
-/** `gone`: unknown. */
+/** `gone`: the key is unknown. */
 export interface FleetMember {
   readonly name: string;
   readonly version: string;

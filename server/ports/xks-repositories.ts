@@ -76,7 +76,7 @@ export interface XksRepositories {
   };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;
-    /** Newest first. A page may be short before the end, even empty: `next` tells, which is null at the end. */
+    /** Newest first. A page before the end may be short or even empty: only `next` shows the end, where it is null. */
     search(
       tenant: TenantScope,
       filter: RequestFilter,

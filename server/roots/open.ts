@@ -13,8 +13,8 @@ import {
   readWrapped,
   unlockWrapped,
   type WrappedFile,
-  wrappedRoot,
 } from './wrapped-file.ts';
+import { wrappedRoot } from './wrapped-root.ts';
 
 export interface DeclaredRoot {
   readonly path: string;

@@ -5,20 +5,10 @@
 
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, renameSync, statSync, unlinkSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { type Core, CoreError, type KeyRef, type RecordContext } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';
-import type { RootKey, RootProvider, RootWay } from '../ports/root-provider.ts';
-import {
-  anchorBeside,
-  backupBeside,
-  erase,
-  overwrite,
-  readOwnFile,
-  replaceFile,
-  syncFolderOf,
-  writeDurably,
-} from './files.ts';
+import type { RootKey, RootWay } from '../ports/root-provider.ts';
+import { erase, readOwnFile, replaceFile, syncFolderOf, writeDurably } from './files.ts';
 
 export type WrappingCore = Pick<
   Core,
@@ -57,8 +47,8 @@ interface Slot {
 const magic = Buffer.from('DKE-ROOT');
 const format = 2;
 const headSize = 16_384;
-const slotSize = 4_096;
-const slotAt = [headSize, headSize + slotSize] as const;
+export const slotSize = 4_096;
+export const slotAt = [headSize, headSize + slotSize] as const;
 const fileSize = headSize + 2 * slotSize;
 const slotMagic = Buffer.from('SLOT');
 const mostProviders = 8;
@@ -81,7 +71,7 @@ const packHead = (head: Head): Buffer => {
     throw new CoreError('bad-argument', 'the root key file has no room for another provider');
   return Buffer.concat([body, sha256(body), Buffer.alloc(headSize - body.length - 32)]);
 };
-const packSlot = ({ epoch, record }: Slot): Buffer => {
+export const packSlot = ({ epoch, record }: Slot): Buffer => {
   const body = Buffer.concat([slotMagic, u32(epoch), u32(record.length), record]);
   return Buffer.concat([body, sha256(body), Buffer.alloc(slotSize - body.length - 32)]);
 };
@@ -112,7 +102,7 @@ export interface WrappedFile {
   readonly places: ReadonlyMap<number, number>;
 }
 
-const damaged = (path: string, what: string): CoreError =>
+export const damaged = (path: string, what: string): CoreError =>
   new CoreError('format', `${path} ${what}: put back its copy; nothing was changed`);
 
 /** An earlier change that was cut off is finished: the file that was replaced is overwritten. */
@@ -180,14 +170,14 @@ const context = (file: string, object: string, kind: string, version: number, ep
   class: kind,
   attributes: Buffer.from(canonicalJson({ algorithm: 'kek' }), 'utf8'),
 });
-const rootContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>, epoch: number): RecordContext =>
+export const rootContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>, epoch: number): RecordContext =>
   context(file, file, 'root-key', epoch, unlockEpoch);
 const unlockContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>, id: string): RecordContext =>
   context(file, id, 'root-unlock', unlockEpoch, 1);
 const backContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>, id: string): RecordContext =>
   context(file, id, 'root-provider', 1, unlockEpoch);
 
-const changeContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>): RecordContext =>
+export const changeContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlockEpoch'>): RecordContext =>
   context(file, file, 'root-change', 1, unlockEpoch);
 
 /** A file whose root keys are open. */
@@ -318,7 +308,7 @@ export const changeWays = (
 };
 
 /** What `dke root rewrap` leaves for a service that runs: the provider's new key, sealed under the unlock key. */
-interface ChangeRequest extends Pick<Entry, 'name' | 'type' | 'createdAt' | 'parameters'> {
+export interface ChangeRequest extends Pick<Entry, 'name' | 'type' | 'createdAt' | 'parameters'> {
   readonly file: string;
   readonly unlockEpoch: number;
   readonly key: string;
@@ -349,128 +339,4 @@ export const dropChange = (core: Pick<Core, 'random'>, path: string): void => {
 export const releaseWrapped = (core: Pick<Core, 'release'>, { unlock, roots }: OpenWrapped): void => {
   core.release(unlock);
   for (const { key } of roots) core.release(key);
-};
-
-/** The root of an open file. Keeps its keys: `release` gives them back. */
-export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvider => {
-  const { path } = opened;
-  let { head, unlock } = opened;
-  const [newest, older] = opened.roots;
-  if (newest === undefined) throw damaged(path, 'contains no complete root key');
-  let current: RootKey = newest;
-  let previous: RootKey | undefined = older;
-  const system = core.fileSystem(dirname(path));
-  const rewrap = ({ name, type, createdAt, parameters, key: sealed }: ChangeRequest): void => {
-    const key = core.openRecord(unlock, changeContext(head), Buffer.from(sealed, 'base64'));
-    try {
-      const roots = previous === undefined ? [current] : [current, previous];
-      const present = { ...readWrapped(core, path), head, unlock, roots, by: opened.by };
-      changeWays(core, present, { without: [name], add: [{ name, type, createdAt, parameters, key }] });
-      const file = readWrapped(core, path);
-      const entry = file.head.providers.find((each) => each.name === name);
-      if (entry === undefined) throw damaged(path, 'has lost a provider');
-      const fresh = unlockWrapped(core, file, entry, key);
-      for (const each of fresh.roots) core.release(each.key);
-      core.release(unlock);
-      ({ head, unlock } = fresh);
-    } finally {
-      core.release(key);
-    }
-  };
-
-  return {
-    name: 'wrapped',
-    get ways() {
-      return head.providers.map(({ name, type, createdAt }) => ({ name, type, createdAt, opened: name === opened.by }));
-    },
-    get current() {
-      return current;
-    },
-    get previous() {
-      return previous;
-    },
-    erasure: { fileSystem: system.name, overwritesInPlace: system.overwritesInPlace },
-    addEpoch: (given) => {
-      const { places, slots } = readWrapped(core, path);
-      const place = places.get(current.epoch);
-      const free = slotAt.find((at) => at !== place);
-      if (free === undefined || previous !== undefined)
-        throw new CoreError('bad-argument', 'the root key file already has two epochs: erase the older one first');
-      const epoch = given?.epoch ?? current.epoch + 1;
-      // A try that failed behind its write: what it wrote is taken, once it is durable.
-      const tried = slots.find((slot) => slot.epoch === epoch);
-      if (tried !== undefined) {
-        overwrite(path, free, [packSlot(tried)]);
-        previous = current;
-        current = { epoch, key: core.openRecord(unlock, rootContext(head, epoch), tried.record) };
-        return;
-      }
-      const key = given?.key ?? core.generateKek();
-      let kept: KeyRef;
-      try {
-        const record = core.sealRecord(unlock, rootContext(head, epoch), key);
-        overwrite(path, free, [packSlot({ epoch, record })]);
-        // Proved by opening it from the file.
-        const written = readWrapped(core, path).slots.find((slot) => slot.epoch === epoch);
-        if (written === undefined) throw new CoreError('io', `${path} did not keep the new root key`);
-        kept = core.openRecord(unlock, rootContext(head, epoch), written.record);
-      } finally {
-        if (given === undefined) core.release(key);
-      }
-      previous = current;
-      current = { epoch, key: kept };
-    },
-    settle: () => {
-      const { places, slots } = readWrapped(core, path);
-      const slot = slots.find(({ epoch }) => epoch === current.epoch);
-      const place = places.get(current.epoch);
-      if (slot === undefined || place === undefined) throw damaged(path, 'has lost the current root key');
-      overwrite(path, place, [packSlot(slot)]);
-    },
-    erasePrevious: () => {
-      if (previous === undefined) return;
-      // The slot beside the current one, also when nothing whole is in it any more: after a write whose sync failed the cache
-      // says that it is erased, and the device may not.
-      const place = readWrapped(core, path).places.get(current.epoch);
-      const older = slotAt.find((at) => at !== place);
-      if (place === undefined || older === undefined) throw damaged(path, 'has lost the current root key');
-      erase(core, path, older, slotSize);
-      core.release(previous.key);
-      previous = undefined;
-    },
-    pendingChange: () => {
-      if (!existsSync(changePath(path))) return undefined;
-      let request: ChangeRequest;
-      try {
-        request = JSON.parse(readOwnFile(changePath(path)).toString('utf8')) as ChangeRequest;
-      } catch (error) {
-        dropChange(core, path);
-        throw error;
-      }
-      let isDone = false;
-      return {
-        name: request.name,
-        type: request.type,
-        apply: () => {
-          if (isDone) return;
-          rewrap(request);
-          isDone = true;
-          dropChange(core, path);
-        },
-        drop: () => dropChange(core, path),
-      };
-    },
-    anchor: anchorBeside(path),
-    backup: () => backupBeside(path),
-    check: () => {
-      const { slots, head: seen } = readWrapped(core, path);
-      if (slots[0]?.epoch !== current.epoch || seen.file !== head.file || seen.unlockEpoch !== head.unlockEpoch)
-        throw new CoreError('format', `the root key file ${path} was replaced while the service was running`);
-    },
-    release: () => {
-      core.release(current.key);
-      if (previous !== undefined) core.release(previous.key);
-      core.release(unlock);
-    },
-  };
 };

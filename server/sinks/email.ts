@@ -2,7 +2,6 @@
 // nothing is sent: names of keys and databases are not for the wire.
 
 import { readFileSync } from 'node:fs';
-import { createTransport } from 'nodemailer';
 import { toRfc3339 } from '../base/clock.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
@@ -43,6 +42,8 @@ const titles = { raised: '', worse: 'again: ', resolved: 'over: ', test: 'test: 
 
 export const openEmail = (options: EmailOptions): NotificationTarget => {
   const { name, host, port, tls, from, to, user, passwordFile, ca, leastSeverity } = options;
+  // Loaded when there is such a target, at the start: loading takes too long while requests are served.
+  const library = import('nodemailer');
   return {
     name,
     type: 'email',
@@ -50,6 +51,7 @@ export const openEmail = (options: EmailOptions): NotificationTarget => {
     leastSeverity,
     send: async (message) => {
       // Opened for each message: they are few, and a password or an authority that was changed is taken. The mailer takes text.
+      const { createTransport } = await library;
       const transport = createTransport({
         host,
         port,

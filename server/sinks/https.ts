@@ -2,7 +2,7 @@
 // not followed.
 
 import { readFileSync } from 'node:fs';
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { lookupWithin } from '../base/name-lookup.ts';
 import { maskUrl } from '../base/redaction.ts';
 import type { LogSink } from '../ports/log-sink.ts';
@@ -22,7 +22,9 @@ const timeoutMs = 10_000;
 export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, version }: HttpsSinkOptions): LogSink => {
   const stopping = new AbortController();
   const target = new URL(url);
-  const openAgent = (): Agent =>
+  // Loaded when there is such a sink, at the start: loading takes too long while requests are served.
+  const library = import('undici');
+  const openAgent = ({ Agent }: typeof import('undici')): Agent =>
     new Agent({
       connections: 1,
       connect: {
@@ -44,9 +46,10 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
     target: maskUrl(url),
     wholeLogs: false,
     send: async (items, log) => {
-      agent ??= openAgent();
+      const undici = await library;
+      agent ??= openAgent(undici);
       try {
-        const { statusCode, body } = await request(target, {
+        const { statusCode, body } = await undici.request(target, {
           method: 'POST',
           dispatcher: agent,
           signal: stopping.signal,

@@ -27,6 +27,100 @@ const extension = '.dkesnap';
 const mostBytes = 64 * 1024 ** 3;
 const pieceBytes = 256 * 1024;
 
+/** A folder that only the service's user can read, without unfinished files. */
+const prepareFolder = (directory: string): void => {
+  try {
+    if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const state = lstatSync(directory);
+    if (!state.isDirectory() || state.uid !== process.geteuid?.())
+      throw new StartError(
+        'permission',
+        `${directory}, the folder of snapshots, must be a folder of the service's user`,
+      );
+    if ((state.mode & 0o077) !== 0) chmodSync(directory, 0o700);
+    for (const name of readdirSync(directory)) if (name.endsWith('.part')) unlinkSync(join(directory, name));
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new StartError('permission', `${directory}, the folder of snapshots, cannot be used (${code})`, {
+      cause: error,
+    });
+  }
+};
+
+const eraseUnits = async (
+  path: string,
+  id: string,
+  units: Parameters<SnapshotArchive['erase']>[1],
+  at: number,
+  { publicKey, sign }: Parameters<SnapshotArchive['erase']>[3],
+): ReturnType<SnapshotArchive['erase']> => {
+  const file = await openSnapshot(path, 'r+');
+  const found: string[] = [];
+  let total = 0;
+  try {
+    for await (const { slots, slotsAt } of file.segments()) {
+      let place = slotsAt;
+      for (const { id: unitId, body } of slotsOf(slots)) {
+        if (units.has(unitId) || readErased(body) !== null) total += 1;
+        if (units.has(unitId)) {
+          found.push(unitId);
+          // A file that is incomplete, or not ours, is written again.
+          const before = readErased(body);
+          const done =
+            before?.publicKey.equals(publicKey) === true &&
+            isSigned(erasureText(id, unitId, before.at), before.signature, publicKey);
+          if (!done) {
+            const over = packErased(at, publicKey, sign(erasureText(id, unitId, at)));
+            await file.handle.write(over, 0, over.length, place + slotFixed);
+          }
+        }
+        place += slotLength;
+      }
+    }
+    // Also when nothing was found: an erasure that was cut off before this is made durable here.
+    await file.handle.sync();
+  } finally {
+    await file.handle.close();
+  }
+  return { found, total };
+};
+
+const receiveFile = async (path: string, body: Parameters<SnapshotArchive['receive']>[1]): Promise<void> => {
+  const draft = `${path}.part`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    let size = 0;
+    for await (const piece of body) {
+      size += piece.length;
+      if (size > mostBytes) throw new ServiceError('payload-too-large', 'the snapshot is too large');
+      await file.appendFile(piece);
+    }
+    await file.sync();
+    await rename(draft, path);
+  } catch (error) {
+    await unlink(draft).catch(() => undefined);
+    throw error;
+  } finally {
+    await file.close();
+  }
+};
+
+async function* contentOf(path: string): AsyncGenerator<Buffer> {
+  const { handle } = await openSnapshot(path);
+  try {
+    for (let at = 0; ; ) {
+      const piece = Buffer.alloc(pieceBytes);
+      const { bytesRead } = await handle.read(piece, 0, pieceBytes, at);
+      if (bytesRead === 0) return;
+      at += bytesRead;
+      yield piece.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
 export const openArchive = (core: SnapshotCore, directory: string): SnapshotArchive => {
   const pathOf = (id: string): string => {
     if (!isId(id)) throw new ServiceError('not-found', 'snapshot not found');
@@ -35,25 +129,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
   const markPath = join(directory, 'folder');
   return {
     directory,
-    prepare: () => {
-      try {
-        if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: 0o700 });
-        const state = lstatSync(directory);
-        if (!state.isDirectory() || state.uid !== process.geteuid?.())
-          throw new StartError(
-            'permission',
-            `${directory}, the folder of snapshots, must be a folder of the service's user`,
-          );
-        if ((state.mode & 0o077) !== 0) chmodSync(directory, 0o700);
-        for (const name of readdirSync(directory)) if (name.endsWith('.part')) unlinkSync(join(directory, name));
-      } catch (error) {
-        if (error instanceof StartError) throw error;
-        const { code = 'unknown' } = error as NodeJS.ErrnoException;
-        throw new StartError('permission', `${directory}, the folder of snapshots, cannot be used (${code})`, {
-          cause: error,
-        });
-      }
-    },
+    prepare: () => prepareFolder(directory),
     // Compared with what the store knows by operations/snapshots/folder.ts.
     reached: () => true,
     require: () => undefined,
@@ -91,76 +167,14 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
       yield* readItems(core, pathOf(id), key);
     },
     checkOf: (key) => checkOf(core, key),
-    erase: async (id, units, at, { publicKey, sign }) => {
-      const file = await openSnapshot(pathOf(id), 'r+');
-      const found: string[] = [];
-      let total = 0;
-      try {
-        for await (const { slots, slotsAt } of file.segments()) {
-          let place = slotsAt;
-          for (const { id: unitId, body } of slotsOf(slots)) {
-            if (units.has(unitId) || readErased(body) !== null) total += 1;
-            if (units.has(unitId)) {
-              found.push(unitId);
-              // A file that is incomplete, or not ours, is written again.
-              const before = readErased(body);
-              const done =
-                before?.publicKey.equals(publicKey) === true &&
-                isSigned(erasureText(id, unitId, before.at), before.signature, publicKey);
-              if (!done) {
-                const over = packErased(at, publicKey, sign(erasureText(id, unitId, at)));
-                await file.handle.write(over, 0, over.length, place + slotFixed);
-              }
-            }
-            place += slotLength;
-          }
-        }
-        // Also when nothing was found: an erasure that was cut off before this is made durable here.
-        await file.handle.sync();
-      } finally {
-        await file.handle.close();
-      }
-      return { found, total };
-    },
+    erase: (id, units, at, signer) => eraseUnits(pathOf(id), id, units, at, signer),
     // The database may have been changed: what is no id has no file.
     has: (id) => isId(id) && existsSync(pathOf(id)),
     rename: (from, to) => renameSync(pathOf(from), pathOf(to)),
     remove: (id) => {
       if (existsSync(pathOf(id))) unlinkSync(pathOf(id));
     },
-    receive: async (id, body) => {
-      const path = pathOf(id);
-      const draft = `${path}.part`;
-      const file = await open(draft, 'wx', 0o600);
-      try {
-        let size = 0;
-        for await (const piece of body) {
-          size += piece.length;
-          if (size > mostBytes) throw new ServiceError('payload-too-large', 'the snapshot is too large');
-          await file.appendFile(piece);
-        }
-        await file.sync();
-        await rename(draft, path);
-      } catch (error) {
-        await unlink(draft).catch(() => undefined);
-        throw error;
-      } finally {
-        await file.close();
-      }
-    },
-    async *content(id) {
-      const { handle } = await openSnapshot(pathOf(id));
-      try {
-        for (let at = 0; ; ) {
-          const piece = Buffer.alloc(pieceBytes);
-          const { bytesRead } = await handle.read(piece, 0, pieceBytes, at);
-          if (bytesRead === 0) return;
-          at += bytesRead;
-          yield piece.subarray(0, bytesRead);
-        }
-      } finally {
-        await handle.close();
-      }
-    },
+    receive: (id, body) => receiveFile(pathOf(id), body),
+    content: (id) => contentOf(pathOf(id)),
   };
 };

@@ -94,6 +94,60 @@ const rowText = (table: string, row: SnapshotRow, tampered: boolean): string =>
     ),
   });
 
+/** The head of a file, with its key sealed to each recovery key, and what that key gives. */
+const sealHead = (
+  core: SnapshotCore,
+  named: Omit<SnapshotPreface, 'recipients'>,
+  recoveryKeys: readonly RecoveryPublicKey[],
+): { readonly head: Buffer; readonly keys: ReturnType<typeof deriveKeys> } => {
+  const { snapshotId, tenantId } = named;
+  const own = core.generateGeneric(32);
+  try {
+    const recipients = recoveryKeys.map(({ id, publicKey }) => {
+      const { info, aad } = sealingContext(snapshotId, tenantId, id);
+      return { recoveryKeyId: id, sealedKey: toBase64(core.hpkeSealKey(publicKey, info, aad, own)) };
+    });
+    const head = packHead({ ...named, recipients });
+    return { head, keys: deriveKeys(core, own, head.subarray(headLength)) };
+  } finally {
+    core.release(own);
+  }
+};
+
+/** A segment's rows under the snapshot's key, and the slots of its units, which they are bound to. */
+const packSegment = (
+  core: SnapshotCore,
+  key: KeyRef,
+  texts: readonly string[],
+  slots: readonly Buffer[],
+  nonce: Buffer,
+): { readonly fixed: Buffer; readonly allSlots: Buffer; readonly ciphertext: Buffer; readonly segmentHead: Buffer } => {
+  const plain = Buffer.from(texts.length === 0 ? '' : `${texts.join('\n')}\n`);
+  const allSlots = Buffer.concat(slots);
+  const ciphertext = Buffer.alloc(plain.length + tagLength);
+  const fixed = fixedParts(allSlots);
+  core.cipher(key, 'encrypt', { algorithm: 'aes-gcm', iv: nonce, aad: sha256(fixed), tagLength }, plain, ciphertext);
+  const segmentHead = packSegmentHead(slots.length, ciphertext.length);
+  return { fixed, allSlots, ciphertext, segmentHead };
+};
+
+const packSlot = (unitId: string, sealed: Buffer): Buffer => {
+  const slot = Buffer.alloc(slotLength);
+  idBytes(unitId).copy(slot, 0);
+  sha256(sealed).copy(slot, 16);
+  sealed.copy(slot, slotFixed);
+  return slot;
+};
+
+/** The whole file under its name, durably. */
+const publish = async (file: FileHandle, draft: string, path: string): Promise<void> => {
+  await file.sync();
+  await file.close();
+  await rename(draft, path);
+  const folder = await open(dirname(path), 'r');
+  await folder.sync().finally(() => folder.close());
+};
+
 export const beginSnapshot = async (
   core: SnapshotCore,
   path: string,
@@ -101,19 +155,7 @@ export const beginSnapshot = async (
   recoveryKeys: readonly RecoveryPublicKey[],
 ): Promise<SnapshotWriter> => {
   const { snapshotId, tenantId } = named;
-  const own = core.generateGeneric(32);
-  let keys: ReturnType<typeof deriveKeys>;
-  let head: Buffer;
-  try {
-    const recipients = recoveryKeys.map(({ id, publicKey }) => {
-      const { info, aad } = sealingContext(snapshotId, tenantId, id);
-      return { recoveryKeyId: id, sealedKey: toBase64(core.hpkeSealKey(publicKey, info, aad, own)) };
-    });
-    head = packHead({ ...named, recipients });
-    keys = deriveKeys(core, own, head.subarray(headLength));
-  } finally {
-    core.release(own);
-  }
+  const { head, keys } = sealHead(core, named, recoveryKeys);
   const draft = `${path}.part`;
   const digest = createHash('sha256');
   const rows: Record<string, number> = {};
@@ -141,18 +183,13 @@ export const beginSnapshot = async (
     lines += 1;
   };
   const flush = async (last: boolean): Promise<void> => {
-    const plain = Buffer.from(texts.length === 0 ? '' : `${texts.join('\n')}\n`);
-    const allSlots = Buffer.concat(slots);
-    const ciphertext = Buffer.alloc(plain.length + tagLength);
-    const fixed = fixedParts(allSlots);
-    core.cipher(
+    const { fixed, allSlots, ciphertext, segmentHead } = packSegment(
+      core,
       keys.rows,
-      'encrypt',
-      { algorithm: 'aes-gcm', iv: segmentNonce(segments, last), aad: sha256(fixed), tagLength },
-      plain,
-      ciphertext,
+      texts,
+      slots,
+      segmentNonce(segments, last),
     );
-    const segmentHead = packSegmentHead(slots.length, ciphertext.length);
     digest.update(segmentHead).update(fixed).update(ciphertext);
     await write(Buffer.concat([segmentHead, allSlots, ciphertext]));
     segments += 1;
@@ -187,25 +224,13 @@ export const beginSnapshot = async (
       const unit = core.generateKek();
       try {
         for (const { version, copies, attributes, key } of given) {
-          const record = core.sealRecord(unit, materialContext(tenantId, id, version, attributes), key);
-          add(
-            canonicalJson({
-              unit: id,
-              version,
-              copies,
-              attributes,
-              check: checkOf(core, key),
-              record: toBase64(record),
-            }),
-          );
+          const record = toBase64(core.sealRecord(unit, materialContext(tenantId, id, version, attributes), key));
+          const check = checkOf(core, key);
+          add(canonicalJson({ unit: id, version, copies, attributes, check, record }));
           materials += 1;
         }
         const sealed = core.sealRecord(keys.units, unitContext(snapshotId, tenantId, id), unit);
-        const slot = Buffer.alloc(slotLength);
-        idBytes(id).copy(slot, 0);
-        sha256(sealed).copy(slot, 16);
-        sealed.copy(slot, slotFixed);
-        slots.push(slot);
+        slots.push(packSlot(id, sealed));
         units += 1;
       } finally {
         core.release(unit);
@@ -226,11 +251,7 @@ export const beginSnapshot = async (
         rows,
       };
       await write(packClosing(closing, sign(closingText(closing))));
-      await opened.sync();
-      await opened.close();
-      await rename(draft, path);
-      const folder = await open(dirname(path), 'r');
-      await folder.sync().finally(() => folder.close());
+      await publish(opened, draft, path);
       end();
       return { closing, size };
     },

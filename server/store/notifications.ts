@@ -49,12 +49,12 @@ const fromRow = (row: Schema['notifications']): Notification => ({
 
 const filtered = <Q extends SelectQueryBuilder<Schema, 'notifications', object>>(
   query: Q,
-  { kind, leastSeverity, taken }: NotificationFilter,
+  { kind, leastSeverity, acknowledged }: NotificationFilter,
 ): Q => {
   let found: SelectQueryBuilder<Schema, 'notifications', object> = query;
   if (kind !== undefined) found = found.where('kind', '=', kind);
   if (leastSeverity !== undefined) found = found.where('severity', 'in', severitiesFrom(leastSeverity));
-  if (taken !== undefined) found = found.where('acknowledged_at', taken ? 'is not' : 'is', null);
+  if (acknowledged !== undefined) found = found.where('acknowledged_at', acknowledged ? 'is not' : 'is', null);
   return found as Q;
 };
 
@@ -67,7 +67,11 @@ const parseCursor = (after: string): { readonly at: number; readonly id: string 
   return at === undefined || id === undefined ? undefined : { at: Number(at), id };
 };
 
-export const createNotificationRepository = (db: Kysely<Schema>): Repositories['notifications'] => ({
+type NotificationRepository = Repositories['notifications'];
+
+const openAndResolved = (
+  db: Kysely<Schema>,
+): Omit<NotificationRepository, keyof ReturnType<typeof events> | keyof ReturnType<typeof keyAges>> => ({
   get: async (tenant, id) => {
     const row = await inScope(
       db.selectFrom('notifications').selectAll().where('id', '=', id),
@@ -131,6 +135,23 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
     const { id, ...change } = toRow(notification);
     await db.updateTable('notifications').set(change).where('id', '=', id).execute();
   },
+  countOpen: async () => {
+    const rows = await db
+      .selectFrom('notifications')
+      .where('resolved_at', 'is', null)
+      .groupBy('severity')
+      .select((row) => ['severity', row.fn.countAll<number | string>().as('count')])
+      .execute();
+    return new Map(rows.map(({ severity, count }) => [severity, Number(count)]));
+  },
+  prune: async (before) => {
+    await db.deleteFrom('notification_events').where('at', '<', before).execute();
+    await db.deleteFrom('notifications').where('resolved_at', '<', before).execute();
+  },
+});
+
+/** What is sent on from the inbox, in order. */
+const events = (db: Kysely<Schema>): Pick<NotificationRepository, 'appendEvent' | 'listEvents' | 'countEvents'> => ({
   appendEvent: async ({ event, at, notification }) => {
     await db
       .insertInto('notification_events')
@@ -160,19 +181,9 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
       .executeTakeFirstOrThrow();
     return Number(count);
   },
-  countOpen: async () => {
-    const rows = await db
-      .selectFrom('notifications')
-      .where('resolved_at', 'is', null)
-      .groupBy('severity')
-      .select((row) => ['severity', row.fn.countAll<number | string>().as('count')])
-      .execute();
-    return new Map(rows.map(({ severity, count }) => [severity, Number(count)]));
-  },
-  prune: async (before) => {
-    await db.deleteFrom('notification_events').where('at', '<', before).execute();
-    await db.deleteFrom('notifications').where('resolved_at', '<', before).execute();
-  },
+});
+
+const keyAges = (db: Kysely<Schema>): Pick<NotificationRepository, 'oldVersions'> => ({
   oldVersions: async (before, after, limit) => {
     let oldest = db
       .selectFrom('key_versions')
@@ -210,4 +221,10 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
           : { id, tenantId: tenant_id, name, profile: profile as RotationProfile },
     }));
   },
+});
+
+export const createNotificationRepository = (db: Kysely<Schema>): NotificationRepository => ({
+  ...openAndResolved(db),
+  ...events(db),
+  ...keyAges(db),
 });

@@ -117,187 +117,195 @@ const toSession = (row: Row<'sessions'>, integrity: Integrity): StoredSession =>
 
 const idsOf = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
 
+const users = (
+  db: Kysely<Schema>,
+  policyRows: PolicyRows,
+  terms: Pick<Terms, 'add' | 'renew'>,
+): PeopleRepositories['users'] => {
+  const check = policyRows.integrity;
+  const readUser = (row: Row<'users'> | undefined) => row && toUser(row, check('users', row));
+  const userBy = async (column: 'folded_name' | 'subject' | 'invitation_hash', value: string) =>
+    readUser(await db.selectFrom('users').selectAll().where(column, '=', value).executeTakeFirst());
+  return {
+    get: async (tenant, id) => {
+      const query = inScope(db.selectFrom('users').selectAll(), tenant);
+      return readUser(await query.where('id', '=', id).executeTakeFirst());
+    },
+    findByName: (name) => userBy('folded_name', name),
+    findBySubject: (subject) => userBy('subject', subject),
+    findByInvitation: (hash) => userBy('invitation_hash', hash),
+    list: async (tenant, { after, limit }) => {
+      let query = inScope(db.selectFrom('users').selectAll(), tenant)
+        .where('state', '<>', 'deleted')
+        .orderBy('id')
+        .limit(limit);
+      if (after !== undefined) query = query.where('id', '>', after);
+      return (await query.execute()).map((row) => toUser(row, check('users', row)));
+    },
+    countAdministrators: async () => {
+      const row = await db
+        .selectFrom('users')
+        .select((e) => e.fn.countAll<number | string>().as('count'))
+        .where('tenant_id', 'is', null)
+        .where('grants', 'like', '%"role":"administrator","scope":null,"tenantId":null%')
+        .where('state', '=', 'active')
+        .where((e) => e.or([e('password', 'is not', null), e('subject', 'is not', null)]))
+        .executeTakeFirstOrThrow();
+      return Number(row.count);
+    },
+    insert: async (user) => {
+      await policyRows.insert('users', userRow(user));
+      await terms.add('users', userRow(user));
+    },
+    update: async (user) => {
+      refuseTampered(user);
+      const { last_sign_in_at: _, ...row } = userRow(user);
+      await policyRows.update('users', row);
+      await terms.renew('users', row);
+    },
+    touch: async (id, at) => {
+      await db.updateTable('users').set({ last_sign_in_at: at }).where('id', '=', id).execute();
+    },
+  };
+};
+
+const factors = (db: Kysely<Schema>, policyRows: PolicyRows): PeopleRepositories['factors'] => {
+  const readFactor = (row: Row<'user_factors'>) => toFactor(row, policyRows.integrity('user_factors', row));
+  return {
+    get: async (id) => {
+      const row = await db.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirst();
+      return row && readFactor(row);
+    },
+    list: async (userId) =>
+      (await db.selectFrom('user_factors').selectAll().where('user_id', '=', userId).orderBy('id').execute()).map(
+        readFactor,
+      ),
+    listOf: async (userIds) =>
+      userIds.length === 0
+        ? []
+        : (
+            await db
+              .selectFrom('user_factors')
+              .selectAll()
+              .where('user_id', 'in', [...userIds])
+              .orderBy('id')
+              .execute()
+          ).map(readFactor),
+    insert: async (factor) => {
+      await policyRows.insert('user_factors', factorRow(factor));
+    },
+    update: async (factor) => {
+      refuseTampered(factor);
+      await policyRows.update('user_factors', factorRow(factor));
+    },
+    remove: async (id) => {
+      await policyRows.remove('user_factors', [id]);
+    },
+  };
+};
+
+const sessions = (db: Kysely<Schema>, policyRows: PolicyRows): PeopleRepositories['sessions'] => {
+  const readSession = (row: Row<'sessions'>) => toSession(row, policyRows.integrity('sessions', row));
+  return {
+    get: async (tenant, id) => {
+      const query = inScope(db.selectFrom('sessions').selectAll(), tenant);
+      const row = await query.where('id', '=', id).executeTakeFirst();
+      return row && readSession(row);
+    },
+    findByHash: async (hash) => {
+      const row = await db.selectFrom('sessions').selectAll().where('hash', '=', hash).executeTakeFirst();
+      return row && readSession(row);
+    },
+    list: async (tenant, { userId, now, idleSince }, { after, limit }) => {
+      let query = inScope(db.selectFrom('sessions').selectAll(), tenant)
+        .where('expires_at', '>', now)
+        .where('used_at', '>', idleSince)
+        .orderBy('id', 'desc')
+        .limit(limit);
+      if (userId !== undefined) query = query.where('holder_kind', '=', 'user').where('holder_id', '=', userId);
+      if (after !== undefined) query = query.where('id', '<', after);
+      return (await query.execute()).map(readSession);
+    },
+    insert: async (session) => {
+      await policyRows.insert('sessions', sessionRow(session));
+    },
+    touch: async (id, at) => {
+      await db.updateTable('sessions').set({ used_at: at }).where('id', '=', id).execute();
+    },
+    remove: async (id) => {
+      await policyRows.remove('sessions', [id]);
+    },
+    removeOf: async (holder, except) => {
+      let query = db
+        .selectFrom('sessions')
+        .select('id')
+        .where('holder_kind', '=', holder.kind)
+        .where('holder_id', '=', holder.id);
+      if (except !== null) query = query.where('id', '<>', except);
+      return policyRows.remove('sessions', idsOf(await query.execute()));
+    },
+    removeAll: async () => policyRows.remove('sessions', idsOf(await db.selectFrom('sessions').select('id').execute())),
+    prune: async (now, idleSince) => {
+      const query = db
+        .selectFrom('sessions')
+        .select('id')
+        .where((e) => e.or([e('expires_at', '<=', now), e('used_at', '<=', idleSince)]));
+      return policyRows.remove('sessions', idsOf(await query.execute()));
+    },
+  };
+};
+
+const attempts = (db: Kysely<Schema>): PeopleRepositories['attempts'] => ({
+  insert: async ({ hash, kind, userId, data, expiresAt }) => {
+    await db
+      .insertInto('sign_in_attempts')
+      .values({ hash, kind, user_id: userId, data, expires_at: expiresAt })
+      .execute();
+  },
+  get: async (hash) =>
+    toAttempt(await db.selectFrom('sign_in_attempts').selectAll().where('hash', '=', hash).executeTakeFirst()),
+  take: async (hash) =>
+    toAttempt(await db.deleteFrom('sign_in_attempts').where('hash', '=', hash).returningAll().executeTakeFirst()),
+  prune: async (now) =>
+    Number((await db.deleteFrom('sign_in_attempts').where('expires_at', '<=', now).executeTakeFirst()).numDeletedRows),
+});
+
+const failures = (db: Kysely<Schema>): PeopleRepositories['failures'] => ({
+  get: async (key) => {
+    const row = await db.selectFrom('sign_in_failures').selectAll().where('id', '=', key).executeTakeFirst();
+    return row && { failures: row.failures, failedAt: row.failed_at, lockedUntil: row.locked_until };
+  },
+  put: async (key, { failures, failedAt, lockedUntil }) => {
+    const change = { failures, failed_at: failedAt, locked_until: lockedUntil };
+    await db
+      .insertInto('sign_in_failures')
+      .values({ id: key, ...change })
+      .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
+      .execute();
+  },
+  remove: async (key) => {
+    await db.deleteFrom('sign_in_failures').where('id', '=', key).execute();
+  },
+  prune: async (before) =>
+    Number((await db.deleteFrom('sign_in_failures').where('failed_at', '<', before).executeTakeFirst()).numDeletedRows),
+  countLocked: async (now) => {
+    const { locked } = await db
+      .selectFrom('sign_in_failures')
+      .where('locked_until', '>', now)
+      .select((row) => row.fn.countAll<number | string>().as('locked'))
+      .executeTakeFirstOrThrow();
+    return Number(locked);
+  },
+});
+
 export const createPeople = (
   db: Kysely<Schema>,
   policyRows: PolicyRows,
   terms: Pick<Terms, 'add' | 'renew'>,
-): PeopleRepositories => {
-  const check = policyRows.integrity;
-  const readUser = (row: Row<'users'> | undefined) => row && toUser(row, check('users', row));
-  const readFactor = (row: Row<'user_factors'>) => toFactor(row, check('user_factors', row));
-  const readSession = (row: Row<'sessions'>) => toSession(row, check('sessions', row));
-  const userBy = async (column: 'folded_name' | 'subject' | 'invitation_hash', value: string) =>
-    readUser(await db.selectFrom('users').selectAll().where(column, '=', value).executeTakeFirst());
-
-  return {
-    users: {
-      get: async (tenant, id) => {
-        const query = inScope(db.selectFrom('users').selectAll(), tenant);
-        return readUser(await query.where('id', '=', id).executeTakeFirst());
-      },
-      findByName: (name) => userBy('folded_name', name),
-      findBySubject: (subject) => userBy('subject', subject),
-      findByInvitation: (hash) => userBy('invitation_hash', hash),
-      list: async (tenant, { after, limit }) => {
-        let query = inScope(db.selectFrom('users').selectAll(), tenant)
-          .where('state', '<>', 'deleted')
-          .orderBy('id')
-          .limit(limit);
-        if (after !== undefined) query = query.where('id', '>', after);
-        return (await query.execute()).map((row) => toUser(row, check('users', row)));
-      },
-      countAdministrators: async () => {
-        const row = await db
-          .selectFrom('users')
-          .select((e) => e.fn.countAll<number | string>().as('count'))
-          .where('tenant_id', 'is', null)
-          .where('grants', 'like', '%"role":"administrator","scope":null,"tenantId":null%')
-          .where('state', '=', 'active')
-          .where((e) => e.or([e('password', 'is not', null), e('subject', 'is not', null)]))
-          .executeTakeFirstOrThrow();
-        return Number(row.count);
-      },
-      insert: async (user) => {
-        await policyRows.insert('users', userRow(user));
-        await terms.add('users', userRow(user));
-      },
-      update: async (user) => {
-        refuseTampered(user);
-        const { last_sign_in_at: _, ...row } = userRow(user);
-        await policyRows.update('users', row);
-        await terms.renew('users', row);
-      },
-      touch: async (id, at) => {
-        await db.updateTable('users').set({ last_sign_in_at: at }).where('id', '=', id).execute();
-      },
-    },
-
-    factors: {
-      get: async (id) => {
-        const row = await db.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && readFactor(row);
-      },
-      list: async (userId) =>
-        (await db.selectFrom('user_factors').selectAll().where('user_id', '=', userId).orderBy('id').execute()).map(
-          readFactor,
-        ),
-      listOf: async (userIds) =>
-        userIds.length === 0
-          ? []
-          : (
-              await db
-                .selectFrom('user_factors')
-                .selectAll()
-                .where('user_id', 'in', [...userIds])
-                .orderBy('id')
-                .execute()
-            ).map(readFactor),
-      insert: async (factor) => {
-        await policyRows.insert('user_factors', factorRow(factor));
-      },
-      update: async (factor) => {
-        refuseTampered(factor);
-        await policyRows.update('user_factors', factorRow(factor));
-      },
-      remove: async (id) => {
-        await policyRows.remove('user_factors', [id]);
-      },
-    },
-
-    sessions: {
-      get: async (tenant, id) => {
-        const query = inScope(db.selectFrom('sessions').selectAll(), tenant);
-        const row = await query.where('id', '=', id).executeTakeFirst();
-        return row && readSession(row);
-      },
-      findByHash: async (hash) => {
-        const row = await db.selectFrom('sessions').selectAll().where('hash', '=', hash).executeTakeFirst();
-        return row && readSession(row);
-      },
-      list: async (tenant, { userId, now, idleSince }, { after, limit }) => {
-        let query = inScope(db.selectFrom('sessions').selectAll(), tenant)
-          .where('expires_at', '>', now)
-          .where('used_at', '>', idleSince)
-          .orderBy('id', 'desc')
-          .limit(limit);
-        if (userId !== undefined) query = query.where('holder_kind', '=', 'user').where('holder_id', '=', userId);
-        if (after !== undefined) query = query.where('id', '<', after);
-        return (await query.execute()).map(readSession);
-      },
-      insert: async (session) => {
-        await policyRows.insert('sessions', sessionRow(session));
-      },
-      touch: async (id, at) => {
-        await db.updateTable('sessions').set({ used_at: at }).where('id', '=', id).execute();
-      },
-      remove: async (id) => {
-        await policyRows.remove('sessions', [id]);
-      },
-      removeOf: async (holder, except) => {
-        let query = db
-          .selectFrom('sessions')
-          .select('id')
-          .where('holder_kind', '=', holder.kind)
-          .where('holder_id', '=', holder.id);
-        if (except !== null) query = query.where('id', '<>', except);
-        return policyRows.remove('sessions', idsOf(await query.execute()));
-      },
-      removeAll: async () =>
-        policyRows.remove('sessions', idsOf(await db.selectFrom('sessions').select('id').execute())),
-      prune: async (now, idleSince) => {
-        const query = db
-          .selectFrom('sessions')
-          .select('id')
-          .where((e) => e.or([e('expires_at', '<=', now), e('used_at', '<=', idleSince)]));
-        return policyRows.remove('sessions', idsOf(await query.execute()));
-      },
-    },
-
-    attempts: {
-      insert: async ({ hash, kind, userId, data, expiresAt }) => {
-        await db
-          .insertInto('sign_in_attempts')
-          .values({ hash, kind, user_id: userId, data, expires_at: expiresAt })
-          .execute();
-      },
-      get: async (hash) =>
-        toAttempt(await db.selectFrom('sign_in_attempts').selectAll().where('hash', '=', hash).executeTakeFirst()),
-      take: async (hash) =>
-        toAttempt(await db.deleteFrom('sign_in_attempts').where('hash', '=', hash).returningAll().executeTakeFirst()),
-      prune: async (now) =>
-        Number(
-          (await db.deleteFrom('sign_in_attempts').where('expires_at', '<=', now).executeTakeFirst()).numDeletedRows,
-        ),
-    },
-
-    failures: {
-      get: async (key) => {
-        const row = await db.selectFrom('sign_in_failures').selectAll().where('id', '=', key).executeTakeFirst();
-        return row && { failures: row.failures, failedAt: row.failed_at, lockedUntil: row.locked_until };
-      },
-      put: async (key, { failures, failedAt, lockedUntil }) => {
-        const change = { failures, failed_at: failedAt, locked_until: lockedUntil };
-        await db
-          .insertInto('sign_in_failures')
-          .values({ id: key, ...change })
-          .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
-          .execute();
-      },
-      remove: async (key) => {
-        await db.deleteFrom('sign_in_failures').where('id', '=', key).execute();
-      },
-      prune: async (before) =>
-        Number(
-          (await db.deleteFrom('sign_in_failures').where('failed_at', '<', before).executeTakeFirst()).numDeletedRows,
-        ),
-      countLocked: async (now) => {
-        const { locked } = await db
-          .selectFrom('sign_in_failures')
-          .where('locked_until', '>', now)
-          .select((row) => row.fn.countAll<number | string>().as('locked'))
-          .executeTakeFirstOrThrow();
-        return Number(locked);
-      },
-    },
-  };
-};
+): PeopleRepositories => ({
+  users: users(db, policyRows, terms),
+  factors: factors(db, policyRows),
+  sessions: sessions(db, policyRows),
+  attempts: attempts(db),
+  failures: failures(db),
+});

@@ -210,15 +210,17 @@ interface Bounds {
   readonly below: number;
 }
 
-/** `hashesOf`: carries out a statement that gives records, and answers with their hashes. */
-export const createRequestLog = (
-  db: Kysely<Schema>,
-  hashesOf = async (query: CompiledQuery): Promise<readonly RequestHash[]> =>
-    hashRequests((await db.executeQuery(query as CompiledQuery<Selectable<Schema['request_log']>>)).rows),
-): Repositories['requests'] => {
-  const statements = requestStatements(db);
-  type Found = Awaited<ReturnType<Repositories['requests']['search']>>['items'][number];
+type Statements = ReturnType<typeof requestStatements>;
+type RequestRepository = Repositories['requests'];
+type Found = Awaited<ReturnType<Repositories['requests']['search']>>['items'][number];
 
+const pageOf = (found: readonly Found[], limit: number) => ({
+  items: found.slice(0, limit),
+  next: found.length > limit ? String(found[limit - 1]?.sequence) : null,
+});
+
+/** Walks through the log, or asks its blocks for a request's id. */
+const createSearch = (statements: Statements): RequestRepository['search'] => {
   const boundsOf = async ({ from, to }: RequestFilter, after: string | undefined): Promise<Bounds | undefined> => {
     const [oldest, newest] = await Promise.all([
       statements.end('asc').executeTakeFirst(),
@@ -236,11 +238,6 @@ export const createRequestLog = (
   /** Retention leaves gaps where only records of some spaces are left: what is below this is above the newest record in it. */
   const topOf = async (below: number): Promise<number> =>
     ((await statements.newestBelow(below).executeTakeFirst())?.sequence ?? -1) + 1;
-
-  const pageOf = (found: readonly Found[], limit: number) => ({
-    items: found.slice(0, limit),
-    next: found.length > limit ? String(found[limit - 1]?.sequence) : null,
-  });
 
   const lookUp = async (
     filter: TenantFilter,
@@ -299,6 +296,78 @@ export const createRequestLog = (
     return { items: found, next: null };
   };
 
+  return async (tenant, asked, { after, limit }) => {
+    const filter: TenantFilter = { ...asked, tenant };
+    const bounds = await boundsOf(filter, after);
+    if (bounds === undefined || bounds.first >= bounds.below) return { items: [], next: null };
+    const { kmsRequestId, requestId } = filter;
+    if (kmsRequestId !== undefined) return lookUp(filter, 'kms_request_id', kmsRequestId, bounds, limit);
+    return requestId === undefined
+      ? walk(filter, bounds, limit)
+      : lookUp(filter, 'request_id', requestId, bounds, limit);
+  };
+};
+
+const recordsBySpace = (
+  statements: Statements,
+): Pick<RequestRepository, 'countBySpace' | 'pruneOld' | 'pruneSpace'> => ({
+  countBySpace: async (after, limit) => {
+    const rows = await statements.after(after, limit).execute();
+    return { counts: countSpaces(rows), through: rows.at(-1)?.sequence ?? after, isEnd: rows.length < limit };
+  },
+
+  pruneOld: async (before, limit) => {
+    const rows = (await statements.oldest(limit).execute()).filter(({ at }) => at < before);
+    const sequences = rows.map(({ sequence }) => sequence);
+    if (sequences.length > 0) await statements.remove(sequences).execute();
+    return { removed: countSpaces(rows), through: Math.max(0, ...sequences), gone: rows.map(toGone) };
+  },
+
+  pruneSpace: async (space, after, most, limit) => {
+    const rows = await statements.ofSpace(space, after, limit).execute();
+    const own = rows.filter((row) => spaceOfRow(row) === space).slice(0, most);
+    const sequences = own.map(({ sequence }) => sequence);
+    if (sequences.length > 0) await statements.remove(sequences).execute();
+    const through = sequences.at(-1) ?? 0;
+    // Records after the last removed one are read the next time.
+    const seen = own.length === most ? through : rows.length < limit ? null : (rows.at(-1)?.sequence ?? null);
+    return { removed: own.length, through, seen, gone: own.map(toGone) };
+  },
+});
+
+/** How many requests of each minute have no record, because there were too many. */
+const droppedRequests = (
+  db: Kysely<Schema>,
+  statements: Statements,
+): Pick<RequestRepository, 'addDropped' | 'dropped' | 'takeDropped'> => ({
+  addDropped: async (dropped) => {
+    for (const row of dropped)
+      await db
+        .insertInto('request_log_dropped')
+        .values(row)
+        .onConflict((conflict) =>
+          conflict.column('minute').doUpdateSet((e) => ({
+            signed: e('request_log_dropped.signed', '+', e.ref('excluded.signed')),
+            unsigned: e('request_log_dropped.unsigned', '+', e.ref('excluded.unsigned')),
+          })),
+        )
+        .execute();
+  },
+  dropped: async (through) => (await statements.dropped(through).execute()).map(toDropped),
+  takeDropped: async (through) => {
+    const found = (await statements.dropped(through).execute()).map(toDropped);
+    if (found.length > 0) await db.deleteFrom('request_log_dropped').where('minute', '<=', through).execute();
+    return found;
+  },
+});
+
+/** `hashesOf`: carries out a statement that gives records, and answers with their hashes. */
+export const createRequestLog = (
+  db: Kysely<Schema>,
+  hashesOf = async (query: CompiledQuery): Promise<readonly RequestHash[]> =>
+    hashRequests((await db.executeQuery(query as CompiledQuery<Selectable<Schema['request_log']>>)).rows),
+): RequestRepository => {
+  const statements = requestStatements(db);
   return {
     append: async (entries) => {
       let at = 0;
@@ -307,63 +376,14 @@ export const createRequestLog = (
           await db.executeQuery(insertOf(db, entries.slice(at, at + length)));
     },
 
-    search: async (tenant, asked, { after, limit }) => {
-      const filter: TenantFilter = { ...asked, tenant };
-      const bounds = await boundsOf(filter, after);
-      if (bounds === undefined || bounds.first >= bounds.below) return { items: [], next: null };
-      const { kmsRequestId, requestId } = filter;
-      if (kmsRequestId !== undefined) return lookUp(filter, 'kms_request_id', kmsRequestId, bounds, limit);
-      return requestId === undefined
-        ? walk(filter, bounds, limit)
-        : lookUp(filter, 'request_id', requestId, bounds, limit);
-    },
+    search: createSearch(statements),
 
     list: async (after, limit) => (await statements.following(after, limit).execute()).map(toRequest),
 
     oldest: async () => (await statements.end('asc').executeTakeFirst())?.at,
 
-    countBySpace: async (after, limit) => {
-      const rows = await statements.after(after, limit).execute();
-      return { counts: countSpaces(rows), through: rows.at(-1)?.sequence ?? after, isEnd: rows.length < limit };
-    },
-
-    pruneOld: async (before, limit) => {
-      const rows = (await statements.oldest(limit).execute()).filter(({ at }) => at < before);
-      const sequences = rows.map(({ sequence }) => sequence);
-      if (sequences.length > 0) await statements.remove(sequences).execute();
-      return { removed: countSpaces(rows), through: Math.max(0, ...sequences), gone: rows.map(toGone) };
-    },
-
-    pruneSpace: async (space, after, most, limit) => {
-      const rows = await statements.ofSpace(space, after, limit).execute();
-      const own = rows.filter((row) => spaceOfRow(row) === space).slice(0, most);
-      const sequences = own.map(({ sequence }) => sequence);
-      if (sequences.length > 0) await statements.remove(sequences).execute();
-      const through = sequences.at(-1) ?? 0;
-      // Records after the last removed one are read the next time.
-      const seen = own.length === most ? through : rows.length < limit ? null : (rows.at(-1)?.sequence ?? null);
-      return { removed: own.length, through, seen, gone: own.map(toGone) };
-    },
-
-    addDropped: async (dropped) => {
-      for (const row of dropped)
-        await db
-          .insertInto('request_log_dropped')
-          .values(row)
-          .onConflict((conflict) =>
-            conflict.column('minute').doUpdateSet((e) => ({
-              signed: e('request_log_dropped.signed', '+', e.ref('excluded.signed')),
-              unsigned: e('request_log_dropped.unsigned', '+', e.ref('excluded.unsigned')),
-            })),
-          )
-          .execute();
-    },
-    dropped: async (through) => (await statements.dropped(through).execute()).map(toDropped),
-    takeDropped: async (through) => {
-      const found = (await statements.dropped(through).execute()).map(toDropped);
-      if (found.length > 0) await db.deleteFrom('request_log_dropped').where('minute', '<=', through).execute();
-      return found;
-    },
+    ...recordsBySpace(statements),
+    ...droppedRequests(db, statements),
 
     newest: async () => (await statements.end('desc').executeTakeFirst())?.sequence ?? 0,
 

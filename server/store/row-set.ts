@@ -10,29 +10,15 @@
 // "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash). The numbers and the sum stay secret, because a person who knows many of
 // them could combine old rows to the same sum; what is stored is masked with a pad that belongs to its version.
 
-import { type CompiledQuery, type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { RowSetHead } from '../ports/store.ts';
 import { policyTables, type RowAuthenticator, refuseTampered, rowIntegrity, sealRow } from './row-codes.ts';
+import { type Coded, coded, createHeads, type Head, type Heads, named, reduce } from './row-set-head.ts';
 import type { PolicyTable, Schema } from './schema.ts';
 
 type Loose = { readonly [column: string]: unknown };
-/** What every policy table has. */
-interface Coded {
-  readonly id: string;
-  readonly row_mac: string;
-  readonly row_version: number;
-}
-/** One policy table stands for all of them: Kysely's types need the name of a table. */
-type OneTable = Kysely<{ readonly vaults: { id: string; row_mac: string; row_version: number } }>;
-const coded = (db: Kysely<Schema>): OneTable => db as unknown as OneTable;
-const named = (table: PolicyTable): 'vaults' => table as 'vaults';
-
-interface Head extends RowSetHead {
-  readonly sum: bigint;
-}
-
 /** `version` is undefined for a row that was removed. */
 interface Change {
   readonly table: PolicyTable;
@@ -101,313 +87,283 @@ export interface RowSet {
   };
 }
 
-const modulus = 1n << 256n;
-const inPage = 1_000;
 const atOnce = 500;
-
-const fromHex = (text: string): bigint => (/^[0-9a-f]{64}$/.test(text) ? BigInt(`0x${text}`) : 0n);
-const toHex = (value: bigint): string => value.toString(16).padStart(64, '0');
-const reduce = (value: bigint): bigint => ((value % modulus) + modulus) % modulus;
 
 const inParts = async <T>(all: readonly T[], each: (part: readonly T[]) => Promise<void>): Promise<void> => {
   for (let at = 0; at < all.length; at += atOnce) await each(all.slice(at, at + atOnce));
 };
 
-/** `isShared`: other processes write to the database, too. */
-export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean): RowSet => {
-  const known = new Map<PolicyTable, Map<string, number>>(policyTables.map((table) => [table, new Map()]));
-  const versionsOf = (table: PolicyTable): Map<string, number> => known.get(table) ?? new Map();
-  let isLoaded = false;
+/** What this process knows of the rows, and the transaction under way. */
+interface State {
+  /** Versions of the rows, by id. */
+  readonly known: ReadonlyMap<PolicyTable, Map<string, number>>;
+  isLoaded: boolean;
   /** The newest that this process has seen. */
-  let newest: Head = { version: 0, tag: '', sum: 0n };
-
-  /** Put together once: it is part of every commit. */
-  let headStatement: CompiledQuery | undefined;
-
-  // Of the transaction under way: what it found, what it has changed, and what the unit of work in it has.
-  let base: Head | undefined;
-  let batch = noChanges();
-  let unit = noChanges();
+  newest: Head;
+  /** What the transaction under way found, once it was asked for. */
+  base: Head | undefined;
+  /** What the transaction under way has changed, without the unit of work in it. */
+  batch: Changes;
+  unit: Changes;
   /** The rows that the unit of work has read or written. */
-  let read = new Set<string>();
+  read: Set<string>;
   /** Of the commit under way, by table and id: readers may see the rows before this process hears that they are committed. */
-  let committing = new Map<string, number>();
-  let next: Head | undefined;
-  const nameOf = (table: PolicyTable, id: string): string => `${table} ${id}`;
+  committing: Map<string, number>;
+  next: Head | undefined;
+}
 
-  const element = (table: PolicyTable, id: string, code: string): bigint =>
-    fromHex(authenticate(`row set element ${table} ${id} ${code}`));
-  const mask = (version: number): bigint => fromHex(authenticate(`row set mask ${version}`));
-  const masked = ({ version, sum }: Pick<Head, 'version' | 'sum'>): string => toHex(sum ^ mask(version));
-  const tagOf = (version: number, text: string): string => authenticate(`row set ${version} ${text}`);
+const noHead: Head = { version: 0, tag: '', sum: 0n };
+const createState = (): State => ({
+  known: new Map(policyTables.map((table) => [table, new Map()])),
+  isLoaded: false,
+  newest: noHead,
+  base: undefined,
+  batch: noChanges(),
+  unit: noChanges(),
+  read: new Set(),
+  committing: new Map(),
+  next: undefined,
+});
+const versionsOf = ({ known }: State, table: PolicyTable): Map<string, number> => known.get(table) ?? new Map();
+const nameOf = (table: PolicyTable, id: string): string => `${table} ${id}`;
+const keep = (state: State, found: Head | null | undefined): void => {
+  if (found && found.version > state.newest.version) state.newest = found;
+};
 
-  const refuse = (): never => {
-    throw new ServiceError(
-      'key-tampered',
-      'the stored rows are older than what the service wrote last: nothing was changed',
-      {
-        hint: 'restore the newest database; dke verify shows what differs',
-      },
-    );
-  };
-  /** Null: there is one that the service did not write. */
-  const readHead = async (db: Kysely<Schema>): Promise<Head | null | undefined> => {
-    const row = await db.selectFrom('row_set').selectAll().executeTakeFirst();
-    if (row === undefined) return undefined;
-    const version = Number(row.version);
-    if (tagOf(version, row.sum) !== row.tag) return null;
-    return { version, tag: row.tag, sum: fromHex(row.sum) ^ mask(version) };
-  };
-  const writeHead = async (db: Kysely<Schema>, version: number, sum: bigint): Promise<Head> => {
-    const text = masked({ version, sum });
-    const tag = tagOf(version, text);
-    const parameters = [1, version, text, tag];
-    headStatement ??= db
-      .insertInto('row_set')
-      .values({ id: 1, version, sum: text, tag })
-      .onConflict((conflict) =>
-        conflict.column('id').doUpdateSet((e) => ({
-          version: e.ref('excluded.version'),
-          sum: e.ref('excluded.sum'),
-          tag: e.ref('excluded.tag'),
-        })),
-      )
-      .compile();
-    await db.executeQuery({ ...headStatement, parameters });
-    return { version, tag, sum };
-  };
-  /** What the transaction under way began with. */
-  const baseOf = async (db: Kysely<Schema>): Promise<Head> => {
-    if (base !== undefined) return base;
-    if (isLoaded && !isShared) base = newest;
-    else {
-      const found = await readHead(db);
-      if (found === null || (found?.version ?? 0) < newest.version) return refuse();
-      base = found ?? newest;
-    }
-    return base;
-  };
+interface Context {
+  readonly state: State;
+  readonly heads: Heads;
+  readonly authenticate: RowAuthenticator;
+  /** Other processes write to the database, too. */
+  readonly isShared: boolean;
+}
 
-  const scan = async (
-    db: Kysely<Schema>,
-    each: (table: PolicyTable, row: Coded) => void,
-  ): Promise<{ readonly sum: bigint; readonly rows: number }> => {
-    let sum = 0n;
-    let rows = 0;
-    for (const table of policyTables)
-      for (let after = ''; ; ) {
-        const page = await coded(db)
-          .selectFrom(named(table))
-          .select(['id', 'row_mac', 'row_version'])
-          .where('id', '>', after)
-          .orderBy('id')
-          .limit(inPage)
-          .execute();
-        for (const row of page) {
-          sum += element(table, row.id, row.row_mac);
-          each(table, row);
-        }
-        rows += page.length;
-        if (page.length < inPage) break;
-        after = page.at(-1)?.id ?? after;
-      }
-    return { sum: sum % modulus, rows };
-  };
+const refuse = (): never => {
+  throw new ServiceError(
+    'key-tampered',
+    'the stored rows are older than what the service wrote last: nothing was changed',
+    {
+      hint: 'restore the newest database; dke verify shows what differs',
+    },
+  );
+};
 
-  /** Whether the row is the newest one as far as this process knows. */
-  const isNewest = (table: PolicyTable, { id, row_version: version }: Coded, as: ReadingAs): boolean => {
-    if (!isLoaded) return true;
-    const versions = versionsOf(table);
-    const found = versions.get(id);
-    // What was changed since a long read began is older in it.
-    if (typeof as === 'number') return found === undefined || found > as || version >= found;
-    if (as === 'transaction' && base !== undefined && version === base.version + 1) return true;
-    if (found === undefined) return isShared || committing.get(nameOf(table, id)) === version;
-    // Another process has written it.
-    if (version > found && isShared && as !== 'transaction') versions.set(id, version);
-    return version >= found;
-  };
+/** What the transaction under way began with. */
+const baseOf = async ({ state, heads, isShared }: Context, db: Kysely<Schema>): Promise<Head> => {
+  if (state.base !== undefined) return state.base;
+  if (state.isLoaded && !isShared) state.base = state.newest;
+  else {
+    const found = await heads.read(db);
+    if (found === null || (found?.version ?? 0) < state.newest.version) return refuse();
+    state.base = found ?? state.newest;
+  }
+  return state.base;
+};
 
-  const over = (db: Kysely<Schema>, as: ReadingAs): PolicyRows => {
-    const integrity: PolicyRows['integrity'] = (table, row) => {
-      if (as === 'transaction') read.add(nameOf(table, String(row.id)));
-      if (rowIntegrity(authenticate, table, row) !== 'ok') return 'tampered';
-      if (isNewest(table, row as unknown as Coded, as)) return 'ok';
-      if (as === 'reader') throw new OutdatedRow('the row is older than the newest one');
-      return 'tampered';
-    };
-    const versionNow = async (): Promise<number> => (await baseOf(db)).version + 1;
-    const note = (
-      table: PolicyTable,
-      id: string,
-      before: string | undefined,
-      after: string | undefined,
-      version: number,
-    ) => {
-      if (before !== undefined) unit.delta -= element(table, id, before);
-      if (after !== undefined) unit.delta += element(table, id, after);
-      unit.rows.push({ table, id, version: after === undefined ? undefined : version });
-      read.add(nameOf(table, id));
-    };
-    const stored = async (table: PolicyTable, ids: readonly string[]): Promise<ReadonlyMap<string, Coded>> => {
-      const found = new Map<string, Coded>();
-      await inParts(ids, async (part) => {
-        const rows = await coded(db)
-          .selectFrom(named(table))
-          .select(['id', 'row_mac', 'row_version'])
-          .where('id', 'in', part)
-          .execute();
-        for (const row of rows) found.set(row.id, row);
-      });
-      return found;
-    };
-    const seal = <R extends Loose & { readonly id: string }>(table: PolicyTable, row: R, version: number) =>
-      sealRow(authenticate, table, { ...row, row_version: version });
-    const insertNew: PolicyRows['insertNew'] = async (table, row) => {
+/** Whether the row is the newest one as far as this process knows. */
+const isNewest = (
+  { state, isShared }: Context,
+  table: PolicyTable,
+  { id, row_version: version }: Coded,
+  as: ReadingAs,
+): boolean => {
+  if (!state.isLoaded) return true;
+  const versions = versionsOf(state, table);
+  const found = versions.get(id);
+  // What was changed since a long read began is older in it.
+  if (typeof as === 'number') return found === undefined || found > as || version >= found;
+  if (as === 'transaction' && state.base !== undefined && version === state.base.version + 1) return true;
+  if (found === undefined) return isShared || state.committing.get(nameOf(table, id)) === version;
+  // Another process has written it.
+  if (version > found && isShared && as !== 'transaction') versions.set(id, version);
+  return version >= found;
+};
+
+/** The policy rows of one connection. */
+const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): PolicyRows => {
+  const { state, heads, authenticate } = context;
+  const integrity: PolicyRows['integrity'] = (table, row) => {
+    if (as === 'transaction') state.read.add(nameOf(table, String(row.id)));
+    if (rowIntegrity(authenticate, table, row) !== 'ok') return 'tampered';
+    if (isNewest(context, table, row as unknown as Coded, as)) return 'ok';
+    if (as === 'reader') throw new OutdatedRow('the row is older than the newest one');
+    return 'tampered';
+  };
+  const versionNow = async (): Promise<number> => (await baseOf(context, db)).version + 1;
+  const note = (
+    table: PolicyTable,
+    id: string,
+    before: string | undefined,
+    after: string | undefined,
+    version: number,
+  ) => {
+    if (before !== undefined) state.unit.delta -= heads.element(table, id, before);
+    if (after !== undefined) state.unit.delta += heads.element(table, id, after);
+    state.unit.rows.push({ table, id, version: after === undefined ? undefined : version });
+    state.read.add(nameOf(table, id));
+  };
+  const stored = async (table: PolicyTable, ids: readonly string[]): Promise<ReadonlyMap<string, Coded>> => {
+    const found = new Map<string, Coded>();
+    await inParts(ids, async (part) => {
+      const rows = await coded(db)
+        .selectFrom(named(table))
+        .select(['id', 'row_mac', 'row_version'])
+        .where('id', 'in', part)
+        .execute();
+      for (const row of rows) found.set(row.id, row);
+    });
+    return found;
+  };
+  const seal = <R extends Loose & { readonly id: string }>(table: PolicyTable, row: R, version: number) =>
+    sealRow(authenticate, table, { ...row, row_version: version });
+  const insertNew: PolicyRows['insertNew'] = async (table, row) => {
+    const version = await versionNow();
+    const sealed = seal(table, row, version);
+    const made = await coded(db)
+      .insertInto(named(table))
+      .values(sealed)
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    if (made !== undefined) note(table, row.id, undefined, sealed.row_mac, version);
+    return made !== undefined;
+  };
+  return {
+    integrity,
+    insert: async (table, row) => {
       const version = await versionNow();
       const sealed = seal(table, row, version);
-      const made = await coded(db)
-        .insertInto(named(table))
-        .values(sealed)
-        .onConflict((conflict) => conflict.column('id').doNothing())
-        .returning('id')
-        .executeTakeFirst();
-      if (made !== undefined) note(table, row.id, undefined, sealed.row_mac, version);
-      return made !== undefined;
-    };
-    return {
-      integrity,
-      insert: async (table, row) => {
-        const version = await versionNow();
-        const sealed = seal(table, row, version);
-        await coded(db).insertInto(named(table)).values(sealed).execute();
-        note(table, row.id, undefined, sealed.row_mac, version);
-      },
-      insertNew,
-      update: async (table, row) => {
-        const version = await versionNow();
-        const before = (await stored(table, [row.id])).get(row.id);
-        if (before === undefined) return;
-        if (!read.has(nameOf(table, row.id)))
-          throw new ServiceError('internal', `a unit of work changes a row of ${table} that it has not read`);
-        refuseTampered({ integrity: isNewest(table, before, as) ? 'ok' : 'tampered' });
-        const { id, ...change } = seal(table, row, version);
-        await coded(db).updateTable(named(table)).set(change).where('id', '=', id).execute();
-        note(table, id, before.row_mac, change.row_mac, version);
-      },
-      remove: async (table, ids) => {
-        if (ids.length === 0) return 0;
-        const version = await versionNow();
-        const found = await stored(table, ids);
-        await inParts([...found.keys()], async (part) => {
-          await coded(db).deleteFrom(named(table)).where('id', 'in', part).execute();
-        });
-        for (const { id, row_mac } of found.values()) note(table, id, row_mac, undefined, version);
-        return found.size;
-      },
-      put: async (table, rows, write) => {
-        const version = await versionNow();
-        const before = await stored(
-          table,
-          rows.map(({ row }) => row.id),
-        );
-        const sealed = rows.map(({ row, code }) => {
-          const whole = seal(table, row, version);
-          return code === undefined ? whole : { ...whole, row_mac: code };
-        });
-        await write(sealed);
-        for (const { id, row_mac } of sealed) note(table, id, before.get(id)?.row_mac, row_mac, version);
-      },
-    };
-  };
-
-  const keep = (found: Head | null | undefined): void => {
-    if (found && found.version > newest.version) newest = found;
-  };
-
-  return {
-    over,
-    load: async (db) => {
-      for (const versions of known.values()) versions.clear();
-      const found = await readHead(db);
-      const { sum, rows } = await scan(db, (table, { id, row_version }) =>
-        versionsOf(table).set(id, Number(row_version)),
-      );
-      newest = found ?? { version: 0, tag: '', sum: 0n };
-      isLoaded = true;
-      const isSound = found !== null && (found === undefined ? rows === 0 : found.sum === sum);
-      return { head: found ?? undefined, isSound, rows };
+      await coded(db).insertInto(named(table)).values(sealed).execute();
+      note(table, row.id, undefined, sealed.row_mac, version);
     },
-    compare: async (db) => {
-      const atLeast = newest.version;
-      const found = await readHead(db);
-      const older: string[] = [];
-      const { sum } = await scan(db, (table, row) => {
-        if (!isNewest(table, row, found?.version ?? 0)) older.push(nameOf(table, row.id));
+    insertNew,
+    update: async (table, row) => {
+      const version = await versionNow();
+      const before = (await stored(table, [row.id])).get(row.id);
+      if (before === undefined) return;
+      if (!state.read.has(nameOf(table, row.id)))
+        throw new ServiceError('internal', `a unit of work changes a row of ${table} that it has not read`);
+      refuseTampered({ integrity: isNewest(context, table, before, as) ? 'ok' : 'tampered' });
+      const { id, ...change } = seal(table, row, version);
+      await coded(db).updateTable(named(table)).set(change).where('id', '=', id).execute();
+      note(table, id, before.row_mac, change.row_mac, version);
+    },
+    remove: async (table, ids) => {
+      if (ids.length === 0) return 0;
+      const version = await versionNow();
+      const found = await stored(table, ids);
+      await inParts([...found.keys()], async (part) => {
+        await coded(db).deleteFrom(named(table)).where('id', 'in', part).execute();
       });
-      if (!found) return { isSound: found === undefined && atLeast === 0, older };
-      const isSound = found.version >= atLeast && found.sum === sum;
-      if (isSound) keep(found);
-      return { isSound, older };
+      for (const { id, row_mac } of found.values()) note(table, id, row_mac, undefined, version);
+      return found.size;
     },
-    head: async (db) => {
-      const found = await readHead(db);
-      return found ? { version: found.version, tag: found.tag } : undefined;
-    },
-    version: () => newest.version,
-    adopt: async (db, atLeast) => {
-      const stored = await readHead(db);
-      const version = Math.max(atLeast, newest.version, stored?.version ?? 0) + 1;
-      for (const versions of known.values()) versions.clear();
-      const { sum } = await scan(db, (table, { id, row_version }) => versionsOf(table).set(id, Number(row_version)));
-      newest = await writeHead(db, version, sum);
-      base = newest;
-    },
-    transaction: {
-      begin: () => {
-        base = undefined;
-        next = undefined;
-        batch = noChanges();
-        unit = noChanges();
-        read = new Set();
-      },
-      savepoint: () => {
-        unit = noChanges();
-        read = new Set();
-      },
-      releaseSavepoint: () => {
-        batch.delta += unit.delta;
-        for (const row of unit.rows) batch.rows.push(row);
-        unit = noChanges();
-      },
-      prepare: async (db) => {
-        if (batch.rows.length === 0) return;
-        const { version, sum } = await baseOf(db);
-        next = await writeHead(db, version + 1, reduce(sum + batch.delta));
-        committing = new Map(
-          batch.rows.flatMap(({ table, id, version: to }) => (to === undefined ? [] : [[nameOf(table, id), to]])),
-        );
-      },
-      committed: () => {
-        keep(next);
-        if (isLoaded)
-          for (const { table, id, version } of batch.rows)
-            if (version === undefined) versionsOf(table).delete(id);
-            else versionsOf(table).set(id, version);
-        committing = new Map();
-        batch = noChanges();
-      },
-      rolledBack: () => {
-        committing = new Map();
-        batch = noChanges();
-        unit = noChanges();
-      },
+    put: async (table, rows, write) => {
+      const version = await versionNow();
+      const before = await stored(
+        table,
+        rows.map(({ row }) => row.id),
+      );
+      const sealed = rows.map(({ row, code }) => {
+        const whole = seal(table, row, version);
+        return code === undefined ? whole : { ...whole, row_mac: code };
+      });
+      await write(sealed);
+      for (const { id, row_mac } of sealed) note(table, id, before.get(id)?.row_mac, row_mac, version);
     },
   };
 };
 
-/** The version of the state that a long read sees, as far as it can be read. */
-export const readVersion = async (db: Kysely<Schema>): Promise<number> => {
-  const { rows } = await sql<{ readonly version: number | string }>`select version from row_set`.execute(db);
-  return Number(rows[0]?.version ?? 0);
+/** The steps of the writer. */
+const transactionSteps = (context: Context): RowSet['transaction'] => {
+  const { state, heads } = context;
+  return {
+    begin: () => {
+      state.base = undefined;
+      state.next = undefined;
+      state.batch = noChanges();
+      state.unit = noChanges();
+      state.read = new Set();
+    },
+    savepoint: () => {
+      state.unit = noChanges();
+      state.read = new Set();
+    },
+    releaseSavepoint: () => {
+      state.batch.delta += state.unit.delta;
+      for (const row of state.unit.rows) state.batch.rows.push(row);
+      state.unit = noChanges();
+    },
+    prepare: async (db) => {
+      if (state.batch.rows.length === 0) return;
+      const { version, sum } = await baseOf(context, db);
+      state.next = await heads.write(db, version + 1, reduce(sum + state.batch.delta));
+      state.committing = new Map(
+        state.batch.rows.flatMap(({ table, id, version: to }) => (to === undefined ? [] : [[nameOf(table, id), to]])),
+      );
+    },
+    committed: () => {
+      keep(state, state.next);
+      if (state.isLoaded)
+        for (const { table, id, version } of state.batch.rows)
+          if (version === undefined) versionsOf(state, table).delete(id);
+          else versionsOf(state, table).set(id, version);
+      state.committing = new Map();
+      state.batch = noChanges();
+    },
+    rolledBack: () => {
+      state.committing = new Map();
+      state.batch = noChanges();
+      state.unit = noChanges();
+    },
+  };
+};
+
+/** `isShared`: other processes write to the database, too. */
+export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean): RowSet => {
+  const state = createState();
+  const heads = createHeads(authenticate);
+  const context: Context = { state, heads, authenticate, isShared };
+  return {
+    over: (db, as) => policyRowsOver(context, db, as),
+    load: async (db) => {
+      for (const versions of state.known.values()) versions.clear();
+      const found = await heads.read(db);
+      const { sum, rows } = await heads.scan(db, (table, { id, row_version }) =>
+        versionsOf(state, table).set(id, Number(row_version)),
+      );
+      state.newest = found ?? noHead;
+      state.isLoaded = true;
+      const isSound = found !== null && (found === undefined ? rows === 0 : found.sum === sum);
+      return { head: found ?? undefined, isSound, rows };
+    },
+    compare: async (db) => {
+      const atLeast = state.newest.version;
+      const found = await heads.read(db);
+      const older: string[] = [];
+      const { sum } = await heads.scan(db, (table, row) => {
+        if (!isNewest(context, table, row, found?.version ?? 0)) older.push(nameOf(table, row.id));
+      });
+      if (!found) return { isSound: found === undefined && atLeast === 0, older };
+      const isSound = found.version >= atLeast && found.sum === sum;
+      if (isSound) keep(state, found);
+      return { isSound, older };
+    },
+    head: async (db) => {
+      const found = await heads.read(db);
+      return found ? { version: found.version, tag: found.tag } : undefined;
+    },
+    version: () => state.newest.version,
+    adopt: async (db, atLeast) => {
+      const stored = await heads.read(db);
+      const version = Math.max(atLeast, state.newest.version, stored?.version ?? 0) + 1;
+      for (const versions of state.known.values()) versions.clear();
+      const { sum } = await heads.scan(db, (table, { id, row_version }) =>
+        versionsOf(state, table).set(id, Number(row_version)),
+      );
+      state.newest = await heads.write(db, version, sum);
+      state.base = state.newest;
+    },
+    transaction: transactionSteps(context),
+  };
 };

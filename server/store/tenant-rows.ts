@@ -63,21 +63,143 @@ const inParts = async <T>(all: readonly T[], each: (part: readonly T[]) => Promi
   for (let at = 0; at < all.length; at += atOnce) await each(all.slice(at, at + atOnce));
 };
 
+type RowTerms = Pick<Terms, 'renewRows'>;
+type RowTags = Pick<KeyTags, 'renew'>;
+
+const selection = (table: TenantTable): RawBuilder<unknown> =>
+  sql.join([...columns(table), ...codeColumns(table)].map((column) => sql.ref(column)));
+
+/** Inserts or replaces rows, with what finds them. */
+const putRows = async (
+  db: Kysely<Schema>,
+  policyRows: PolicyRows,
+  terms: RowTerms,
+  tags: RowTags,
+  table: TenantTable,
+  given: Parameters<TenantRows['put']>[1],
+): Promise<void> => {
+  const names = [...columns(table), ...codeColumns(table)];
+  const own = identityOf(table);
+  const replaced = [...policy(table), ...codeColumns(table)].filter((name) => !own.includes(name));
+  const change =
+    replaced.length === 0
+      ? sql`do nothing`
+      : sql`do update set ${sql.join(replaced.map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`))}`;
+  const write = async (part: readonly Loose[]): Promise<void> => {
+    const tuples = part.map((row) => sql`(${sql.join(names.map((name) => sql.val(row[name])))})`);
+    await sql`
+      insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
+      values ${sql.join(tuples)}
+      on conflict (${sql.join(own.map((name) => sql.ref(name)))}) ${change}`.execute(db);
+  };
+  await inParts(given, async (part) => {
+    // The row itself says nothing that its columns do not.
+    const whole = part.map(({ row, integrity }) => ({
+      row: Object.fromEntries(columns(table).map((column) => [column, row[column] ?? null])) as Loose,
+      code: integrity === 'ok' ? undefined : integrity,
+    }));
+    if (isAuthenticated(table))
+      await policyRows.put(
+        table,
+        whole.map(({ row, code }) => ({ row: { ...row, id: String(row.id) }, code })),
+        write,
+      );
+    else await write(whole.map(({ row }) => row));
+    await terms.renewRows(
+      table,
+      part.map(({ row }) => row),
+    );
+    if (table === 'keys')
+      await tags.renew(
+        part.map(({ row }) => ({
+          id: String(row.id),
+          tenant_id: String(row.tenant_id),
+          tags: row.tags == null ? null : String(row.tags),
+        })),
+      );
+  });
+};
+
+/** Rows that do not fit together. */
+const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'doubles'> => ({
+  strays: async (tenantId) =>
+    (
+      await db
+        .selectFrom('tde_objects')
+        .innerJoin('tde_applications', 'tde_applications.id', 'tde_objects.application_id')
+        .innerJoin('tde_groups', 'tde_groups.id', 'tde_applications.group_id')
+        .select(['tde_objects.id', 'tde_applications.group_id as groupId', 'tde_groups.vault_id as vaultId'])
+        .where('tde_objects.tenant_id', '=', tenantId)
+        .whereRef('tde_objects.group_id', '!=', 'tde_applications.group_id')
+        .execute()
+    ).map(({ id, groupId, vaultId }) => ({ id, groupId, vaultId })),
+  doubles: async (tenantId) => {
+    const vaults = await db
+      .selectFrom('vaults')
+      .select('name')
+      .where('tenant_id', '=', tenantId)
+      .where('state', '!=', 'deleted')
+      .groupBy('name')
+      .having((e) => e.fn.countAll(), '>', 1)
+      .execute();
+    // Any two key objects of a label are rivals, except the two halves of a pair.
+    const labels = await db
+      .selectFrom('tde_objects')
+      .select('label')
+      .where('tenant_id', '=', tenantId)
+      .where('destroyed_at', 'is', null)
+      .where('label', '!=', '')
+      .where('class', 'in', ['secret-key', 'private-key', 'public-key'])
+      .groupBy(['group_id', 'label'])
+      .having(
+        sql<boolean>`sum(case when class = 'private-key' then 1 else 0 end) > 1
+          or sum(case when class = 'public-key' then 1 else 0 end) > 1
+          or (sum(case when class = 'secret-key' then 1 else 0 end) > 0 and count(*) > 1)`,
+      )
+      .execute();
+    return [
+      ...vaults.map(({ name }) => ({ what: 'vault', name })),
+      ...labels.map(({ label }) => ({ what: 'label', name: Buffer.from(label, 'base64').toString('latin1') })),
+    ];
+  },
+});
+
+/** The numbers of objects, which are never given twice. */
+const handles = (db: Kysely<Schema>): Pick<TenantRows, 'reserveHandles' | 'takenHandles'> => ({
+  reserveHandles: async (last) => {
+    const name = 'next-object-handle';
+    const row = await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst();
+    if (Number(row?.value ?? 1) > last) return;
+    const value = String(last + 1);
+    await db
+      .insertInto('settings')
+      .values({ name, value })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+      .execute();
+  },
+  takenHandles: async (handles) => {
+    const all: number[] = [];
+    await inParts(handles, async (part) => {
+      const found = await db.selectFrom('tde_objects').select('handle').where('handle', 'in', part).execute();
+      all.push(...found.map(({ handle }) => handle));
+    });
+    return all;
+  },
+});
+
 export const createTenantRows = (
   db: Kysely<Schema>,
   policyRows: PolicyRows,
-  terms: Pick<Terms, 'renewRows'>,
-  tags: Pick<KeyTags, 'renew'>,
+  terms: RowTerms,
+  tags: RowTags,
 ): TenantRows => {
-  const selection = (table: TenantTable): RawBuilder<unknown> =>
-    sql.join([...columns(table), ...codeColumns(table)].map((column) => sql.ref(column)));
   const load = (table: TenantTable, { row_mac, row_version, ...row }: Loose): TenantRow => {
     const integrity: Integrity = isAuthenticated(table)
       ? policyRows.integrity(table, { ...row, row_version, row_mac: String(row_mac) })
       : 'ok';
     return { row, integrity };
   };
-  const tenantRows: TenantRows = {
+  return {
     columns,
     policy,
     page: async (table, tenantId, after, limit) => {
@@ -110,48 +232,7 @@ export const createTenantRows = (
         select count(*) as count from ${sql.table(table)} where ${ownedBy(table, tenantId)}`.execute(db);
       return Number(found[0]?.count ?? 0);
     },
-    put: async (table, given) => {
-      const names = [...columns(table), ...codeColumns(table)];
-      const own = identityOf(table);
-      const replaced = [...policy(table), ...codeColumns(table)].filter((name) => !own.includes(name));
-      const change =
-        replaced.length === 0
-          ? sql`do nothing`
-          : sql`do update set ${sql.join(replaced.map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`))}`;
-      const write = async (part: readonly Loose[]): Promise<void> => {
-        const tuples = part.map((row) => sql`(${sql.join(names.map((name) => sql.val(row[name])))})`);
-        await sql`
-          insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
-          values ${sql.join(tuples)}
-          on conflict (${sql.join(own.map((name) => sql.ref(name)))}) ${change}`.execute(db);
-      };
-      await inParts(given, async (part) => {
-        // The row itself says nothing that its columns do not.
-        const whole = part.map(({ row, integrity }) => ({
-          row: Object.fromEntries(columns(table).map((column) => [column, row[column] ?? null])) as Loose,
-          code: integrity === 'ok' ? undefined : integrity,
-        }));
-        if (isAuthenticated(table))
-          await policyRows.put(
-            table,
-            whole.map(({ row, code }) => ({ row: { ...row, id: String(row.id) }, code })),
-            write,
-          );
-        else await write(whole.map(({ row }) => row));
-        await terms.renewRows(
-          table,
-          part.map(({ row }) => row),
-        );
-        if (table === 'keys')
-          await tags.renew(
-            part.map(({ row }) => ({
-              id: String(row.id),
-              tenant_id: String(row.tenant_id),
-              tags: row.tags == null ? null : String(row.tags),
-            })),
-          );
-      });
-    },
+    put: (table, given) => putRows(db, policyRows, terms, tags, table, given),
     records: async (objectIds) => {
       const all: Awaited<ReturnType<TenantRows['records']>>[number][] = [];
       await inParts(objectIds, async (part) => {
@@ -169,65 +250,7 @@ export const createTenantRows = (
       return all;
     },
     putRecords: (records) => inParts(records, (part) => putRecords(db, part)),
-    strays: async (tenantId) =>
-      (
-        await db
-          .selectFrom('tde_objects')
-          .innerJoin('tde_applications', 'tde_applications.id', 'tde_objects.application_id')
-          .innerJoin('tde_groups', 'tde_groups.id', 'tde_applications.group_id')
-          .select(['tde_objects.id', 'tde_applications.group_id as groupId', 'tde_groups.vault_id as vaultId'])
-          .where('tde_objects.tenant_id', '=', tenantId)
-          .whereRef('tde_objects.group_id', '!=', 'tde_applications.group_id')
-          .execute()
-      ).map(({ id, groupId, vaultId }) => ({ id, groupId, vaultId })),
-    doubles: async (tenantId) => {
-      const vaults = await db
-        .selectFrom('vaults')
-        .select('name')
-        .where('tenant_id', '=', tenantId)
-        .where('state', '!=', 'deleted')
-        .groupBy('name')
-        .having((e) => e.fn.countAll(), '>', 1)
-        .execute();
-      // Any two key objects of a label are rivals, except the two halves of a pair.
-      const labels = await db
-        .selectFrom('tde_objects')
-        .select('label')
-        .where('tenant_id', '=', tenantId)
-        .where('destroyed_at', 'is', null)
-        .where('label', '!=', '')
-        .where('class', 'in', ['secret-key', 'private-key', 'public-key'])
-        .groupBy(['group_id', 'label'])
-        .having(
-          sql<boolean>`sum(case when class = 'private-key' then 1 else 0 end) > 1
-            or sum(case when class = 'public-key' then 1 else 0 end) > 1
-            or (sum(case when class = 'secret-key' then 1 else 0 end) > 0 and count(*) > 1)`,
-        )
-        .execute();
-      return [
-        ...vaults.map(({ name }) => ({ what: 'vault', name })),
-        ...labels.map(({ label }) => ({ what: 'label', name: Buffer.from(label, 'base64').toString('latin1') })),
-      ];
-    },
-    reserveHandles: async (last) => {
-      const name = 'next-object-handle';
-      const row = await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst();
-      if (Number(row?.value ?? 1) > last) return;
-      const value = String(last + 1);
-      await db
-        .insertInto('settings')
-        .values({ name, value })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-        .execute();
-    },
-    takenHandles: async (handles) => {
-      const all: number[] = [];
-      await inParts(handles, async (part) => {
-        const found = await db.selectFrom('tde_objects').select('handle').where('handle', 'in', part).execute();
-        all.push(...found.map(({ handle }) => handle));
-      });
-      return all;
-    },
+    ...conflicts(db),
+    ...handles(db),
   };
-  return tenantRows;
 };

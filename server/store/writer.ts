@@ -77,71 +77,108 @@ const largestBatch = 64;
 /** Batches of callers that go before a background unit that waits. */
 const batchesBeforeBackground = 4;
 
-/**
- * `onFailure` hears of every error that hit the connection itself (begin, savepoint, commit, and statement errors that units
- * throw) and answers with the error that the waiting units get.
- */
-export const createWriter = (
-  connection: WriterConnection,
-  onFailure: (error: unknown) => unknown,
-  stalls?: Stalls,
-): Writer => {
-  const queue: Unit[] = [];
-  const background: Unit[] = [];
-  /** Batches since a background unit began to wait. */
-  let passedOver = 0;
-  const pauses: (() => Promise<void>)[] = [];
-  let running: Promise<void> | undefined;
-  let closedWith: Error | undefined;
-  let batch: readonly Unit[] = [];
-  let committing = false;
+/** Units that wait for a transaction. */
+interface Queues {
+  readonly callers: Unit[];
+  readonly background: Unit[];
+}
+
+const takeWaiting = ({ callers, background }: Queues): readonly Unit[] => [
+  ...callers.splice(0),
+  ...background.splice(0),
+];
+
+/** The transaction under way. */
+interface UnderWay {
+  units: readonly Unit[];
+  isCommitting: boolean;
+}
+
+/** Answers every unit while nothing moves. */
+const refuseAll = (stalls: Stalls, forMs: number, underWay: UnderWay, queues: Queues): void => {
+  for (const unit of underWay.units) {
+    if (unit.answered !== 'no') continue;
+    unit.answered = underWay.isCommitting ? 'unknown' : 'undone';
+    unit.reject(underWay.isCommitting ? stalls.unknown(forMs) : stalls.undone(forMs));
+  }
+  for (const unit of takeWaiting(queues)) unit.reject(stalls.undone(forMs));
+};
+
+/** Notices that the database gives no sign while the writer waits for it. */
+interface StallWatch {
+  /** The writer waits from now on. */
+  start(): void;
+  stop(): void;
+  moved(): void;
+  forMs(): number;
+  isStalled(): boolean;
+}
+
+const createStallWatch = (stalls: Stalls | undefined, onStall: (stalls: Stalls, forMs: number) => void): StallWatch => {
+  let isWaiting = false;
   let movedAt = 0;
   let stalled = false;
   let timer: NodeJS.Timeout | undefined;
-
   const forMs = (): number => (stalls === undefined ? 0 : stalls.now() - movedAt);
-  const refuseAll = (known: Stalls): void => {
-    stalled = true;
-    for (const unit of batch) {
-      if (unit.answered !== 'no') continue;
-      unit.answered = committing ? 'unknown' : 'undone';
-      unit.reject(committing ? known.unknown(forMs()) : known.undone(forMs()));
-    }
-    for (const unit of [...queue.splice(0), ...background.splice(0)]) unit.reject(known.undone(forMs()));
-  };
   const watch = (): void => {
     if (stalls === undefined) return;
     clearTimeout(timer);
     timer = setTimeout(
       () => {
-        if (running === undefined) return;
-        if (forMs() >= stalls.afterMs) refuseAll(stalls);
-        else watch();
+        if (!isWaiting) return;
+        if (forMs() >= stalls.afterMs) {
+          stalled = true;
+          onStall(stalls, forMs());
+        } else watch();
       },
       Math.max(1, stalls.afterMs - forMs()),
     );
     timer.unref();
   };
-  const moved = (): void => {
-    movedAt = stalls?.now() ?? 0;
-    if (!stalled) return;
-    stalled = false;
-    watch();
+  return {
+    start: () => {
+      isWaiting = true;
+      movedAt = stalls?.now() ?? 0;
+      watch();
+    },
+    stop: () => {
+      isWaiting = false;
+      clearTimeout(timer);
+    },
+    moved: () => {
+      movedAt = stalls?.now() ?? 0;
+      if (!stalled) return;
+      stalled = false;
+      watch();
+    },
+    forMs,
+    isStalled: () => stalled,
   };
+};
+
+const requireWanted = ({ answered }: Unit): void => {
+  if (answered !== 'no') throw new Unwanted('its caller was told that nothing was changed');
+};
+
+/** What runs the units of one transaction, and commits it. */
+const createBatchRunner = (
+  connection: WriterConnection,
+  onFailure: (error: unknown) => unknown,
+  stalls: Stalls | undefined,
+  watch: StallWatch,
+  underWay: UnderWay,
+  queues: Queues,
+) => {
   /** A step of the connection: that it ends is a sign, however it ends. */
   const step = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } finally {
-      moved();
+      watch.moved();
     }
   };
-  const requireWanted = ({ answered }: Unit): void => {
-    if (answered !== 'no') throw new Unwanted('its caller was told that nothing was changed');
-  };
-
   const runBatch = async (units: readonly Unit[]): Promise<void> => {
-    batch = units;
+    underWay.units = units;
     const done: { readonly unit: Unit; readonly value: unknown }[] = [];
     const settled = new Set<Unit>();
     try {
@@ -175,12 +212,11 @@ export const createWriter = (
       }
       await step(() => connection.prepare());
       for (const { unit } of done) requireWanted(unit);
-      committing = true;
+      underWay.isCommitting = true;
       await step(() => connection.commit());
     } catch (error) {
-      const answer = error instanceof Unwanted ? stalls?.undone(forMs()) : onFailure(error);
-      if (connection.isLocked?.(error) === true)
-        for (const unit of [...queue.splice(0), ...background.splice(0)]) unit.reject(answer);
+      const answer = error instanceof Unwanted ? stalls?.undone(watch.forMs()) : onFailure(error);
+      if (connection.isLocked?.(error) === true) for (const unit of takeWaiting(queues)) unit.reject(answer);
       try {
         await step(() => connection.rollback());
       } catch {
@@ -189,34 +225,54 @@ export const createWriter = (
       for (const unit of units) if (!settled.has(unit)) unit.reject(answer);
       return;
     } finally {
-      committing = false;
-      batch = [];
+      underWay.isCommitting = false;
+      underWay.units = [];
     }
     // Nothing is waited for any more.
     for (const { unit, value } of done) unit.resolve(value);
     if (done.some(({ unit }) => unit.answered === 'unknown')) stalls?.onLate();
   };
+  return { step, runBatch };
+};
+
+/**
+ * `onFailure` hears of every error that hit the connection itself (begin, savepoint, commit, and statement errors that units
+ * throw) and answers with the error that the waiting units get.
+ */
+export const createWriter = (
+  connection: WriterConnection,
+  onFailure: (error: unknown) => unknown,
+  stalls?: Stalls,
+): Writer => {
+  const queues: Queues = { callers: [], background: [] };
+  /** Batches since a background unit began to wait. */
+  let passedOver = 0;
+  const pauses: (() => Promise<void>)[] = [];
+  let running: Promise<void> | undefined;
+  let closedWith: Error | undefined;
+  const underWay: UnderWay = { units: [], isCommitting: false };
+  const watch = createStallWatch(stalls, (known, forMs) => refuseAll(known, forMs, underWay, queues));
+  const { step, runBatch } = createBatchRunner(connection, onFailure, stalls, watch, underWay, queues);
 
   const drain = async (): Promise<void> => {
     for (;;) {
       const pause = pauses.shift();
       if (pause !== undefined) await step(pause);
-      else if (background.length > 0 && (queue.length === 0 || passedOver >= batchesBeforeBackground)) {
+      else if (queues.background.length > 0 && (queues.callers.length === 0 || passedOver >= batchesBeforeBackground)) {
         passedOver = 0;
-        await runBatch(background.splice(0, 1));
-      } else if (queue.length > 0) {
-        if (background.length > 0) passedOver += 1;
-        await runBatch(queue.splice(0, largestBatch));
+        await runBatch(queues.background.splice(0, 1));
+      } else if (queues.callers.length > 0) {
+        if (queues.background.length > 0) passedOver += 1;
+        await runBatch(queues.callers.splice(0, largestBatch));
       } else break;
     }
     running = undefined;
-    clearTimeout(timer);
+    watch.stop();
   };
   const run = (): void => {
     if (running !== undefined) return;
-    movedAt = stalls?.now() ?? 0;
+    watch.start();
     running = drain();
-    watch();
   };
 
   return {
@@ -226,11 +282,11 @@ export const createWriter = (
           reject(closedWith);
           return;
         }
-        if (stalled && stalls !== undefined) {
-          reject(stalls.undone(forMs()));
+        if (stalls !== undefined && watch.isStalled()) {
+          reject(stalls.undone(watch.forMs()));
           return;
         }
-        const to = isBackground ? background : queue;
+        const to = isBackground ? queues.background : queues.callers;
         to.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject, answered: 'no' });
         run();
       }),
@@ -239,8 +295,8 @@ export const createWriter = (
         pauses.push(() => work().then(resolve, reject));
         run();
       }),
-    waiting: () => queue.length,
-    moved,
+    waiting: () => queues.callers.length,
+    moved: watch.moved,
     close: async (closed) => {
       closedWith = closed;
       await running;

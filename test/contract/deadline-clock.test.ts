@@ -25,7 +25,7 @@ beforeEach(async () => {
   uptime = { bootId: 'first', ms: 1_000_000 };
   folder = mkdtempSync(join(tmpdir(), 'dke-deadlines-'));
   store = await openTestStore(folder, clock);
-  await start().turn();
+  await start().advance();
 });
 afterEach(async () => {
   await store?.close();
@@ -38,7 +38,7 @@ test('a clock of the host that is ahead decides no deadline; where a database se
   const began = Date.now();
   ahead = 60 * day;
   const deadlines = start();
-  await deadlines.turn();
+  await deadlines.advance();
   expect(await deadlines.now()).toEqual(about(began));
   expect(await deadlines.latest()).toEqual(about(began + ahead));
   expect((await deadlines.state()).doubt === null).toBe(onPostgresql);
@@ -51,7 +51,7 @@ test.skipIf(onPostgresql)(
     ahead = 7 * day;
     uptime = { bootId: 'second', ms: 10_000 };
     const deadlines = start();
-    await deadlines.turn();
+    await deadlines.advance();
     expect((await deadlines.state()).doubt).toMatchObject({ ahead: about(7 * day) });
     await expect(deadlines.confirm(administrator, began)).rejects.toMatchObject({ code: 'conflict' });
     expect(await deadlines.confirm(administrator, began + 7 * day)).toMatchObject({ doubt: null });
@@ -68,7 +68,7 @@ test('a service that was stopped for a week on a host that ran is not doubted', 
   if (!onPostgresql) ahead = 7 * day;
   uptime = { bootId: 'first', ms: uptime.ms + (onPostgresql ? 0 : 7 * day) };
   const deadlines = start();
-  await deadlines.turn();
+  await deadlines.advance();
   expect(await deadlines.state()).toMatchObject({ now: about(began + ahead), doubt: null });
 });
 
@@ -76,7 +76,7 @@ test('a clock that is behind ends no deadline early when it is put right', async
   const began = Date.now();
   ahead = -60 * day;
   const deadlines = start();
-  await deadlines.turn();
+  await deadlines.advance();
   expect(await deadlines.now()).toEqual(about(began - 60 * day));
   expect(await deadlines.latest()).toEqual(about(began));
 });

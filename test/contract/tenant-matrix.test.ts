@@ -220,6 +220,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     restore: platform,
     ofKey: of('key'),
   },
+  packages: { list: own, download: own },
   recoveryKeys: { register: platform, list: platform, remove: platform },
   audit: {
     log: own,

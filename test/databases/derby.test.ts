@@ -109,6 +109,20 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect(inTheOpen()).toEqual([]);
   });
 
+  test('a data key that cannot be made, or that Derby does not take, leaves the reference as it is', async () => {
+    const right = variable('reference');
+    const [rotate = ''] = page.blocks('Rotate the data key');
+    const unchanged = (run: Outcome): void => expect(run.complaints).toContain('the data key was not changed');
+    unchanged(await page.shell(rotate.replace("'erp master 2'", "'no such master'")));
+    expect(variable('reference')).toBe(right);
+    await page.shell(`reference=$(java @dke.options -jar "$DKE_JCE" new keys 'erp master 2')`);
+    const wrong = variable('reference');
+    unchanged(await page.shell(rotate));
+    expect(variable('reference')).toBe(wrong);
+    await page.shell(`reference=${right}`);
+    expect(await reads()).toContain(secret);
+  });
+
   test('a database that exists is encrypted, and decrypted again', async () => {
     const inPages = (): readonly string[] => filesHolding([path('old')], oldSecret);
     expect(await page.done('Encrypt an existing database')).not.toContain('ERROR XJ04');

@@ -322,7 +322,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       keyPath = `/api/keys/${id}`;
       await database.stop();
       await site.api.call('POST', `${keyPath}/disable`);
-      expect(await instance.refused()).toContain('CKR_KEY_FUNCTION_NOT_PERMITTED: the master key is disabled');
+      expect(await instance.refused()).toContain('CKR_KEY_FUNCTION_NOT_PERMITTED: the key of handle');
       await site.api.call('POST', `${keyPath}/enable`);
       database = await instance.start();
       expect(await count(database)).toEqual(['50']);
@@ -333,7 +333,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       await site.stopServer('SIGKILL');
       try {
         expect(await instance.refused()).toMatch(
-          /dke_key_management: .*CKR_DEVICE_ERROR: the service cannot be reached/,
+          /dke_key_management: .*CKR_DEVICE_ERROR: https:.* cannot be reached \(ECONNREFUSED\); check that the service is running/,
         );
       } finally {
         await site.startServer();
@@ -349,7 +349,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       copyFileSync(library, alone);
       for (const pid of site.agents()) await endProcess(pid);
       const log = await instance.refused(`--dke-key-management-pkcs11-library=${alone}`);
-      expect(log).toMatch(/dke_key_management: .*CKR_DEVICE_REMOVED: the agent does not run and could not be started/);
+      expect(log).toMatch(/dke_key_management: .*CKR_DEVICE_REMOVED: no agent listens at/);
       expect(await instance.refused('--dke-key-management-pkcs11-library=/nowhere.so')).toContain(
         'dke_key_management: the PKCS#11 library cannot be loaded: /nowhere.so',
       );

@@ -68,30 +68,30 @@ describe('what a command reads, edits and writes', () => {
 describe('how calls are read from sources', () => {
   const read = (text: string): readonly string[] => apiUses('x.ts', text).flatMap((use) => use.rows);
   test.each([
-    ['a row itself', 'caller.call(apiRoutes.keys.get, {});', ['keys.get']],
+    ['a row itself', 'caller.call(operations.keys.get, {});', ['keys.get']],
     [
       'a constant',
-      'const routes = apiRoutes.keys; const f = async () => { await bytes(routes.list); };',
+      'const routes = operations.keys; const f = async () => { await bytes(routes.list); };',
       ['keys.list'],
     ],
     [
       'parts of a constant',
-      'const { keys, vaults: v } = apiRoutes; call(keys.get); call(v.list);',
+      'const { keys, vaults: v } = operations; call(keys.get); call(v.list);',
       ['keys.get', 'vaults.list'],
     ],
     [
       'a loop over literals',
-      "const routes = apiRoutes.keys; for (const [verb] of [['enable', 1], ['disable', 2]] as const) call(routes[verb]);",
+      "const routes = operations.keys; for (const [verb] of [['enable', 1], ['disable', 2]] as const) call(routes[verb]);",
       ['keys.enable', 'keys.disable'],
     ],
-    ['a change, of two rows', 'change(apiRoutes.keys.get, apiRoutes.keys.change, {});', ['keys.get', 'keys.change']],
-    ['a choice', 'stream(b ? apiRoutes.keys.get : apiRoutes.keys.list, {});', ['keys.get', 'keys.list']],
+    ['a change, of two rows', 'change(operations.keys.get, operations.keys.change, {});', ['keys.get', 'keys.change']],
+    ['a choice', 'stream(b ? operations.keys.get : operations.keys.list, {});', ['keys.get', 'keys.list']],
     [
       'a table',
-      'const t = { a: { row: apiRoutes.keys.list }, b: { row: apiRoutes.vaults.list } }; const f = (k) => call(t[k].row);',
+      'const t = { a: { row: operations.keys.list }, b: { row: operations.vaults.list } }; const f = (k) => call(t[k].row);',
       ['keys.list', 'vaults.list'],
     ],
-    ['a name that only looks like a call of the client', 'const call = 1; apiRoutes.keys.get;', []],
+    ['a name that only looks like a call of the client', 'const call = 1; operations.keys.get;', []],
     ['a row that is handed over', 'const f = (row) => call(row);', []],
   ])('%s', (_, text, expected) => {
     expect(read(text)).toEqual(expected);

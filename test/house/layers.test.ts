@@ -15,7 +15,17 @@ interface Layer {
 }
 
 const nothing = /^\b$/;
-const adapters = ['store', 'native', 'roots', 'sinks', 'cloud-reader', 'snapshots', 'identity', 'telemetry'];
+const adapters = [
+  'store',
+  'native',
+  'roots',
+  'sinks',
+  'cloud-reader',
+  'snapshots',
+  'identity',
+  'packages',
+  'telemetry',
+];
 // A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
@@ -59,6 +69,9 @@ const layers: readonly Layer[] = [
   // It seals and opens by references into the addon: keys do not pass through here.
   { name: 'snapshots', path: /^server\/snapshots\//, may: ['base', 'domain', 'ports', 'addon'], packages: /^node:/ },
   { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
+  // Runs in the command and in browsers alike.
+  { name: 'bundle', path: /^server\/bundle\//, may: [], packages: nothing },
+  { name: 'packages', path: /^server\/packages\//, may: ['base', 'bundle', 'ports'], packages: /^node:/ },
   // OpenTelemetry's library is used here only, and loaded when it is configured.
   { name: 'telemetry', path: /^server\/telemetry\//, may: ['base', 'domain', 'ports'] },
   {
@@ -83,6 +96,9 @@ const layers: readonly Layer[] = [
     }),
   ),
   { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
+  // A package of its own: it knows the API by its document only.
+  { name: 'client-generator', path: /^server\/client\/generate\.ts$/, may: ['fronts/api'] },
+  { name: 'api-client', path: /^server\/client\//, may: [], packages: /^node:/ },
   // Another party, played by us: it meets the service over HTTPS only.
   { name: 'cloud-simulator', path: /^server\/cloud-simulator\//, may: ['base', 'addon'], packages: /^node:/ },
   // Sockets, TLS and HTTP versions: it knows nothing of what is served.
@@ -119,10 +135,22 @@ const layers: readonly Layer[] = [
     name: 'cli',
     path: /^server\/cli\//,
     // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a service.
-    may: ['base', 'app', 'config', 'contract', 'main', 'diagnostics', 'cloud-simulator', 'snapshots', 'addon'],
+    may: [
+      'base',
+      'app',
+      'api-client',
+      'bundle',
+      'config',
+      'contract',
+      'main',
+      'diagnostics',
+      'cloud-simulator',
+      'snapshots',
+      'addon',
+    ],
   },
   // The pages are another program: they know the answers' types and nothing that runs in the server.
-  { name: 'web', path: /^server\/web\//, may: [], types: ['contract', 'base'] },
+  { name: 'web', path: /^server\/web\//, may: ['bundle'], types: ['contract', 'base'] },
 ];
 
 const layerOf = (path: string): Layer | undefined => layers.find((layer) => layer.path.test(path));
@@ -255,10 +283,13 @@ describe('who includes whom in C and C++', () => {
     cryptoki: ['gen/interface'],
     buffer: [],
     process: [],
-    settings: ['process'],
+    acting: [],
+    last_cause: ['buffer'],
+    vendor: [],
+    settings: ['acting', 'process'],
     'gen/causes': [],
-    log: ['cryptoki', 'gen/causes', 'process'],
-    launch: ['cryptoki', 'log', 'process'],
+    log: ['acting', 'cryptoki', 'gen/causes', 'last_cause', 'process'],
+    launch: ['acting', 'cryptoki', 'log', 'process'],
     'gen/forms': [],
     codec: ['buffer', 'cryptoki', 'gen/forms'],
     mechanism: ['codec'],
@@ -269,17 +300,27 @@ describe('who includes whom in C and C++', () => {
     sender: ['leader', 'process', 'transport', 'wire'],
     transport: ['buffer', 'lane', 'leader', 'process', 'sender', 'wire'],
     sessions: ['buffer', 'cryptoki', 'process'],
-    connect: ['codec', 'settings', 'lane', 'launch', 'log', 'process', 'sessions', 'transport'],
-    library: ['connect', 'cryptoki', 'log', 'process', 'sessions', 'settings', 'transport'],
-    arguments: ['buffer', 'codec', 'connect', 'library', 'sessions', 'transport'],
-    delivery: ['arguments', 'connect', 'gen/numbers', 'library', 'log', 'process', 'sessions', 'transport'],
+    connect: ['acting', 'codec', 'settings', 'lane', 'last_cause', 'launch', 'log', 'process', 'sessions', 'transport'],
+    library: ['connect', 'cryptoki', 'last_cause', 'log', 'process', 'sessions', 'settings', 'transport'],
+    arguments: ['buffer', 'codec', 'connect', 'last_cause', 'library', 'sessions', 'transport'],
+    delivery: [
+      'arguments',
+      'connect',
+      'gen/numbers',
+      'last_cause',
+      'library',
+      'log',
+      'process',
+      'sessions',
+      'transport',
+    ],
     recovery: ['arguments', 'delivery', 'gen/numbers', 'log', 'sessions', 'transport'],
-    call: ['arguments', 'delivery', 'gen/numbers', 'recovery', 'sessions', 'transport'],
+    call: ['arguments', 'delivery', 'gen/numbers', 'last_cause', 'recovery', 'sessions', 'transport'],
     parts: ['connect', 'large', 'library'],
     large: ['call', 'connect', 'gen/numbers', 'library', 'log', 'parts', 'recovery', 'sessions'],
     'gen/entries': ['call', 'gen/numbers', 'large', 'library'],
     'gen/tables': ['call', 'gen/numbers'],
-    entry: ['call', 'gen/numbers', 'library', 'sessions'],
+    entry: ['call', 'gen/numbers', 'last_cause', 'library', 'sessions', 'vendor'],
   };
 
   test('the library is a staircase, and nothing includes its entry', () => {

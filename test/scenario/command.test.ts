@@ -8,7 +8,7 @@ import { loadConfig } from '../../provider/client/config.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import { openClient } from '../../server/cli/client.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
+import { operations } from '../../server/client/gen/operations.ts';
 import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { instance } from '../support/open-service.ts';
@@ -63,7 +63,7 @@ describe('what is read, edited and written', () => {
       tenant: undefined,
       timeoutMs: 60_000,
     });
-  const { get, change: write } = apiRoutes.keys;
+  const { get, change: write } = operations.keys;
 
   test('keeps what someone else changed in between', async () => {
     await json('vault', 'create', 'shared');
@@ -539,14 +539,14 @@ describe('what goes wrong', () => {
       ['vault', 'list', '--al'],
       {},
       'config',
-      /unknown option[\s\S]*dke vault list --help tells more/,
+      /unknown option[\s\S]*Run dke vault list --help for its arguments/,
     ],
     [
       'an argument too many',
       ['provider', 'check', 'a'],
       {},
       'config',
-      /Expected 0[\s\S]*dke provider check --help tells more/,
+      /Expected 0[\s\S]*Run dke provider check --help for its arguments/,
     ],
     ['a missing argument', ['vault', 'get'], {}, 'config', /missing required argument/],
     ['an unknown resource', ['vault', 'get', 'nowhere'], {}, 'not-found', /no vault named nowhere/],

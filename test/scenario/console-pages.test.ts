@@ -2,8 +2,10 @@
 // an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
 // security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
 // test/output/console, light and dark, wide and narrow.
+
+import { execFileSync } from 'node:child_process';
 import { createHash, createPublicKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -107,10 +109,29 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     const toml = readFileSync(await download.path(), 'utf8');
     expect(toml).toContain(`access_token = "${guid}"`);
     await shown.getByText(createHash('sha256').update(toml).digest('hex')).waitFor();
+    await shown.getByLabel('Operating system').selectOption({ label: 'Debian' });
+    await shown.getByLabel('Database', { exact: true }).selectOption({ label: 'MariaDB' });
+    const [bundle] = await Promise.all([
+      page.waitForEvent('download'),
+      shown.getByRole('button', { name: 'Download bundle' }).click(),
+    ]);
+    expect(bundle.suggestedFilename()).toBe('dke-erp.tar.gz');
+    const unpacked = join(site.folder, 'bundle');
+    mkdirSync(unpacked);
+    execFileSync('tar', ['-xzf', await bundle.path(), '-C', unpacked, '--no-same-owner']);
+    expect(execFileSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: unpacked, encoding: 'utf8' })).toBe(
+      'README.txt: OK\ninstall.sh: OK\npkcs11.toml: OK\nca.pem: OK\n',
+    );
+    expect(readFileSync(join(unpacked, 'pkcs11.toml'), 'utf8')).toContain(`access_token = "${guid}"`);
+    expect(readFileSync(join(unpacked, 'ca.pem'), 'utf8')).toBe(readFileSync(site.server.caFile, 'utf8'));
+    await shown.getByText('Install dke-provider and dke-mariadb first').waitFor();
+    await shoot('application-bundle');
     await shown.getByLabel(/I have stored/).check();
     await shown.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();
     await page.getByText('sudo -u oracle dke doctor --conf /etc/dke/pkcs11.toml').waitFor();
+    await page.getByText('Waiting for the first session').waitFor();
+    await page.getByText('Waiting for the first master key').waitFor();
     expect(await page.content()).not.toContain(guid);
     const kept = await page.evaluate<string>(
       'JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])',
@@ -409,6 +430,27 @@ describe.runIf(chromiumPath !== null)('the console', () => {
       }
       await other.close();
     }
+  });
+
+  test('makes a tenant, and says at its name what is wrong with it', async () => {
+    await page.goto('/tenants');
+    await page.getByRole('button', { name: 'Create tenant' }).click();
+    const create = dialog('Create a tenant');
+    await create.getByLabel('Name').fill(' Retail');
+    await create.getByRole('button', { name: 'Create tenant' }).click();
+    await create.getByText('no spaces at the beginning or end').first().waitFor();
+    expect(await create.getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+    // The refusal is in the browser's console too.
+    expect(eyes.faults.splice(0).filter((fault) => !fault.includes('400'))).toEqual([]);
+    await create.getByLabel('Name').fill('Retail');
+    await create.getByRole('button', { name: 'Create tenant' }).click();
+    await page.getByRole('cell', { name: 'Retail', exact: true }).waitFor();
+    await page.getByText('Tenant “Retail” created').waitFor({ state: 'attached' });
+    expect((await site.api.audit('kind=tenant.created')).map(({ details }) => details.name)).toEqual([
+      'default',
+      'Retail',
+    ]);
+    await shoot('tenants');
   });
 
   test('has left nothing to complain of', () => {

@@ -72,21 +72,47 @@ const changedConf = (change: (toml: string) => string, mode = 0o600): string => 
   return path;
 };
 
-test.runIf(process.getuid?.() === 0).each(['pkcs11.toml', 'dke.toml', 'data'])(
-  'root is told as which user to run it when %s belongs to another user',
-  async (name) => {
+test.runIf(process.getuid?.() === 0)(
+  'root checks as the user who owns the files: what that user meets is what is shown',
+  async () => {
     const place = mkdtempSync(join(folder, 'case-'));
-    for (const file of ['pkcs11.toml', 'dke.toml']) writeFileSync(join(place, file), '', { mode: 0o600 });
-    if (name === 'data') writeFileSync(join(place, 'dke.toml'), '[data]\ndirectory = "data"\n');
-    mkdirSync(join(place, 'data'));
-    chownSync(join(place, name), 54_321, 54_322);
-    const option = name === 'pkcs11.toml' ? `--conf ${join(place, name)}` : `--config ${join(place, 'dke.toml')}`;
-    const { code, stdout, stderr } = await doctor(...option.split(' '));
-    expect([code, stdout]).toEqual([exitCodes.permission, '']);
-    expect(stderr).toContain(`${join(place, name)} belongs to user 54321`);
-    expect(stderr).toContain(`setpriv --reuid=54321 --regid=54322 --init-groups dke doctor ${option}`);
+    chmodSync(folder, 0o755);
+    chmodSync(place, 0o755);
+    const own = join(place, 'pkcs11.toml');
+    // The certificate is in a folder that only root can read.
+    writeFileSync(own, readFileSync(conf, 'utf8'), { mode: 0o600 });
+    chownSync(own, 54_321, 54_322);
+    const readable = join(place, 'ca.pem');
+    copyFileSync(server.caFile, readable);
+    chmodSync(readable, 0o644);
+    writeFileSync(own, readFileSync(own, 'utf8').replace(server.caFile, readable));
+    expect((await diagnosed('--conf', own)).states).toMatchObject({ configuration: 'ok', tls: 'ok', network: 'ok' });
+    chmodSync(readable, 0o600);
+    expect((await diagnosed('--conf', own)).run.code).not.toBe(exitCodes.ok);
   },
 );
+
+test.runIf(process.getuid?.() === 0)('root checks the data of the service as their owner', async () => {
+  const place = mkdtempSync(join(folder, 'case-'));
+  chmodSync(folder, 0o755);
+  chmodSync(place, 0o755);
+  writeFileSync(join(place, 'dke.toml'), '[data]\ndirectory = "data"\n', { mode: 0o644 });
+  mkdirSync(join(place, 'data'), { mode: 0o700 });
+  chownSync(join(place, 'data'), 54_321, 54_322);
+  const { states } = await diagnosed('--config', join(place, 'dke.toml'));
+  expect(states).toMatchObject({ configuration: 'ok' });
+});
+
+test.runIf(process.getuid?.() === 0)('files of two users are not checked in one run', async () => {
+  const place = mkdtempSync(join(folder, 'case-'));
+  writeFileSync(join(place, 'pkcs11.toml'), '', { mode: 0o600 });
+  chownSync(join(place, 'pkcs11.toml'), 54_321, 54_322);
+  writeFileSync(join(place, 'dke.toml'), '', { mode: 0o600 });
+  chownSync(join(place, 'dke.toml'), 54_323, 54_323);
+  const { code, stderr } = await doctor('--conf', join(place, 'pkcs11.toml'), '--config', join(place, 'dke.toml'));
+  expect(code).toBe(exitCodes.permission);
+  expect(stderr).toContain('check them separately');
+});
 
 describe('a database host', () => {
   test('in order: every check that was asked for is ok, and the credential is not shown', async () => {
@@ -212,6 +238,29 @@ describe('the host of the service', () => {
       'root-key': 'ok',
       certificate: 'ok',
       memory: 'ok',
+    });
+  });
+
+  test('packages to distribute: none, a folder that is missing, and one whose package was changed', async () => {
+    const base = mkdtempSync(join(folder, 'case-'));
+    const path = join(base, 'dke.toml');
+    writeFileSync(path, '[server]\nport = 0\n', { mode: 0o600 });
+    expect((await diagnosed('--config', path)).states).toMatchObject({ packages: 'skipped' });
+    writeFileSync(path, '[server]\nport = 0\npackages_directory = "packages"\n');
+    expect((await diagnosed('--config', path)).first).toMatchObject({
+      id: 'packages',
+      evidence: expect.stringContaining('SHA256SUMS cannot be read (ENOENT)'),
+      fix: expect.stringContaining(join(base, 'packages')),
+    });
+    mkdirSync(join(base, 'packages'));
+    const name = 'dke-provider_1.0.0_amd64.deb';
+    writeFileSync(join(base, 'packages', name), 'as it was built');
+    execFileSync('sh', ['-c', `sha256sum ${name} > SHA256SUMS`], { cwd: join(base, 'packages') });
+    expect((await diagnosed('--config', path)).states).toMatchObject({ packages: 'ok' });
+    writeFileSync(join(base, 'packages', name), 'changed on its way');
+    expect((await diagnosed('--config', path)).first).toMatchObject({
+      id: 'packages',
+      evidence: `the package ${name} does not match its checksum in SHA256SUMS`,
     });
   });
 

@@ -307,6 +307,23 @@ test('SIGHUP replaces a certificate by a better one only, unless it is forced; t
   await renew(new X509Certificate(own).fingerprint256);
   await expect.poll(async () => (await servedBy(here))?.raw.equals(new X509Certificate(own).raw)).toBe(true);
 
+  // Taken, because the operator may have told the clients; and told, because the operator may have forgotten them.
+  const elsewhere = makeAuthority(folder, 'renewals of another');
+  const moved = elsewhere.issue({ commonName: 'keys', names, usage: 'serverAuth' });
+  const [movedOwn = ''] = blocksOf(moved.certificate);
+  install(moved, movedOwn + elsewhere.pem);
+  await renew('the certificate has another issuer than the one before');
+  await expect.poll(async () => (await servedBy(here))?.raw.equals(new X509Certificate(movedOwn).raw)).toBe(true);
+  const warned = here.server
+    .log()
+    .split('\n')
+    .find((line) => line.includes('the certificate has another issuer than the one before'));
+  expect(JSON.parse(warned ?? '{}')).toMatchObject({
+    level: 40,
+    fingerprint: new X509Certificate(movedOwn).fingerprint256,
+    reason: expect.stringContaining('the one before by CN=renewals: clients that trust only the issuer before'),
+  });
+
   install(expired);
   writeFileSync(join(here.server.dataDirectory, 'force-certificate'), '');
   await renew('force-certificate was found');

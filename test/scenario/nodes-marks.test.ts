@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
+import { createEvents } from '../../server/base/events.ts';
 import { newId, serviceTenantId } from '../../server/base/ids.ts';
 import { openCore } from '../../server/native/core.ts';
+import type { RootEvents } from '../../server/operations/nodes/running-fleet.ts';
 import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
 import { createRootSpread, type RootSpread } from '../../server/operations/root/spread-root.ts';
 import type { NodeLink } from '../../server/ports/node-link.ts';
@@ -140,6 +142,7 @@ const joinNode = async (name: string, through: Partial<NodeLink> = {}): Promise<
   let ahead = 0;
   const spread = createRootSpread({
     ...{ core, root, store: { ...store, link: { ...link, ...through } } },
+    events: createEvents<RootEvents>(),
     // Neither is used by what is tried here.
     ring: {} as Ports['ring'],
     clock: { ...systemClock, monotonic: () => systemClock.monotonic() + ahead },
@@ -157,7 +160,7 @@ const joinNode = async (name: string, through: Partial<NodeLink> = {}): Promise<
       others: async () => (await link.nodes()).filter((node) => node.id !== id && node.state !== 'removed'),
     },
   });
-  await link.join({ ...{ id, name, version: '1', contactMs: 1_000, directory: '' }, ...spread.face() });
+  await link.join({ ...{ id, name, version: '1', contactMs: 1_000, directory: '' }, ...spread.nodeKeys() });
   return { id, root, spread };
 };
 const epochsOf = ({ root }: RootNode) => [root.current.epoch, root.previous?.epoch];
@@ -199,9 +202,9 @@ test('a node that has taken the new root key of another one since it began a run
 test('a node that has another root key of the same number is named, with what to do', async () => {
   const one = await joinNode('one');
   const two = await joinNode('two');
-  for (const { root, spread } of [one, two]) {
+  for (const { id, root, spread } of [one, two]) {
     root.addEpoch();
-    await spread.tell();
+    await link.tellRoot({ id, ...spread.nodeKeys() });
   }
   expect(await one.spread.offer()).toEqual(['two']);
   expect(errors).toEqual([expect.stringMatching(/^a node has made another root key .*dke node remove two/)]);

@@ -103,14 +103,19 @@ const upgradeTo = (payload: Payload, force = false): InstallReport =>
   upgrade({ layout, owner, logDirectory: logs, dryRun: false, force, unitFolder: null }, payload);
 
 /** A real client that makes a key through the installed library, as the database's user. */
-const makeKey = (label: string, file = conf): string => {
-  const as = isRoot ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : [];
+const makeKey = (
+  label: string,
+  file = conf,
+  own: { readonly socket?: string; readonly root?: boolean } = {},
+): string => {
+  const as =
+    isRoot && own.root !== true ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : [];
   const tool = ['pkcs11-tool', '--module', layout.library, '--login', '--pin', 'x'];
   const [command = '', ...args] = [...as, ...tool, '--keygen', '--key-type', 'AES:32', '--label', label];
   const environment = {
     PATH: process.env.PATH,
     DKE_PKCS11_CONF: file,
-    DKE_PKCS11_SOCKET: socket,
+    DKE_PKCS11_SOCKET: own.socket ?? socket,
     DKE_AGENT_LOG_DIR: logs,
   };
   const { stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/', env: environment });
@@ -415,6 +420,63 @@ describe('systemd', () => {
   });
 });
 
+describe.runIf(isRoot)('root, on behalf of the owner of pkcs11.toml', () => {
+  const endAgents = async (at: string): Promise<void> => {
+    for (const [pid] of processesWith(at)) await endProcess(pid);
+  };
+
+  test("starts an agent that is the owner's in all it has and makes, and the database goes on with it", async () => {
+    const at = join(folder, 'run/root.sock');
+    const before = readdirSync(logs);
+    expect(makeKey('BY-ROOT', conf, { socket: at, root: true })).toContain('BY-ROOT');
+    const [[pid] = [0], ...more] = processesWith(at);
+    expect(more).toEqual([]);
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const ids = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(status)?.[1]?.trim().split(/\s+/).map(Number);
+    expect(ids('Uid')).toEqual(Array(4).fill(owner.uid));
+    expect(ids('Gid')).toEqual(Array(4).fill(owner.gid));
+    expect(ids('Groups')).toEqual([owner.gid]);
+    expect(/^CapEff:\s*(\w+)$/m.exec(status)?.[1]).toMatch(/^0+$/);
+    const laid = readdirSync(logs).filter((name) => !before.includes(name));
+    const made = [at, `${at}.lock`, ...laid.map((name) => join(logs, name))];
+    for (const path of made) expect([path, statSync(path).uid]).toEqual([path, owner.uid]);
+    expect(makeKey('BY-OWNER', conf, { socket: at })).toContain('BY-OWNER');
+    expect(processesWith(at).map(([each]) => each)).toEqual([pid]);
+    await endAgents(at);
+  });
+
+  test('uses the agent that the database has started', async () => {
+    const at = join(folder, 'run/database.sock');
+    expect(makeKey('FIRST', conf, { socket: at })).toContain('FIRST');
+    const pids = processesWith(at).map(([pid]) => pid);
+    expect(makeKey('SECOND', conf, { socket: at, root: true })).toContain('SECOND');
+    expect(processesWith(at).map(([pid]) => pid)).toEqual(pids);
+    await endAgents(at);
+  });
+
+  test('writes nothing where the owner may not: neither a log nor a lock', async () => {
+    const secret = mkdirAnd(join(folder, 'of-root'));
+    chmodSync(secret, 0o755);
+    const run = own(mkdirAnd(join(folder, 'run/own')));
+    const at = join(run, 'agent.sock');
+    const file = join(folder, 'log-elsewhere.toml');
+    writeFileSync(
+      file,
+      `${readFileSync(conf, 'utf8').replace(/^log_dir = .*$/m, `log_dir = "${secret}"`)}nonsense = 1\n`,
+      {
+        mode: 0o600,
+      },
+    );
+    own(file);
+    symlinkSync(join(secret, 'lock'), `${at}.lock`);
+    expect(makeKey('NEVER', file, { socket: at, root: true })).toContain('CKR_DEVICE_REMOVED');
+    rmSync(`${at}.lock`);
+    expect(makeKey('NEVER', file, { socket: at, root: true })).toContain('CKR_DEVICE_ERROR');
+    expect(readdirSync(secret)).toEqual([]);
+    await endAgents(at);
+  });
+});
+
 describe('uninstall', () => {
   test('removes what was installed, and says what stays', async () => {
     const { remarks } = await reported('uninstall', ...changing(), '--conf', conf);
@@ -453,6 +515,16 @@ describe.runIf(isRoot)('a directory for PKCS11_LIBRARY_LOCATION', () => {
     symlinkSync(base, link);
     expect((await checked(...args, '--base', link)).of('place')?.evidence).toMatch(/link is a symbolic link/);
     await reported('uninstall', ...strict());
+  });
+
+  test('and the hsm directory of a database user are removed one by one, each by root', async () => {
+    await reported('install', ...changing());
+    await reported('install', ...strict());
+    await reported('upgrade', ...changing());
+    await reported('uninstall', ...changing());
+    expect(readdirSync(join(base, 'dke-provider'))).toEqual(['pkcs11']);
+    await reported('uninstall', ...strict());
+    expect(existsSync(join(base, 'dke-provider'))).toBe(false);
   });
 
   test('has a path of at most 255 characters', async () => {

@@ -26,7 +26,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLogs } from '../../provider/client/log.ts';
 import { type CauseName, type CauseRow, causeNames, causes, returnValuesOf } from '../../provider/schema/causes.ts';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
-import { type AgentProcess, startAgent } from '../support/agent-process.ts';
+import { type AgentProcess, main as agentMain, startAgent } from '../support/agent-process.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Answer, type Database, startDatabase } from '../support/database.ts';
@@ -349,9 +349,29 @@ const ways = {
     return made(await opening(on.config), on, /not a regular file/);
   },
   'config-owner': async () => {
-    const on = host();
-    chownSync(on.config, nobody, nobody);
-    return made(await opening(on.config), on, /owned by uid 65534.*uid 0/);
+    const folder = mkdtempSync(join(tmpdir(), 'dke-log-'));
+    chownSync(folder, nobody, nobody);
+    const on = { config: join(folder, 'pkcs11.toml'), logs: folder };
+    copyFileSync(host().config, on.config);
+    chownSync(on.config, 1, 1);
+    chmodSync(on.config, 0o600);
+    // One agent for all users of a host, as systemd starts it: root would act for the owner, and an agent of its own cannot be started by
+    // a user who may not enter the folder of this checkout.
+    const socket = join(folder, 'agent.sock');
+    const agent = spawn(
+      'systemd-socket-activate',
+      ['--listen', socket, '--setenv', `DKE_AGENT_LOG_DIR=${folder}`, process.execPath, agentMain],
+      { stdio: 'ignore' },
+    );
+    ends.push(async () => {
+      agent.kill();
+      await once(agent, 'exit');
+      rmSync(folder, { recursive: true, force: true });
+    });
+    await expect.poll(() => existsSync(socket)).toBe(true);
+    chmodSync(socket, 0o666);
+    const answer = await opening(on.config, { socket, user: nobody });
+    return made(answer, on, /owned by uid 1, but the process runs as uid 65534/);
   },
   'config-mode': async () => {
     const on = host();

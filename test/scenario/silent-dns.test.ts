@@ -72,6 +72,12 @@ test('dke doctor on a database host', async ({ skip }) => {
   });
 });
 
+test('the way of the service to the OpenID provider', async ({ skip }) => {
+  if (why !== undefined) return skip(why);
+  const { stdout } = await run([resolve(import.meta.dirname, '../support/dns-open-id-child.ts')]);
+  expect(stdout).toMatch(/^the name of the OpenID provider cannot be resolved \((?:EAI_AGAIN|DNS_TIMEOUT)\)$/);
+});
+
 test('the command', async ({ skip }) => {
   if (why !== undefined) return skip(why);
   writeFileSync(join(folder, 'token'), 'x', { mode: 0o600 });

@@ -198,6 +198,9 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     expect(untrusted.stderr).toContain('snapshots.trusted_signers in dke.toml');
     await site.stopServer();
     await site.startServer(`[snapshots]\ntrusted_signers = ["${verifier}"]\nrestore_second_person = false\n`);
+    const folder = await run('snapshot', 'import', site.folder);
+    expect(folder.stderr).toContain(`${site.folder} cannot be read (EISDIR)`);
+    expect(folder.stderr).not.toContain('does not answer');
     const unknown = await run('snapshot', 'import', copy);
     expect(unknown.code).not.toBe(0);
     expect(unknown.stderr).toContain('verifier key');

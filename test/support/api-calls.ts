@@ -1,5 +1,5 @@
 // Which rows of the API's contract the `dke` command calls, read from its sources: every call of the typed client (`call`, `bytes`,
-// `stream`, `upload`; `change`, of two rows) names its row as `apiRoutes.<group>.<name>`, directly or by constants. What a constant may be is worked out, not run:
+// `stream`, `upload`; `change`, of two rows) names its row as `operations.<group>.<name>`, directly or by constants. What a constant may be is worked out, not run:
 // an index by a variable of a loop over literals is each of them, an index that is not known is every member.
 
 import { readFileSync } from 'node:fs';
@@ -148,7 +148,7 @@ const collect = (node: Node, outer: Scope, found: (call: Node, rows: readonly st
 /** The calls in one source text. */
 export const apiUses = (file: string, text: string): readonly ApiUse[] => {
   const uses: ApiUse[] = [];
-  const scope: Scope = new Map([['apiRoutes', [{ is: 'place', names: [] }]]]);
+  const scope: Scope = new Map([['operations', [{ is: 'place', names: [] }]]]);
   collect(parseSync(file, text).program as unknown as Node, scope, (call, rows) => {
     const line = text.slice(0, Number(call.start)).split('\n').length;
     uses.push({ file, line, rows });

@@ -339,6 +339,7 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
       'user',
     ),
   },
+  packages: {},
   search: {},
   overview: {},
   setup: { settle: leftOut('one setting, written in the unit of work that reads it; of the whole service') },

@@ -322,6 +322,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     get: own,
     end: own,
   },
+  packages: { list: sees('see-applications'), download: sees('see-applications') },
   search: { find: own },
   overview: { latency: sees('see-endpoints') },
   setup: { get: sees('see-platform'), settle: does('set-up') },

@@ -18,6 +18,7 @@ import {
   type World,
 } from './insider-world.ts';
 import { administrator } from './open-service.ts';
+import { samplePackage } from './package-shelf.ts';
 import { everything } from './people.ts';
 import { actorIn } from './snapshots.ts';
 
@@ -296,6 +297,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'approvals.refuse': held,
   'snapshots.create': ({ tenantId }) => ({ body: { tenantId }, ...changes }),
   'snapshots.get': scopeless(({ snapshot }) => snapshot),
+  'packages.download': () => ({ path: { name: samplePackage } }),
   'snapshots.exports': scopeless(({ snapshot }) => snapshot),
   'snapshots.delete': async ({ hand, tenantId }) => at(await hand.make(tenantId), changes),
   'snapshots.undelete': async ({ opened, hand, tenantId }) => {

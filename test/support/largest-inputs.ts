@@ -2,6 +2,7 @@
 import { mostCallers } from '../../server/base/networks.ts';
 import { mostTags } from '../../server/base/tags.ts';
 import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
+import { samplePackage } from './package-shelf.ts';
 
 /** The ids that the inputs name, once made. */
 export const ids: Record<string, string> = {};
@@ -267,6 +268,7 @@ export const rows: Table = {
     get: plain,
     end: plain,
   },
+  packages: { list: plain, download: { path: { name: samplePackage } } },
   search: { find: { query: `?q=${long(200)}` } },
   overview: { latency: plain },
   setup: { get: plain, settle: { body: () => ({ step: 'root-key', settled: true }) } },

@@ -13,6 +13,7 @@ import { makeAuthority } from './authority.ts';
 import { hardRules, many } from './largest-inputs.ts';
 import { fillLongTables, longTableIds } from './long-tables.ts';
 import { openTestService } from './open-service.ts';
+import { layPackages, samplePackage } from './package-shelf.ts';
 import { answerOpening, handOf } from './snapshots.ts';
 
 /** What the test asks; each is answered, `begin` and `block` with null. An opening is answered with the recovery key. */
@@ -99,6 +100,7 @@ database.close();
 // The service did not write these rows: it is told to accept the database as it is.
 const opened = await openTestService({ folder, toml, acceptDatabase: true });
 const { service } = opened;
+layPackages(join(folder, 'packages'), { [samplePackage]: 'a'.repeat(32 << 20) });
 
 const server = createServer((incoming, outgoing) => service.handle(incoming, outgoing));
 await new Promise<void>((resolve) => {

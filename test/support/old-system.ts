@@ -14,7 +14,8 @@ const packages = [
 ];
 const keys = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
-const archive = (): string | undefined => {
+/** The address of the archive of Debian. */
+export const archive = (): string | undefined => {
   const format = ['--format', '$(SITE)', 'Created-By: Packages', 'Origin: Debian', 'Component: main'];
   const { stdout } = spawnSync('apt-get', ['indextargets', ...format], { encoding: 'utf8' });
   return stdout?.split('\n').find((line) => line !== '');

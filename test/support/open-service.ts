@@ -24,6 +24,7 @@ import {
   unpackEnvelope,
 } from '../../server/fronts/contract/tde.ts';
 import type { InstanceDescription, NewTokenObject, Operations, TdeCaller } from '../../server/operations/index.ts';
+import { layPackages, samplePackage } from './package-shelf.ts';
 import { layDatabase, storeToml } from './test-store.ts';
 
 let defaultTenantId = '';
@@ -74,7 +75,10 @@ export const openTestService = async (
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
   const toml = options.toml ?? '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
   if (options.folder === undefined) layDatabase(folder, toml);
-  const config = parseConfig(`${toml}${await storeToml(folder, toml)}`, null, folder);
+  const parsed = parseConfig(`${toml}${await storeToml(folder, toml)}`, null, folder);
+  const packagesDirectory = parsed.server.packagesDirectory ?? join(folder, 'packages');
+  layPackages(packagesDirectory, { [samplePackage]: 'a package' });
+  const config: Config = { ...parsed, server: { ...parsed.server, packagesDirectory } };
   const complaints: { level: string; message: string; fields: unknown }[] = [];
   const fatal: Error[] = [];
   const keep = (level: string) => (message: string, fields?: unknown) => {

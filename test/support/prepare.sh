@@ -79,6 +79,7 @@ case $job in
 esac
 if [ "$job" = long ]; then
   # The container image is unpacked and run by programs of others.
+  need debootstrap 'command -v debootstrap'
   need umoci 'command -v umoci'
   need crun 'command -v crun'
 fi

@@ -1,7 +1,9 @@
 // Sealers of the audit log over one store, as the nodes of a database have them, each with a checkpoint beside its own root key.
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { systemClock } from '../../server/base/clock.ts';
-import { type AuditSealer, createAuditSealer, type Unsound } from '../../server/operations/audit/seal-audit-log.ts';
+import { createEvents } from '../../server/base/events.ts';
+import type { Unsound } from '../../server/operations/audit/compare-log.ts';
+import { type AuditSealer, createAuditSealer, type SealEvents } from '../../server/operations/audit/seal-audit-log.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openStore } from '../../server/store/store.ts';
 
@@ -62,6 +64,8 @@ export const openSealers = async (path: string): Promise<Sealers> => {
           },
         },
       };
+      const events = createEvents<SealEvents>();
+      events.on('databaseChanged', (finding) => found.push(finding));
       const sealer = createAuditSealer({
         store,
         ring: ring as unknown as SealPorts['ring'],
@@ -69,7 +73,7 @@ export const openSealers = async (path: string): Promise<Sealers> => {
         clock,
         log: log as unknown as SealPorts['log'],
         perform: (work) => (leads ? work() : Promise.resolve(undefined)),
-        onChanged: (finding) => found.push(finding),
+        events,
       });
       return { sealer, anchor: () => anchor, found };
     },

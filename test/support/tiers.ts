@@ -22,6 +22,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/demo.test.ts': 'the demonstration runs as it is shipped, on the embedded database',
   'test/scenario/event-loop.test.ts':
     'long tables of the embedded database, whose statements run in the thread that answers requests',
+  'test/scenario/first-commands.test.ts': 'what is installed, over the embedded database',
   'test/scenario/fuzz.test.ts': noService,
   'test/scenario/game-day.test.ts': "the embedded database's files",
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
@@ -63,6 +64,8 @@ export const longFiles: Readonly<Record<string, string>> = {
   'test/conformance/reference-p11-kit-client.test.ts':
     'the reference cases over p11-kit: conformance/reference-p11-kit-server',
   'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
+  'test/scenario/first-commands.test.ts':
+    'makes a Debian and builds packages; which block of which page runs where: house/page-commands',
   'test/scenario/concurrency.test.ts':
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
   'test/scenario/container.test.ts':

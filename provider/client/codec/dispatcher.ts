@@ -9,25 +9,41 @@ import { Reader } from './reader.ts';
 import type { Dialect } from './wire.ts';
 import { Writer } from './writer.ts';
 
-const errorPrefix = prefix(0, 'u');
+/** What a call that failed is answered with. `line`: its cause, for the user of the database; only our own library reads it. */
+export interface Failure {
+  readonly rv: number;
+  readonly line: string | null;
+}
 
-const writeError = (writer: Writer, reply: Buffer, rv: number): number => {
+const errorPrefix = prefix(0, 'u');
+const explainedPrefix = prefix(0, 'uz');
+/** Longest line of a cause in a reply, in bytes. */
+const maxLine = 600;
+
+const writeError = (writer: Writer, reply: Buffer, { rv, line }: Failure, dialect: Dialect): number => {
+  const text = dialect === 'own' && line !== null ? Buffer.from(line).subarray(0, maxLine) : null;
+  const isExplained = text !== null && explainedPrefix.length + 12 + text.length <= reply.length;
   writer.open(reply);
-  writer.raw(errorPrefix);
+  writer.raw(isExplained ? explainedPrefix : errorPrefix);
   writer.ulong(rv);
+  if (isExplained) writer.array(text);
   return writer.at;
 };
+const lateErrorLength = explainedPrefix.length + 12 + maxLine;
 
-/** A reply of a return value alone, by who does not dispatch. The reply's length: less than 64 bytes. */
-export const writeRefusal = (reply: Buffer, rv: number): number => writeError(new Writer(), reply, rv);
+/** The reply to a call that is refused without being dispatched. Returns its length. */
+export const writeRefusal = (reply: Buffer, failure: Failure, dialect: Dialect): number =>
+  writeError(new Writer(), reply, failure, dialect);
+
+const notSupported: Failure = { rv: CKR.FUNCTION_NOT_SUPPORTED, line: null };
 
 /** Largest reply that is written late, into memory of its own. */
 const maxLateReply = 1 << 20;
 /** A late reply starts out this small and grows to what it needs. */
 const lateReply = 4096;
 
-/** Turns what a handler threw into a return value, and reports it. `call` is null when no call could be read. */
-export type Fail<C> = (error: unknown, call: CallName | null, connection: C) => number;
+/** Turns what a handler threw into the answer, and reports it. `call` is null when no call could be read. */
+export type Fail<C> = (error: unknown, call: CallName | null, connection: C) => Failure;
 
 /** A call as its row describes it: what its messages begin with, up to the first argument. */
 export interface Envelope {
@@ -78,7 +94,7 @@ export type DispatchFrame<C> = (
 
 export const createDispatcher = <C>(
   handlers: Handlers<C>,
-  fail: Fail<C> = returnValueOf,
+  fail: Fail<C> = (error) => ({ rv: returnValueOf(error), line: null }),
   witness: Witness<C> | null = null,
 ): DispatchFrame<C> => {
   const plans: (Plan<C> | undefined)[] = [];
@@ -88,7 +104,13 @@ export const createDispatcher = <C>(
   const reader = new Reader();
   const writer = new Writer();
 
-  const finishLate = async (connection: C, plan: Plan<C>, asked: readonly Asked[], promise: Promise<unknown>) => {
+  const finishLate = async (
+    connection: C,
+    dialect: Dialect,
+    plan: Plan<C>,
+    asked: readonly Asked[],
+    promise: Promise<unknown>,
+  ) => {
     const late = new Writer();
     try {
       const value = await promise;
@@ -106,9 +128,8 @@ export const createDispatcher = <C>(
       }
       return late.bytes.subarray(0, late.at);
     } catch (error) {
-      const bytes = Buffer.alloc(errorPrefix.length + 8);
-      writeError(late, bytes, fail(error, plan.name, connection));
-      return bytes;
+      const bytes = Buffer.alloc(lateErrorLength);
+      return bytes.subarray(0, writeError(late, bytes, fail(error, plan.name, connection), dialect));
     }
   };
 
@@ -116,12 +137,12 @@ export const createDispatcher = <C>(
     if (length < 8) return -1;
     reader.open(request, length, dialect);
     const plan = plans[reader.u32()];
-    if (plan === undefined) return writeError(writer, reply, CKR.FUNCTION_NOT_SUPPORTED);
+    if (plan === undefined) return writeError(writer, reply, notSupported, dialect);
     const expected = plan.request;
     if (length < expected.length) return -1;
     for (let i = 4; i < expected.length; i++) if (request[i] !== expected[i]) return -1;
     reader.at = expected.length;
-    if (plan.handler === undefined) return writeError(writer, reply, CKR.FUNCTION_NOT_SUPPORTED);
+    if (plan.handler === undefined) return writeError(writer, reply, notSupported, dialect);
     try {
       const input = readInput(reader, plan, reply);
       witness?.before(connection, plan, input);
@@ -129,7 +150,7 @@ export const createDispatcher = <C>(
       if (value instanceof Promise) {
         witness?.waits(connection, plan, value);
         const asked = plan.outputs.map(({ capacity, queries }): Asked => ({ capacity, queries }));
-        return finishLate(connection, plan, asked, value);
+        return finishLate(connection, dialect, plan, asked, value);
       }
       writer.open(reply);
       writer.raw(plan.reply);
@@ -137,7 +158,7 @@ export const createDispatcher = <C>(
       witness?.after(connection, plan, input, request, length);
       return writer.at;
     } catch (error) {
-      return writeError(writer, reply, fail(error, plan.name, connection));
+      return writeError(writer, reply, fail(error, plan.name, connection), dialect);
     }
   };
 };

@@ -1,7 +1,7 @@
 // Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the socket thread answers everybody meanwhile. Each
-// local user has a queue of their own, and the queues are served in turn: what the processes of one user ask for does not delay
+// local user has a queue of their own, and the queues are served round robin: what the processes of one user ask for does not delay
 // another user's. Whatever the work needs of the caller's frame is copied before it waits.
-import { createTurnstile, TurnstileFull } from '../../../server/base/turnstile.ts';
+import { createFairQueue, QueueFull } from '../../../server/base/fair-queue.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
@@ -12,16 +12,16 @@ const mostRsaBitsAtOnce = 3072;
 export const isSlowPrivateKey = ({ kind, bits }: { readonly kind: string; readonly bits: number }): boolean =>
   kind === 'rsa-private' && bits > mostRsaBitsAtOnce;
 
-const turnstiles = {
+const queues = {
   /** Finding primes takes a CPU for up to some seconds, and so does factoring the modulus of numbers that are no key's. */
-  search: createTurnstile({ running: 2, runningEach: 1, waiting: 16 }),
+  search: createFairQueue({ running: 2, runningEach: 1, waiting: 16 }),
   /** Private operations with large RSA keys, and the check of a private key that comes in: up to 10 ms each. */
-  computation: createTurnstile({ running: 2, runningEach: 1, waiting: 64 }),
+  computation: createFairQueue({ running: 2, runningEach: 1, waiting: 64 }),
 } as const;
 
-/** Runs `work` in the turn of the application's user. It does not begin when the application has ended meanwhile. */
+/** Runs `work` from the queue of the application's user. It does not begin when the application has ended meanwhile. */
 export const queued = async <T>(
-  kind: keyof typeof turnstiles,
+  kind: keyof typeof queues,
   application: Application,
   work: () => Promise<T>,
 ): Promise<T> => {
@@ -30,9 +30,9 @@ export const queued = async <T>(
     return work();
   };
   try {
-    return await turnstiles[kind].pass(begin, String(application.account.uid));
+    return await queues[kind].run(begin, String(application.account.uid));
   } catch (error) {
-    if (!(error instanceof TurnstileFull)) throw error;
+    if (!(error instanceof QueueFull)) throw error;
     throw new CryptokiError(CKR.DEVICE_MEMORY, 'too many private keys of this user are in work: try again in a moment');
   }
 };

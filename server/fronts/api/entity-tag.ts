@@ -2,6 +2,8 @@
 // that an administrator can change; uses (`firstUsedAt`, `lastUsedAt`) are left out, so that a busy endpoint can still be edited.
 
 import { createHash } from 'node:crypto';
+import { apiRoutes } from '../contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../contract/api/row.ts';
 
 const uses: readonly string[] = ['firstUsedAt', 'lastUsedAt'];
 
@@ -13,3 +15,13 @@ export const entityTag = (representation: unknown): string => {
 /** Whether an If-Match header admits the tag. */
 export const matches = (ifMatch: string, tag: string): boolean =>
   ifMatch.trim() === '*' || ifMatch.split(',').some((candidate) => candidate.trim() === tag);
+
+/** Rows whose answers bear an ETag: those that some change is compared with. */
+export const versioned: ReadonlySet<RouteRow> = new Set(
+  Object.values(apiRoutes).flatMap((rows: RouteGroup) =>
+    Object.values(rows).flatMap(({ changes }) => {
+      const row = changes === undefined ? undefined : rows[changes];
+      return row === undefined ? [] : [row];
+    }),
+  ),
+);

@@ -24,6 +24,25 @@ export class StreamedFile {
   }
 }
 
+/** Bytes as a connection takes them. */
+export const streamOf = (pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> => {
+  const iterator = pieces[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { value, done } = await iterator.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await iterator.return?.();
+      },
+    },
+    // Nothing is read ahead of what the connection takes.
+    { highWaterMark: 0 },
+  );
+};
+
 type Columns<T> = readonly (readonly [heading: string, read: (row: T) => string | number | null])[];
 
 const requestColumns: Columns<EndpointRequest> = [

@@ -7,6 +7,7 @@ import { pendingMembers, problemSchema, type RouteGroup, type RouteRow, tenantPa
 import { pendingNodesHeader, pendingUntilHeader } from '../contract/pending-nodes.ts';
 import { problemType } from '../shared/problem.ts';
 import { sessionCookie } from './authenticate.ts';
+import { versioned } from './entity-tag.ts';
 import { problemRows } from './errors.ts';
 import { exampleOf, type JsonSchema, nameOfRef, refTo, type Schemas } from './openapi-examples.ts';
 
@@ -17,6 +18,7 @@ const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, descripti
   keys: ['Keys', 'General-purpose keys for key store endpoints, and what all kinds of keys have in common.'],
   tdeGroups: ['TDE groups', 'Applications that share their master keys.'],
   applications: ['TDE applications', 'Databases: their access_guids, instances and settings.'],
+  packages: ['Packages', 'Packages for database hosts, which the service distributes.'],
   masterKeys: ['TDE master keys', 'Keys that databases created, with their history and destruction.'],
   runbooks: ['Runbooks', 'Procedures for a database, with the values of an application filled in.'],
   endpoints: ['Key store endpoints', 'The addresses that a cloud key service calls, and the log of its requests.'],
@@ -78,16 +80,6 @@ const pending = {
   [pendingUntilHeader]: 'Until when one of these nodes can use the earlier state: a time, or never.',
 };
 const location = { Location: 'The path of the created resource.' };
-
-/** Rows whose answers have an ETag: those that some change is compared with. */
-const versioned: ReadonlySet<RouteRow> = new Set(
-  Object.values(apiRoutes).flatMap((rows: RouteGroup) =>
-    Object.values(rows).flatMap(({ changes }) => {
-      const row = changes === undefined ? undefined : rows[changes];
-      return row === undefined ? [] : [row];
-    }),
-  ),
-);
 
 const waiting = {
   202: {
@@ -295,6 +287,7 @@ export const describeApi = (version: string): object => {
         summary: row.summary,
         ...describeRow(row),
         ...permissionOf(row),
+        ...(row.long === true ? { 'x-long': true } : {}),
         security: row.needs === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
         request: {
           params: pathParameters(row.path),

@@ -7,14 +7,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { ServiceError } from '../../base/errors.ts';
-import { diagnosticsOperation, probeMarkHeader } from '../../base/probe-mark.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
-import type { XksDirectory, XksEndpointView, XksRequestRecord } from '../../ports/xks-directory.ts';
+import type { XksEndpointView } from '../../ports/xks-directory.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import { hasBody, readBody } from './body.ts';
-import { jsonAnswer, type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { jsonAnswer, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { createClientCertificateCheck } from './client-certificate.ts';
 import { decrypt } from './decrypt.ts';
 import { encrypt } from './encrypt.ts';
@@ -25,20 +24,14 @@ import { isXksPath, parseXksPath, type XksPath, type XksPathOperation } from './
 import { createRates, createShedder } from './rate.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { createSigV4 } from './sigv4.ts';
+import { createRecorder, createTrace, type RecorderOptions, type Trace } from './trace.ts';
 
-export interface XksFrontOptions {
+export interface XksFrontOptions extends RecorderOptions {
   readonly core: XksCrypto;
-  readonly directory: XksDirectory;
-  /** Milliseconds since 1970. */
-  readonly clock: () => number;
   readonly requestId: () => string;
   readonly product: XksContext['product'];
   /** Milliseconds after which a request is refused rather than answered too late. */
   readonly latestMs?: number;
-  /** Whether the mark of a request to this path says that the service itself has sent it. */
-  readonly isOwnProbe?: (path: string, mark: string) => boolean;
-  /** Told of each request when its answer is handed to the connection. Absent: it is not observed. */
-  readonly describe?: ((incoming: IncomingMessage, entry: XksRequestRecord) => void) | undefined;
   /** Told of faults that are ours; the answer says only InternalException. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
@@ -59,23 +52,17 @@ const operations = { health: getHealthStatus, metadata: getKeyMetadata, encrypt,
   (context: XksContext, call: XksCall) => XksAnswer
 >;
 
-/** What the request log will say; filled in as the checks pass. */
-interface Trace {
-  path: XksPath | null;
-  endpoint: XksEndpointView | null;
-  credentialId: string | null;
-  parsed: ParsedBody | null;
-  /** The addon was asked to do something with the key. */
-  usesKey: boolean;
-  reason: string | null;
-  readDone: number;
-  authDone: number;
+/** The checks before the body is read, and those after it with the operation itself. */
+interface Pipeline {
+  /** What can be told before the body is there: throws the refusal. */
+  checkHead(incoming: IncomingMessage, trace: Trace): void;
+  /** Throws the refusal. `body`: null when it is too long. */
+  answer(incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer;
 }
 
-export const createXksFront = (options: XksFrontOptions): XksFront => {
-  const { core, directory, clock, describe } = options;
+const createPipeline = (options: XksFrontOptions): Pipeline => {
+  const { core, directory, clock } = options;
   const context: XksContext = { core, directory, product: options.product };
-  const outbox = createOutbox();
   const sigv4 = createSigV4(core, createSigningKeys(core));
   const checkClientCertificate = createClientCertificateCheck();
   const rates = createRates(() => performance.now());
@@ -117,8 +104,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     return endpoint;
   };
 
-  /** What can be told before the body is there: throws the refusal. */
-  const findEndpoint = (incoming: IncomingMessage, trace: Trace): void => {
+  const checkHead = (incoming: IncomingMessage, trace: Trace): void => {
     const path = parseXksPath(incoming.url ?? '');
     if (path === null) throw new XksRefusal('InvalidUriPathException', 'path not found');
     trace.path = path;
@@ -156,50 +142,14 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     }
   };
 
-  /** Asked only where it may be so: nothing of this costs a request of the cloud. */
-  const isOwnProbe = ({ headers, url = '' }: IncomingMessage, { parsed }: Trace): boolean => {
-    if (parsed !== null && parsed.requestMetadata?.kmsOperation !== diagnosticsOperation) return false;
-    const mark = headers[probeMarkHeader];
-    return typeof mark === 'string' && options.isOwnProbe?.(url, mark) === true;
-  };
+  return { checkHead, answer };
+};
 
-  const record = (
-    incoming: IncomingMessage,
-    trace: Trace,
-    started: number,
-    requestId: string,
-    status: number,
-    errorName: string | null,
-    peer: string | null,
-  ): void => {
-    const now = performance.now();
-    const metadata = trace.parsed?.requestMetadata;
-    const readDone = trace.readDone || now;
-    const authDone = trace.authDone || readDone;
-    const at = clock();
-    const isOwn = isOwnProbe(incoming, trace);
-    if (trace.usesKey && status === 200 && trace.endpoint !== null && !isOwn) trace.endpoint.use.at = at;
-    const entry: XksRequestRecord = {
-      at,
-      requestId,
-      endpointId: trace.endpoint?.id ?? null,
-      operation: trace.path?.operation ?? 'unknown',
-      kmsOperation: metadata?.kmsOperation ?? null,
-      kmsRequestId: metadata?.kmsRequestId ?? null,
-      principal: metadata?.awsPrincipalArn ?? null,
-      kmsKeyArn: metadata?.kmsKeyArn ?? null,
-      externalKeyId: trace.path?.externalKeyId ?? null,
-      credentialId: trace.credentialId,
-      status,
-      errorName,
-      durationMs: now - started,
-      phases: { readMs: readDone - started, authMs: authDone - readDone, cryptoMs: now - authDone },
-      reason: trace.reason,
-      peer,
-    };
-    directory.record(entry, isOwn);
-    describe?.(incoming, entry);
-  };
+export const createXksFront = (options: XksFrontOptions): XksFront => {
+  const { core } = options;
+  const outbox = createOutbox();
+  const { checkHead, answer } = createPipeline(options);
+  const record = createRecorder(options);
 
   const refusalOf = (error: unknown, requestId: string): XksRefusal => {
     if (error instanceof XksRefusal) return error;
@@ -212,16 +162,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const started = performance.now();
     const requestId = options.requestId();
-    const trace: Trace = {
-      path: null,
-      endpoint: null,
-      credentialId: null,
-      parsed: null,
-      usesKey: false,
-      reason: null,
-      readDone: 0,
-      authDone: 0,
-    };
+    const trace = createTrace();
     let closes = false;
     // Asked now: a connection that is gone has no peer any more.
     const peer = incoming.socket.remoteAddress ?? null;
@@ -258,7 +199,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     };
 
     try {
-      findEndpoint(incoming, trace);
+      checkHead(incoming, trace);
     } catch (error) {
       refuse(error);
       return;

@@ -36,17 +36,16 @@ export const createRates = (now: () => number): Rates => {
 };
 
 /**
- * Requests of one turn of the event loop that are served however late it is: to clear so few takes some 15 ms of work, and to refuse them
- * half of that. A turn is long with few requests in it when the machine gives its time to others, or after work of another kind.
+ * Requests in one iteration of the event loop that are always served, however late they are: serving so few takes about 15 ms, and refusing
+ * them half of that. An iteration is long with few requests when the machine runs other processes, or after other work.
  */
 const leastQueue = 256;
 
 /**
- * Tells whether the request at hand is to be refused because it stands in a queue and has waited longer than `latestMs`: at least since
- * the turn of the event loop began that it is worked on in. `afterTurn` runs what it is given when the turn is over.
+ * Whether to refuse the current request because it is in a queue and has waited longer than `latestMs`, counted from the beginning of this
+ * iteration of the event loop. `afterTurn` calls its argument after the iteration.
  *
- * Refusing sooner while a queue stands would tell callers earlier and serve fewer of them: reading a request and answering 429 costs
- * nearly half of what serving it does.
+ * Refusing earlier would serve fewer requests: reading a request and answering 429 costs nearly half of what serving it does.
  */
 export const createShedder = (
   latestMs: number,

@@ -1,7 +1,7 @@
 // TDE groups and applications, put together.
 
 import type { Ports } from '../../ports/ports.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { createGroup } from './create-group.ts';
 import type { ApplicationOperations, TdeGroupOperations } from './interface.ts';
 import { moveApplication } from './move-application.ts';

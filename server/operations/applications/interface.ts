@@ -27,6 +27,8 @@ export interface IssuedAccessGuid {
   readonly accessGuid: string;
   /** `server_url` in pkcs11.toml; embeds the access_guid and the application's app_id. */
   readonly serverUrl: string;
+  /** The certificate (PEM) that the database host has to trust; null: that of a public or a separately installed authority. */
+  readonly authority: string | null;
 }
 
 export interface ApplicationOperations {

@@ -35,5 +35,10 @@ export const issueAccessGuid = async (
     details: { accessGuidId: stored.id },
   });
   const { hash: _hash, ...record } = stored;
-  return { record, accessGuid, serverUrl: `${identity.publicUrl()}/tde/v1/${accessGuid}/${application.appId}` };
+  return {
+    record,
+    accessGuid,
+    serverUrl: `${identity.publicUrl()}/tde/v1/${accessGuid}/${application.appId}`,
+    authority: identity.authority(),
+  };
 };

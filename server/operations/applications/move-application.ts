@@ -12,7 +12,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import type { Window } from '../../ports/window.ts';
-import type { Approvals, CarriedOut } from '../approvals/approvals.ts';
+import type { Approvals, CarriedOut } from '../approvals/governed-operation.ts';
 import { findApplication, findSoundGroup, findVault } from '../shared/find.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';

@@ -9,7 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { type ActingIdentity, listIdentities } from '../access/identities.ts';
 import { findVault } from '../shared/find.ts';
-import type { Approvals, CarriedOut } from './approvals.ts';
+import type { Approvals, CarriedOut } from './governed-operation.ts';
 import type { DualControlOperations, VaultDualControl } from './interface.ts';
 
 /** Rules are written in one way, so that the same rule is the same text. */

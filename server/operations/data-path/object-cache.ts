@@ -31,6 +31,46 @@ export interface ObjectCache extends Pick<Directory, 'object' | 'findObjects' | 
   clear(): void;
 }
 
+/** The answers of searches by label: databases look for a label again and again. `generation` changes when an answer may have changed. */
+const createSearchCache = (
+  { store }: Pick<Ports, 'store'>,
+  generation: () => number,
+): Pick<Directory, 'findObjects' | 'findElsewhere'> & { clear(): void } => {
+  const found = new Map<string, ObjectPage>();
+  const foundElsewhere = new Map<string, StoredObject | undefined>();
+  return {
+    findElsewhere: async (tenantId, groupId, label) => {
+      const name = JSON.stringify([groupId, label]);
+      if (foundElsewhere.has(name)) return foundElsewhere.get(name);
+      const before = generation();
+      const object = await store.read.objects.findElsewhere(tenantId, groupId, label);
+      if (before === generation()) {
+        if (foundElsewhere.size >= mostSearches) foundElsewhere.clear();
+        foundElsewhere.set(name, object);
+      }
+      return object;
+    },
+    findObjects: async (filter, limit) => {
+      // A list of everything is read once.
+      if (filter.label === undefined) return readObjectPage(store.read, filter, limit);
+      const name = JSON.stringify([filter.groupId, filter.label, filter.class, filter.after, limit]);
+      const known = found.get(name);
+      if (known !== undefined) return known;
+      const before = generation();
+      const page = await readObjectPage(store.read, filter, limit);
+      if (before === generation() && page.objects.length <= mostFoundKept) {
+        if (found.size >= mostSearches) found.clear();
+        found.set(name, page);
+      }
+      return page;
+    },
+    clear: () => {
+      found.clear();
+      foundElsewhere.clear();
+    },
+  };
+};
+
 export const createObjectCache = (
   { store, core, ring }: Pick<Ports, 'store' | 'core' | 'ring'>,
   most: number,
@@ -47,10 +87,9 @@ export const createObjectCache = (
   },
 ): ObjectCache => {
   const objects = new Map<number, CachedObject>();
-  const found = new Map<string, ObjectPage>();
-  const foundElsewhere = new Map<string, StoredObject | undefined>();
   /** Changes with each `forget`: a load that was under way starts again. */
   let generation = 0;
+  const searches = createSearchCache({ store }, () => generation);
 
   const dropObject = (handle: number): void => {
     const cached = objects.get(handle);
@@ -61,24 +100,15 @@ export const createObjectCache = (
   const cacheObject = (handle: number, cached: CachedObject): void => {
     objects.delete(handle);
     objects.set(handle, cached);
-    if (objects.size <= most) return;
-    for (const oldest of objects.keys()) {
-      dropObject(oldest);
-      break;
-    }
+    const [oldest] = objects.keys();
+    if (objects.size > most && oldest !== undefined) dropObject(oldest);
   };
 
-  const dropOfKeys = (keys: ReadonlySet<string>): void => {
-    for (const [handle, cached] of objects) if (keys.has(cached.loaded.object.id)) dropObject(handle);
+  const dropWhere = (isDropped: (object: LoadedObject['object']) => boolean): void => {
+    for (const [handle, { loaded }] of objects) if (isDropped(loaded.object)) dropObject(handle);
   };
-
-  const dropOfTenants = (ids: ReadonlySet<string>): void => {
-    for (const [handle, cached] of objects) if (ids.has(cached.loaded.object.tenantId)) dropObject(handle);
-  };
-
-  const clear = (): void => {
-    for (const handle of [...objects.keys()]) dropObject(handle);
-  };
+  const dropOfTenants = (ids: ReadonlySet<string>): void => dropWhere(({ tenantId }) => ids.has(tenantId));
+  const clear = (): void => dropWhere(() => true);
 
   const load = async (handle: number): Promise<CachedObject | undefined> => {
     for (;;) {
@@ -132,31 +162,8 @@ export const createObjectCache = (
 
   return {
     object: async (handle) => (await load(handle))?.loaded,
-    findElsewhere: async (tenantId, groupId, label) => {
-      const name = JSON.stringify([groupId, label]);
-      if (foundElsewhere.has(name)) return foundElsewhere.get(name);
-      const before = generation;
-      const object = await store.read.objects.findElsewhere(tenantId, groupId, label);
-      if (before === generation) {
-        if (foundElsewhere.size >= mostSearches) foundElsewhere.clear();
-        foundElsewhere.set(name, object);
-      }
-      return object;
-    },
-    findObjects: async (filter, limit) => {
-      // Databases look for a label again and again; a list of everything is read once.
-      if (filter.label === undefined) return readObjectPage(store.read, filter, limit);
-      const name = JSON.stringify([filter.groupId, filter.label, filter.class, filter.after, limit]);
-      const known = found.get(name);
-      if (known !== undefined) return known;
-      const before = generation;
-      const page = await readObjectPage(store.read, filter, limit);
-      if (before === generation && page.objects.length <= mostFoundKept) {
-        if (found.size >= mostSearches) found.clear();
-        found.set(name, page);
-      }
-      return page;
-    },
+    findElsewhere: searches.findElsewhere,
+    findObjects: searches.findObjects,
     withObjectKeys: async (handles, use) => {
       for (;;) {
         const opened: OpenObject[] = [];
@@ -171,11 +178,11 @@ export const createObjectCache = (
     },
     forget: (changes) => {
       generation += 1;
-      found.clear();
-      foundElsewhere.clear();
+      searches.clear();
       if (changes.tenants !== undefined && changes.tenants.length > 0) dropOfTenants(new Set(changes.tenants));
       if (changes.vaults !== undefined && changes.vaults.length > 0) clear();
-      if (changes.keys !== undefined && changes.keys.length > 0) dropOfKeys(new Set(changes.keys));
+      const keys = new Set(changes.keys);
+      if (keys.size > 0) dropWhere(({ id }) => keys.has(id));
       for (const handle of changes.objects ?? []) dropObject(handle);
     },
     dropOfTenants,

@@ -135,7 +135,7 @@ export const createKeyStoreWatch = (
   let running: Promise<void> = Promise.resolve();
   let stopped = false;
 
-  const turn = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     const due = clock.now() - everyMs;
     for (;;) {
       const page = await store.read.externalKeyStores.listUnseenSince(due, pageSize);
@@ -154,7 +154,7 @@ export const createKeyStoreWatch = (
     timer = setTimeout(
       () => {
         running = fleet
-          .perform('key-stores', turn)
+          .perform('key-stores', run)
           .then(() => undefined)
           .catch((error: unknown) => log.error('external key stores could not be checked', { error }))
           .finally(() => {

@@ -10,7 +10,7 @@ import type { BlastRadius, MasterKey } from '../../domain/tde.ts';
 import type { TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Approvals, CarriedOut } from '../approvals/approvals.ts';
+import type { Approvals, CarriedOut } from '../approvals/governed-operation.ts';
 import { findApplication, findVault } from '../shared/find.ts';
 import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
 import { destructionTime } from './destruction-time.ts';

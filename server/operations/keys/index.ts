@@ -1,7 +1,7 @@
 // Keys and master keys, put together.
 
 import type { Ports } from '../../ports/ports.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { changeKey } from './change-key.ts';
 import { createKey } from './create-key.ts';
 import { destroyMasterKey } from './destroy-master-key.ts';

@@ -1,4 +1,4 @@
-// Soft deletion (specification section 3): the row stays, the vault copy is cleared on a best-effort basis and the answer
+// Soft deletion: the row stays, the vault copy is cleared on a best-effort basis and the answer
 // says whether it was. A master key's sealed copy is untouched: its next use re-imports the vault copy. For a general key
 // use is over.
 
@@ -7,7 +7,7 @@ import type { Key } from '../../domain/key.ts';
 import { nextState } from '../../domain/lifecycle.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { findKey, findVault } from '../shared/find.ts';
 import type { KeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';

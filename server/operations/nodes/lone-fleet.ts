@@ -3,18 +3,17 @@
 import { duties, runOf } from '../../domain/node.ts';
 import type { Directory } from '../../ports/directory.ts';
 import { allDuties } from './node-duties.ts';
-import type { FleetHooks, FleetPorts, FleetSelf, RootFace, RunningFleet } from './running-fleet.ts';
+import type { FleetPorts, FleetSelf, RunningFleet } from './running-fleet.ts';
 import { takeChanges } from './shown-changes.ts';
 
-export const createLoneFleet = (
-  { store, ring, clock }: FleetPorts,
-  self: FleetSelf,
-  hooks: Pick<FleetHooks, 'destroyed'>,
-): RunningFleet => {
+export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self: FleetSelf): RunningFleet => {
   let draining = false;
-  let root: RootFace | undefined;
+  let rootEpoch = 1;
   let inner: Directory | undefined;
   const startedAt = clock.now();
+  events.on('rootRotated', (rotated) => {
+    ({ rootEpoch } = rotated);
+  });
   return {
     id: self.id,
     name: self.name,
@@ -31,7 +30,7 @@ export const createLoneFleet = (
         startedAt,
         heartbeatAt: clock.now(),
         behind: 0,
-        rootEpoch: root?.rootEpoch ?? 1,
+        rootEpoch,
         holdsOldRoot: false,
         usesKeysUntil: null,
         duties,
@@ -53,13 +52,13 @@ export const createLoneFleet = (
       inner = directory;
       return directory;
     },
-    join: async (face) => {
+    join: async (keys) => {
       await inner?.load();
-      root = face;
+      ({ rootEpoch } = keys);
       const { directory: _, ...own } = self;
       const row = {
         ...own,
-        ...face,
+        ...keys,
         epoch: 0,
         clockAheadMs: 0,
         startedAt,
@@ -75,7 +74,7 @@ export const createLoneFleet = (
     show: async (changes) => {
       if (inner === undefined) return;
       await takeChanges({ store, ring }, inner, changes);
-      if (changes.destroyed === true) hooks.destroyed();
+      if (changes.destroyed === true) events.emit('keyDestroyed', undefined);
     },
     stop: async () => undefined,
   };

@@ -1,6 +1,7 @@
-// A server among others, as the parts that start it see it, and what it tells them. Two implementations: fleet.ts and
+// A server among others, as the parts that start it see it, what it tells them, and what it asks them. Two implementations: fleet.ts and
 // lone-fleet.ts.
 
+import type { Emitter, Listening } from '../../base/events.ts';
 import type { Changes } from '../../domain/changes.ts';
 import type { Duty } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
@@ -21,7 +22,7 @@ export interface FleetSelf {
 }
 
 /** What this server shows to others of its root key. */
-export interface RootFace {
+export interface NodeRootKeys {
   readonly rootEpoch: number;
   readonly oldestRootEpoch: number;
   readonly publicKey: Buffer;
@@ -34,7 +35,7 @@ export interface RunningFleet extends Fleet {
   /** The directory as this server's operations and fronts use it: it waits for the others, and stops when contact is lost. */
   over(directory: Directory): Directory;
   /** Enters the fleet. Everything that was committed before is shown when it resolves. */
-  join(face: RootFace): Promise<void>;
+  join(keys: NodeRootKeys, work: NodeWork): Promise<void>;
   /** Applies what was committed here after its caller was told that the outcome is unknown. */
   show(changes: Changes): Promise<void>;
   /**
@@ -47,23 +48,34 @@ export interface RunningFleet extends Fleet {
   stop(): Promise<void>;
 }
 
-export interface FleetHooks {
-  /** An operator has removed this node. */
-  removed(): void;
-  /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
-  copied(): void;
-  /** Changes that this node has received are no longer in the database. Until `resume` it uses no keys and has no duties. */
-  lost(): void;
+export interface RootEvents {
+  /** The root key of this node has a new epoch, and the one before is overwritten here. */
+  readonly rootRotated: { readonly rootEpoch: number };
+}
+
+export interface FleetEvents {
   /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
-  destroyed(): void;
+  readonly keyDestroyed: undefined;
+  /** A duty came here. */
+  readonly dutyTaken: Duty;
+  /** An operator has removed this node. */
+  readonly nodeRemoved: undefined;
+  /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
+  readonly nodeCopied: undefined;
+  /** Changes that this node has received are no longer in the database. Until `resume` it uses no keys and has no duties. */
+  readonly changesLost: undefined;
+}
+
+/** What a node that has joined does for the others, and waits for. */
+export interface NodeWork {
   /** Once a second, and when a root key is on its way. `own`: this node's row. */
-  rootRunChanged(rootRun: RootRun | undefined, own: SeenNode | undefined): Promise<void>;
+  followRootRun(rootRun: RootRun | undefined, own: SeenNode | undefined): Promise<void>;
   /** Whether this node may have the duty of the erasure run. */
   mayLead(rootRun: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
   /** Whether this node may have duties that look after snapshots. */
   mayTendSnapshots(): Promise<boolean>;
-  /** A duty came here. */
-  took(duty: Duty): void;
 }
 
-export type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
+export type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'> & {
+  readonly events: Emitter<FleetEvents> & Listening<RootEvents>;
+};

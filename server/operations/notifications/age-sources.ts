@@ -6,7 +6,7 @@ import { auditKeyDays, type Condition, dayMs } from '../../domain/notification.t
 import { everyTenant } from '../../domain/tenant.ts';
 import type { HashKey } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { keySince } from '../audit/seal-audit-log.ts';
+import { keySince } from '../audit/audit-origin.ts';
 import { readServiceBackup } from '../service/service-backup.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import type { NotificationSource } from './watch.ts';

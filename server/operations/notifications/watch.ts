@@ -119,7 +119,7 @@ export const createNotificationWatch = (
 
   return {
     /** Checks every source that is due; with `all`, every source. */
-    turn: async (all = false): Promise<void> => {
+    check: async (all = false): Promise<void> => {
       for (const source of sources) {
         const last = lookedAt.get(source);
         const dueMs = source.every === 'minute' ? 0 : 3_600_000;

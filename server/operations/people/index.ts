@@ -7,11 +7,16 @@ import { createClaimedRoles } from './claimed-roles.ts';
 import { createFactors } from './factors.ts';
 import type { PeopleOperations } from './interface.ts';
 import { createLockout } from './lockout.ts';
+import { createOneTimePasswords } from './one-time-passwords.ts';
 import { createOpenIdOperations } from './open-id.ts';
 import { createPasskeyOperations } from './passkeys.ts';
 import { createProfile } from './profile.ts';
+import { createRecoveryCodes } from './recovery-codes.ts';
+import { createRedeem } from './redeem-invitation.ts';
+import { createSecondFactor } from './second-factor.ts';
 import { createSessions } from './sessions.ts';
 import { createSignIn } from './sign-in.ts';
+import { createSignInByPassword } from './sign-in-by-password.ts';
 import { createUsers } from './users.ts';
 
 export const createPeople = (
@@ -27,21 +32,25 @@ export const createPeople = (
   const lockout = createLockout(ports);
   const claimedRoles = createClaimedRoles(ports);
   const sessions = createSessions(ports, authenticateAdmin, claimedRoles);
-  const signIn = createSignIn(ports, sessions, lockout);
-  const factors = createFactors(ports, sessions, signIn, lockout, claimedRoles);
+  const signIn = createSignIn(ports, sessions);
+  const factors = createFactors(ports, sessions, claimedRoles);
+  const oneTimePasswords = createOneTimePasswords(ports, sessions, factors);
+  const recoveryCodes = createRecoveryCodes(ports, sessions, factors);
+  const giveSecondFactor = createSecondFactor(ports, {
+    ...{ sessions, signIn, lockout, factors, oneTimePasswords, recoveryCodes },
+  });
   const passkeys = createPasskeyOperations(ports, sessions, signIn, factors, lockout);
   return {
     users: createUsers(ports, sessions),
     sessions: sessions.operations,
     signIn: {
-      ...signIn.operations,
+      byPassword: createSignInByPassword(ports, { signIn, lockout }),
+      redeem: createRedeem(ports, { sessions, signIn, lockout }),
       secondFactor: (caller, given, from) =>
-        'passkey' in given
-          ? passkeys.giveSecond(caller, given.passkey, from)
-          : factors.secondFactor(caller, given, from),
+        'passkey' in given ? passkeys.giveSecond(caller, given.passkey, from) : giveSecondFactor(caller, given, from),
       hasPasskeys: () => ports.passkeys.available(),
     },
-    factors: factors.operations,
+    factors: { ...factors.operations, ...oneTimePasswords.operations, ...recoveryCodes.operations },
     passkeys: passkeys.operations,
     openId: createOpenIdOperations(ports, sessions, signIn, lockout, claimedRoles),
     profile: createProfile(ports, sessions, signIn, lockout),

@@ -2,20 +2,16 @@
 // a user here and what they may do, at each sign-in; otherwise an administrator has registered the subject.
 
 import { ServiceError } from '../../base/errors.ts';
-import { newId, serviceTenantId } from '../../base/ids.ts';
 import type { Grant } from '../../domain/access.ts';
-import { isName } from '../../domain/name.ts';
 import { nextStep } from '../../domain/sign-in.ts';
-import { everyTenant } from '../../domain/tenant.ts';
-import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
 import type { IdentityProvider, OpenIdPerson } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { revokeTokensOf } from '../access/manage-tokens.ts';
-import { type ClaimedRoles, isOwnedOtherwise, openIdActor, sameGrants, setRoles } from './claimed-roles.ts';
-import type { OpenIdOperations, SignInOrigin } from './interface.ts';
+import { type ClaimedRoles, isOwnedOtherwise, sameGrants, setRoles } from './claimed-roles.ts';
+import type { OpenIdOperations } from './interface.ts';
 import type { Lockout } from './lockout.ts';
+import { addOpenIdUser, withdrawRoles } from './open-id-users.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 
@@ -24,6 +20,14 @@ export const openIdCallback = '/api/session/openid/callback';
 
 const grantsOf = ({ roles }: OpenIdPerson): readonly Grant[] | null =>
   roles === null ? null : roles.map((role) => ({ role, scope: null, tenantId: null }));
+
+const noAccess = (reason: string, { subject }: OpenIdPerson): ServiceError =>
+  new ServiceError('forbidden', 'your account at the OpenID provider has no access to this service', {
+    hint:
+      reason === 'not-of-provider'
+        ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
+        : `an administrator can register you: dke user create NAME --role ROLE --subject ${subject}`,
+  });
 
 export const createOpenIdOperations = (
   {
@@ -50,74 +54,6 @@ export const createOpenIdOperations = (
   const hashOf = (state: string): string => ring.hashToken('sign-in-attempt', `openid\0${state}`);
   /** The browser that began is the one that comes back. */
   const bindingHash = (binding: string): string => ring.hashToken('sign-in-attempt', `binding\0${binding}`);
-
-  /** Its roles come with the sign-in. */
-  const addUser = async (person: OpenIdPerson, from: SignInOrigin): Promise<StoredUser> => {
-    const name = person.name !== null && isUserName(person.name) ? person.name : person.subject;
-    if (!isUserName(name))
-      throw new ServiceError('forbidden', 'the OpenID provider sends no name that is valid as a user name', {
-        hint: 'an administrator can register the subject: dke user create NAME --subject SUBJECT',
-      });
-    const now = clock.now();
-    const displayName = person.displayName?.slice(0, 128).trim().normalize('NFC') ?? '';
-    const user: StoredUser = {
-      id: newId(now),
-      tenantId: null,
-      name,
-      displayName: isName(displayName) ? displayName : name,
-      email: person.email !== null && isEmail(person.email) ? person.email : null,
-      grants: [],
-      state: 'active',
-      hasPassword: false,
-      mustChangePassword: false,
-      passwordChangedAt: null,
-      subject: person.subject,
-      createdAt: now,
-      lastSignInAt: null,
-      password: null,
-      invitationHash: null,
-      invitedUntil: null,
-      integrity: 'ok',
-    };
-    await store.write(async (tx) => {
-      if ((await tx.users.findByName(foldUserName(name))) !== undefined)
-        throw new ServiceError('forbidden', 'another user with this name already exists', {
-          hint: 'an administrator can link that user: dke user change NAME --subject SUBJECT',
-        });
-      await tx.users.insert(user);
-      await tx.audit.append({
-        kind: 'user.created',
-        actor: openIdActor(from),
-        tenantId: serviceTenantId,
-        subject: { kind: 'user', id: user.id },
-        details: { name, roles: [], subject: person.subject },
-      });
-    });
-    return user;
-  };
-
-  /** The provider no longer gives this person a role: removes the roles, ends the sessions and revokes the user's own API tokens. */
-  const withdraw = async (userId: string, from: SignInOrigin): Promise<void> => {
-    await store.write(async (tx) => {
-      const user = await tx.users.get(everyTenant, userId);
-      if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') return;
-      if (await isOwnedOtherwise(tx, user)) return;
-      await claimedRoles.forget(tx, userId);
-      // It reads every token, so it is done once: a user without roles can create none.
-      if (user.grants.length === 0) return;
-      await setRoles(tx, user, [], from);
-      await revokeTokensOf(tx, openIdActor(from), userId, clock.now());
-    });
-    sessions.forget();
-  };
-
-  const noAccess = (reason: string, { subject }: OpenIdPerson): ServiceError =>
-    new ServiceError('forbidden', 'your account at the OpenID provider has no access to this service', {
-      hint:
-        reason === 'not-of-provider'
-          ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
-          : `an administrator can register you: dke user create NAME --role ROLE --subject ${subject}`,
-    });
 
   return {
     label: () => provider?.label ?? null,
@@ -172,11 +108,14 @@ export const createOpenIdOperations = (
       };
       const reason = await reasonOf();
       if (reason !== undefined) {
-        if (reason === 'no-role' && known !== undefined) await withdraw(known.id, from);
+        if (reason === 'no-role' && known !== undefined) {
+          await withdrawRoles({ store, clock }, claimedRoles, known.id, from);
+          sessions.forget();
+        }
         await signIn.refuse({ method: 'openid', reason, user: known }, undefined, from);
         throw noAccess(reason, person);
       }
-      const user = known ?? (await addUser(person, from));
+      const user = known ?? (await addOpenIdUser({ store, clock }, person, from));
       const how = { method: 'openid', proved: person.secondFactor ? 2 : 1 } as const;
       let changed = false;
       let waiting: readonly Grant[] | undefined;

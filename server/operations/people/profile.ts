@@ -16,8 +16,9 @@ import type { ProfileOperations, SessionCaller } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
 import { refuseLongToken, refuseOwnSecret } from './provided.ts';
-import { holderOf, type Sessions } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
+import { holderOf } from './start-session.ts';
 import { viewUser } from './views.ts';
 
 /** The user behind a session; 'not-found' for a session of a token, which has no user. */

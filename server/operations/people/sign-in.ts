@@ -1,5 +1,5 @@
-// Signing in: a user's name and password, or an invitation and a password to come. A user who is not there costs the same work and
-// gets the same answer as one whose password is another.
+// The end of every sign-in: a user who has proved their identity gets a session, and a refused one is recorded. The ways: sign-in-by-password.ts,
+// redeem-invitation.ts, passkeys.ts, open-id.ts.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -7,15 +7,13 @@ import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { nextStep, type SignInMethod } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
-import { foldUserName } from '../../domain/user.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { looksLikeBearer } from '../access/bearer.ts';
-import type { SignInOperations, SignInOrigin, StartedSession } from './interface.ts';
-import type { Attempt, Lockout } from './lockout.ts';
-import { checkPassword } from './passwords.ts';
-import { holderOf, type Sessions, userActor } from './sessions.ts';
+import type { SignInOrigin, StartedSession } from './interface.ts';
+import type { Attempt } from './lockout.ts';
+import { type Sessions, userActor } from './sessions.ts';
+import { holderOf } from './start-session.ts';
 
 export type SignInPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'people' | 'meter'>;
 
@@ -28,11 +26,7 @@ const unknownPerson = ({ requestId, peer }: SignInOrigin): Actor => ({
   peer,
 });
 
-export const createSignIn = (
-  { store, ring, clock, passwords, people, meter }: SignInPorts,
-  sessions: Sessions,
-  lockout: Lockout,
-) => {
+export const createSignIn = ({ store, clock, people, meter }: SignInPorts, sessions: Sessions) => {
   /** Records a refused sign-in. The name of an unknown user is not stored: it may be a password. */
   const refuse = async (
     refused: { readonly method: string; readonly reason: string; readonly user: StoredUser | undefined },
@@ -96,100 +90,6 @@ export const createSignIn = (
     return sessions.open(made, from);
   };
 
-  const operations: Omit<SignInOperations, 'secondFactor' | 'hasPasskeys'> = {
-    byPassword: async (name, password, from) => {
-      try {
-        lockout.admit(from.peer);
-        const folded = foldUserName(name);
-        const attempt = await lockout.begin(folded, from.peer);
-        const user = await store.read.users.findByName(folded);
-        const sound = user !== undefined && user.integrity === 'ok' && user.state === 'active';
-        const verdict = await passwords.verify(password, sound ? user.password : null, from.peer);
-        if (!sound || verdict === 'wrong') {
-          const reason =
-            user === undefined
-              ? 'unknown-user'
-              : user.integrity !== 'ok'
-                ? 'tampered'
-                : user.state !== 'active'
-                  ? 'disabled'
-                  : user.password === null
-                    ? 'no-password'
-                    : 'wrong-password';
-          await refuse({ method: 'password', reason, user }, attempt, from);
-          throw new ServiceError('unauthenticated', 'the user name or password is wrong', {
-            hint: 'an administrator can send you an invitation to set a new password',
-          });
-        }
-        const outdated = verdict === 'outdated' ? await passwords.hash(password, from.peer) : undefined;
-        return await admit(user, { method: 'password', proved: 1 }, attempt, from, async (tx, current) => {
-          if (outdated === undefined) return current;
-          const after = { ...current, password: outdated };
-          await tx.users.update(after);
-          return after;
-        });
-      } finally {
-        password.fill(0);
-      }
-    },
-
-    redeem: async (invitation, password, from) => {
-      try {
-        lockout.admit(from.peer);
-        const hash = looksLikeBearer('invitation', invitation) ? ring.hashToken('invitation', invitation) : undefined;
-        const user = hash === undefined ? undefined : await store.read.users.findByInvitation(hash);
-        const holds =
-          user !== undefined &&
-          user.integrity === 'ok' &&
-          user.state === 'active' &&
-          user.invitedUntil !== null &&
-          user.invitedUntil > clock.now();
-        if (!holds) {
-          await refuse(
-            { method: 'invitation', reason: user === undefined ? 'unknown' : 'expired', user },
-            undefined,
-            from,
-          );
-          throw new ServiceError('unauthenticated', 'the invitation is not valid', {
-            hint: 'invitations are single-use and expire: ask an administrator for a new one',
-          });
-        }
-        checkPassword(password, user.name);
-        const stored = await passwords.hash(password, from.peer);
-        const actor = userActor(user, from);
-        const made = await store.write(async (tx) => {
-          const current = await tx.users.get(everyTenant, user.id);
-          if (current === undefined || current.invitationHash !== hash || current.state !== 'active')
-            throw new ServiceError('unauthenticated', 'the invitation was already used');
-          await tx.users.update({
-            ...current,
-            password: stored,
-            hasPassword: true,
-            passwordChangedAt: clock.now(),
-            mustChangePassword: false,
-            invitationHash: null,
-            invitedUntil: null,
-          });
-          const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
-          await tx.audit.append({
-            kind: 'password.changed',
-            actor,
-            tenantId: user?.tenantId ?? serviceTenantId,
-            subject: { kind: 'user', id: user.id },
-            details: { name: user.name, by: 'invitation', sessionsEnded },
-          });
-          await tx.users.touch(user.id, clock.now());
-          const how = { method: 'invitation', proved: 1 } as const;
-          return sessions.insert(tx, holderOf(user), how, from, actor);
-        });
-        sessions.forget();
-        return await sessions.open(made, from);
-      } finally {
-        password.fill(0);
-      }
-    },
-  };
-
-  return { operations, refuse, admit };
+  return { refuse, admit };
 };
 export type SignIn = ReturnType<typeof createSignIn>;

@@ -99,8 +99,8 @@ const append = (
 
 export interface RequestMinutes {
   /** Hashes the minutes that are over. By one node, now and then. */
-  turn(): Promise<void>;
-  /** The turn that runs ends early; what it has not done is done by the next one. */
+  run(): Promise<void>;
+  /** Ends a run that is under way; the next one does the rest. */
   stop(): void;
 }
 
@@ -183,7 +183,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
   }
 
   return {
-    turn: async () => {
+    run: async () => {
       const begun = await close();
       if (begun?.state.next == null) return;
       const { state } = begun;

@@ -160,7 +160,7 @@ export const createRequestRetention = (
 
   return {
     remove: async (between) => {
-      // Of an earlier process, or turn.
+      // Of an earlier process, or an earlier run.
       await store.write(removals.tell, background);
       if ((await removeOld(between)) && (await countNew(between))) await removeOverflow(between);
       await store.write(removals.tell, background);

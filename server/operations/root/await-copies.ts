@@ -8,7 +8,7 @@ import type { Ports } from '../../ports/ports.ts';
 
 const lookEveryMs = 100;
 /** How long copies have before the run is called held. It goes on by itself in any case. */
-const patienceMs = 6_000;
+const waitMs = 6_000;
 /** How often a copy is asked for that usually takes long. */
 const slowMs = 2_000;
 
@@ -44,7 +44,7 @@ export const createAwaitCopies = (
       sealed = { rootEpoch: root.current.epoch, position: found, at: clock.monotonic() };
     }
     const { position, at } = sealed;
-    const until = clock.monotonic() + patienceMs;
+    const until = clock.monotonic() + waitMs;
     for (;;) {
       const copies = await link.copies(position);
       if (copies === 'other') {

@@ -17,7 +17,7 @@ export const createProviderChanges = ({
 }: Pick<Ports, 'store' | 'root' | 'erasure' | 'clock' | 'log'>) => {
   let lookedAt = Number.NEGATIVE_INFINITY;
   return {
-    turn: async (): Promise<void> => {
+    run: async (): Promise<void> => {
       if (clock.monotonic() - lookedAt < everyMs) return;
       lookedAt = clock.monotonic();
       let change: ReturnType<typeof root.pendingChange>;

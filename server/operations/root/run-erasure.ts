@@ -29,7 +29,7 @@ import type { RootSpread } from './spread-root.ts';
 
 type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
   /** Of several nodes, how each gets the new root key and ends the old one. */
-  readonly spread: Pick<RootSpread, 'isEnding' | 'isLeftOver' | 'begin' | 'offer' | 'erase' | 'tell' | 'finish'>;
+  readonly spread: Pick<RootSpread, 'isEnding' | 'isLeftOver' | 'begin' | 'offer' | 'erase' | 'endOldRoot' | 'finish'>;
   readonly awaitCopies: AwaitCopies;
   /** Whether a destroyed key becomes unrecoverable while the file of a snapshot that may hold it is missing. */
   readonly missingSnapshots: 'wait' | 'name';
@@ -277,8 +277,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   }
   const holding = erasing ? await spread.erase(rootEpoch) : [];
   if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);
-  root.erasePrevious();
-  await spread.tell();
+  await spread.endOldRoot();
 
   const started = await store.read.settings.get(startedSetting);
   const before = started === undefined ? 0 : Number(started);

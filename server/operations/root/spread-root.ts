@@ -8,6 +8,7 @@
 // says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited for, or removed by an operator.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import type { Emitter } from '../../base/events.ts';
 import { idBytes, serviceTenantId } from '../../base/ids.ts';
 import {
   askedOf,
@@ -27,15 +28,15 @@ import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
-import type { RootFace, RunningFleet } from '../nodes/running-fleet.ts';
+import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
 
 /** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
-const patienceMs = 6_000;
+const waitMs = 6_000;
 const lookEveryMs = 100;
 
 export interface RootSpread {
   /** What this node shows of its root keys. */
-  face(): RootFace;
+  nodeKeys(): NodeRootKeys;
   /** Whether this node may lead the run that is under way, if one is. */
   mayLead(run: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
   /** Does what the run asks of this node. `shown`: its row, which may not say which root keys it has: then it tells them again. */
@@ -52,13 +53,14 @@ export interface RootSpread {
   offer(): Promise<readonly string[]>;
   /** Has the one before that of this epoch overwritten elsewhere; answers the names of those that have not done so. */
   erase(epoch: number): Promise<readonly string[]>;
-  /** Shows the others which root keys this node has now. */
-  tell(): Promise<void>;
+  /** Overwrites the old root key of this node, and shows the others that it has. */
+  endOldRoot(): Promise<void>;
   /** The run is over. */
   finish(): Promise<void>;
 }
 
 type SpreadPorts = Pick<Ports, 'core' | 'root' | 'ring' | 'store' | 'clock' | 'log'> & {
+  readonly events: Emitter<RootEvents>;
   readonly fleet: Pick<RunningFleet, 'id' | 'others' | 'holds' | 'duties'>;
 };
 
@@ -81,18 +83,17 @@ const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}
 const headLength = 2;
 
 /** A fleet of one: there is no other node. */
-const lone: Omit<RootSpread, 'face' | 'begin'> = {
+const lone: Omit<RootSpread, 'nodeKeys' | 'begin' | 'endOldRoot'> = {
   mayLead: () => Promise.resolve(true),
   follow: () => Promise.resolve(),
   isEnding: () => Promise.resolve(false),
   isLeftOver: () => Promise.resolve(false),
   offer: () => Promise.resolve([]),
   erase: () => Promise.resolve([]),
-  tell: () => Promise.resolve(),
   finish: () => Promise.resolve(),
 };
 
-export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }: SpreadPorts): RootSpread => {
+export const createRootSpread = ({ core, root, ring, store, clock, log, fleet, events }: SpreadPorts): RootSpread => {
   const own = core.generateHpkeKey();
   const publicKey = core.hpkePublicKey(own);
 
@@ -123,24 +124,35 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
     if (root.current.epoch === epoch) return root.current;
     return root.previous?.epoch === epoch ? root.previous : undefined;
   };
-  const faceAttributes = (face: Pick<RootFace, 'publicKey' | 'oldestRootEpoch'>) => ({
-    publicKey: face.publicKey.toString('hex'),
-    oldestRootEpoch: face.oldestRootEpoch,
+  const provenAttributes = (keys: Pick<NodeRootKeys, 'publicKey' | 'oldestRootEpoch'>) => ({
+    publicKey: keys.publicKey.toString('hex'),
+    oldestRootEpoch: keys.oldestRootEpoch,
   });
-  const isProved = (node: SeenNode): boolean => holds(keyOf(node.rootEpoch), node.id, faceAttributes(node), node.proof);
+  const isProved = (node: SeenNode): boolean =>
+    holds(keyOf(node.rootEpoch), node.id, provenAttributes(node), node.proof);
 
   const keys = (): RootKeys => ({
     rootEpoch: root.current.epoch,
     oldestRootEpoch: root.previous?.epoch ?? root.current.epoch,
   });
-  const face = (): RootFace => {
+  const nodeKeys = (): NodeRootKeys => {
     const shown = { ...keys(), publicKey };
-    return { ...shown, proof: prove(root.current, fleet.id, faceAttributes(shown)) };
+    return { ...shown, proof: prove(root.current, fleet.id, provenAttributes(shown)) };
   };
-  if (store.link === undefined) return { face, ...lone, begin: async () => root.addEpoch() };
+  const eraseOldRoot = (): void => {
+    const isRotated = root.previous !== undefined;
+    root.erasePrevious();
+    if (isRotated) events.emit('rootRotated', { rootEpoch: root.current.epoch });
+  };
+  if (store.link === undefined)
+    return { nodeKeys, ...lone, begin: async () => root.addEpoch(), endOldRoot: async () => eraseOldRoot() };
   const link: NodeLink = store.link;
 
-  const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...face() });
+  const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...nodeKeys() });
+  const endOldRoot = async (): Promise<void> => {
+    eraseOldRoot();
+    await tell();
+  };
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
   const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
     if (!(await link.setRootRun(before, after, fleet.duties.current())))
@@ -190,11 +202,11 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   };
   /** Checks repeatedly, until every node that is online has done it. */
   const waitFor = async (isDone: (node: SeenNode) => Promise<boolean> | boolean): Promise<readonly string[]> => {
-    const until = clock.monotonic() + patienceMs;
+    const until = clock.monotonic() + waitMs;
     for (;;) {
       const missing: SeenNode[] = [];
       for (const node of await fleet.others()) if (!(await isDone(node))) missing.push(node);
-      const here = missing.some(({ state, silentMs }) => state !== 'stopped' && silentMs < patienceMs);
+      const here = missing.some(({ state, silentMs }) => state !== 'stopped' && silentMs < waitMs);
       if (!here || clock.monotonic() > until) return missing.map(({ name }) => name);
       await new Promise<void>((resolve) => {
         setTimeout(resolve, lookEveryMs);
@@ -203,7 +215,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   };
 
   return {
-    face,
+    nodeKeys,
     mayLead: async (run, others) => {
       const may = mayLeadRun(run, { id: fleet.id, ...keys() }, others);
       if (may === 'start-over') {
@@ -228,9 +240,8 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
         },
         { durable: false },
       );
-      root.erasePrevious();
+      await endOldRoot();
       log.info('the old root key is overwritten', { rootEpoch: run.epoch });
-      await tell();
     },
     isEnding: async () => isEnding(await link.rootRun(), keys()),
     isLeftOver: async () => isLeftOver(await link.rootRun(), keys(), await fleet.others()),
@@ -269,7 +280,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       if (!isSameRun(known, run)) await setRootRun(known, run);
       return waitFor((node) => hasErasedOldRoot(node, run, isProved(node)));
     },
-    tell,
+    endOldRoot,
     finish: async () => {
       await setRootRun(await link.rootRun(), undefined);
     },

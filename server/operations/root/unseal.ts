@@ -4,8 +4,8 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { createFairQueue, QueueFull } from '../../base/fair-queue.ts';
 import { isLocal, originsOf } from '../../base/origins.ts';
-import { createTurnstile, TurnstileFull } from '../../base/turnstile.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RootProvider } from '../../ports/root-provider.ts';
 
@@ -65,8 +65,8 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
     timer.unref();
   };
   look();
-  const outside = createTurnstile({ running: 1, waiting: 4 });
-  const local = createTurnstile({ running: 1, waiting: 4 });
+  const outside = createFairQueue({ running: 1, waiting: 4 });
+  const local = createFairQueue({ running: 1, waiting: 4 });
   const rateLimited = (message: string, cause?: unknown): ServiceError =>
     new ServiceError('rate-limited', message, { hint: 'wait a minute, then enter the correct passphrase', cause });
   const guess = async (passphrase: Buffer, origin: string): Promise<void> => {
@@ -96,9 +96,9 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
     unseal: async (passphrase, peer) => {
       const [[, origin]] = originsOf(peer);
       try {
-        await (isLocal(peer) ? local : outside).pass(() => guess(passphrase, origin), origin);
+        await (isLocal(peer) ? local : outside).run(() => guess(passphrase, origin), origin);
       } catch (error) {
-        throw error instanceof TurnstileFull ? rateLimited('too many passphrases are being checked', error) : error;
+        throw error instanceof QueueFull ? rateLimited('too many passphrases are being checked', error) : error;
       }
     },
     stop: () => {

@@ -61,33 +61,34 @@ const check = (runbooks: Runbooks, { runbook, release, containers }: RunbookVari
   return name;
 };
 
+const findRun = async (
+  from: Reads,
+  { tenantId }: TenantActor,
+  applicationId: string,
+  id: string,
+): Promise<RunbookRun> => {
+  await findApplication(from, tenantId, applicationId);
+  const run = await from.runbookRuns.get(id);
+  if (run === undefined || run.applicationId !== applicationId) throw new ServiceError('not-found', 'run not found');
+  return run;
+};
+/** 'conflict' for one that is finished. */
+const findOpen = async (from: Reads, actor: TenantActor, applicationId: string, id: string): Promise<RunbookRun> => {
+  const run = await findRun(from, actor, applicationId, id);
+  if (run.outcome !== null)
+    throw new ServiceError('conflict', 'the run is finished', { hint: 'start a new run of the runbook' });
+  return run;
+};
+const titleOf = (run: RunbookRun, step: string): string => {
+  const found = run.steps.find(({ id }) => id === step);
+  if (found === undefined) throw new ServiceError('not-found', 'the runbook does not have this step');
+  return found.title;
+};
+
 export const followRunbook = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   runbooks: Runbooks,
 ): RunbookOperations => {
-  const find = async (
-    from: Reads,
-    { tenantId }: TenantActor,
-    applicationId: string,
-    id: string,
-  ): Promise<RunbookRun> => {
-    await findApplication(from, tenantId, applicationId);
-    const run = await from.runbookRuns.get(id);
-    if (run === undefined || run.applicationId !== applicationId) throw new ServiceError('not-found', 'run not found');
-    return run;
-  };
-  const findOpen = async (from: Reads, actor: TenantActor, applicationId: string, id: string): Promise<RunbookRun> => {
-    const run = await find(from, actor, applicationId, id);
-    if (run.outcome !== null)
-      throw new ServiceError('conflict', 'the run is finished', { hint: 'start a new run of the runbook' });
-    return run;
-  };
-  const titleOf = (run: RunbookRun, step: string): string => {
-    const found = run.steps.find(({ id }) => id === step);
-    if (found === undefined) throw new ServiceError('not-found', 'the runbook does not have this step');
-    return found.title;
-  };
-
   return {
     all: async () => runbookNames.map((name) => summarizeRunbook(runbooks, name)),
     fill: async ({ tenantId }, applicationId, variant) =>
@@ -102,7 +103,7 @@ export const followRunbook = (
       await findApplication(store.read, tenantId, applicationId);
       return pageOf(query, (window) => store.read.runbookRuns.list(applicationId, window), byId);
     },
-    get: async (actor, applicationId, id) => find(store.read, actor, applicationId, id),
+    get: async (actor, applicationId, id) => findRun(store.read, actor, applicationId, id),
     start: async (actor, applicationId, variant) => {
       const { release, containers } = variant;
       const runbook = check(runbooks, variant);
@@ -152,7 +153,7 @@ export const followRunbook = (
           subject: { kind: 'application', id: applicationId },
           details: { runbook: run.runbook, runId: id, step, title, outcome, note },
         });
-        return find(tx, actor, applicationId, id);
+        return findRun(tx, actor, applicationId, id);
       }),
     untick: (actor, applicationId, id, step) =>
       store.write(async (tx) => {
@@ -167,7 +168,7 @@ export const followRunbook = (
           subject: { kind: 'application', id: applicationId },
           details: { runbook: run.runbook, runId: id, step, title },
         });
-        return find(tx, actor, applicationId, id);
+        return findRun(tx, actor, applicationId, id);
       }),
     finish: (actor, applicationId, id, { outcome, note }) =>
       store.write(async (tx) => {

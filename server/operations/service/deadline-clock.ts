@@ -24,7 +24,7 @@ const read = async (from: Pick<Repositories, 'settings'>): Promise<Kept | undefi
 
 export interface RunningDeadlines extends Deadlines {
   /** Once at the start, before anything is destroyed, and then every minute where the duty is. */
-  turn(): Promise<void>;
+  advance(): Promise<void>;
   /** An operator says what time it is: the clocks are followed from now on. */
   confirm(actor: Actor, time: number): Promise<DeadlineState>;
 }
@@ -57,7 +57,7 @@ export const createDeadlines = (
       details: { expected: toRfc3339(from.at), clock: toRfc3339(to) },
     });
 
-  const turn = async (): Promise<void> => {
+  const advance = async (): Promise<void> => {
     const now = await earliest();
     const uptime = hostUptime();
     const [before, after] = await store.write(
@@ -90,7 +90,7 @@ export const createDeadlines = (
     now: async () => (await state()).now,
     latest: async () => Math.max((await read(store.read))?.at ?? 0, clock.now()),
     state,
-    turn,
+    advance,
     confirm: async (actor, time) => {
       const now = await earliest();
       if (Math.abs(time - now) > confirmMs)

@@ -36,35 +36,8 @@ export interface Housekeeping {
   stop(): Promise<void>;
 }
 
-export const createHousekeeping = (
-  {
-    store,
-    directory,
-    usage,
-    clock,
-    deadlines,
-    log,
-    people,
-    fleet,
-    ring,
-  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'deadlines' | 'log' | 'people'> & {
-    readonly ring: Pick<Ports['ring'], 'authenticateRow'>;
-    readonly fleet: Pick<Fleet, 'perform'>;
-  },
-  limits: RequestLogLimits,
-  checkHealth: () => Promise<unknown>,
-  sealAudit: () => Promise<unknown>,
-  writeLatencies: (all: boolean) => Promise<unknown>,
-  onRequestsRemoved?: LogForwarding['requestsRemoved'],
-): Housekeeping => {
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
-  let prunedAt = clock.monotonic();
-  let usesAt = clock.monotonic();
-  let stopped = false;
-  let failing = false;
-  const retention = createRequestRetention({ store, deadlines, ring }, limits, onRequestsRemoved);
-
+/** Writes the queued request records. */
+const createRequestWriter = ({ store, directory }: Pick<Ports, 'store' | 'directory'>): (() => Promise<void>) => {
   /** One commit of what is queued; it ends early for others who want to write. Answers how many records it wrote. */
   const commitRequests = async (): Promise<number> => {
     const taken: XksRequestRecord[] = [];
@@ -99,13 +72,45 @@ export const createHousekeeping = (
       throw error;
     }
   };
-  const writeRequests = async (): Promise<void> => {
+  return async () => {
     while (directory.requestLog().queued > 0 || directory.dropped().length > 0) {
       const written = await commitRequests();
       if (written < requestBatch) break;
       await otherWork();
     }
   };
+};
+
+export const createHousekeeping = (
+  {
+    store,
+    directory,
+    usage,
+    clock,
+    deadlines,
+    log,
+    people,
+    fleet,
+    ring,
+  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'deadlines' | 'log' | 'people'> & {
+    readonly ring: Pick<Ports['ring'], 'authenticateRow'>;
+    readonly fleet: Pick<Fleet, 'perform'>;
+  },
+  limits: RequestLogLimits,
+  checkHealth: () => Promise<unknown>,
+  sealAudit: () => Promise<unknown>,
+  writeLatencies: (all: boolean) => Promise<unknown>,
+  onRequestsRemoved?: LogForwarding['requestsRemoved'],
+): Housekeeping => {
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let prunedAt = clock.monotonic();
+  let usesAt = clock.monotonic();
+  let stopped = false;
+  let failing = false;
+  const retention = createRequestRetention({ store, deadlines, ring }, limits, onRequestsRemoved);
+
+  const writeRequests = createRequestWriter({ store, directory });
   const writeUses = async (all: boolean): Promise<void> => {
     if (!all && clock.monotonic() - usesAt < usesEveryMs) return;
     usesAt = clock.monotonic();
@@ -152,7 +157,7 @@ export const createHousekeeping = (
     });
     return true;
   };
-  const turn = async (all: boolean): Promise<void> => {
+  const run = async (all: boolean): Promise<void> => {
     try {
       await writeRequests();
       await writeUses(all);
@@ -169,7 +174,7 @@ export const createHousekeeping = (
   };
   const next = (): void => {
     timer = setTimeout(() => {
-      running = turn(false).finally(() => {
+      running = run(false).finally(() => {
         if (!stopped) next();
       });
     }, everyMs);
@@ -182,7 +187,7 @@ export const createHousekeeping = (
       stopped = true;
       clearTimeout(timer);
       await running;
-      await turn(true);
+      await run(true);
     },
   };
 };

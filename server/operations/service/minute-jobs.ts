@@ -20,7 +20,7 @@ export const createMinuteJobs = (
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<unknown> = Promise.resolve();
   let stopped = false;
-  const turn = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     for (const [about, job] of Object.entries(jobs)) {
       if (stopped) return;
       await job().catch((error: unknown) => log.error(`${about} could not be checked`, { error }));
@@ -29,7 +29,7 @@ export const createMinuteJobs = (
   const next = (afterMs: number): void => {
     timer = setTimeout(() => {
       // One node does it for all.
-      running = fleet.perform('schedules', turn).finally(() => {
+      running = fleet.perform('schedules', run).finally(() => {
         if (!stopped) next(everyMs);
       });
     }, afterMs);

@@ -6,7 +6,7 @@ import { verifyLogNote } from '../../base/checkpoint.ts';
 import { leafHash, nodeHash, rootHash, type SubtreeHash } from '../../base/merkle-tree.ts';
 import type { AuditSinkSource } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { auditOrigin } from '../audit/seal-audit-log.ts';
+import { auditOrigin } from '../audit/audit-origin.ts';
 import type { MissingRecord, MissingRecords } from './interface.ts';
 
 const mostListed = 1_000;

@@ -6,7 +6,8 @@ import { ServiceError } from '../../base/errors.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../../ports/store.ts';
-import { type AuditFinding, type AuditSealer, expectedOf, sizeOf, type Unsound } from '../audit/seal-audit-log.ts';
+import { type AuditFinding, expectedOf, sizeOf, type Unsound } from '../audit/compare-log.ts';
+import type { AuditSealer } from '../audit/seal-audit-log.ts';
 import type { QuarantineOperations, QuarantineState } from './interface.ts';
 
 const mostGuesses = 10;
@@ -46,8 +47,41 @@ const describe = (place: string, finding: Unsound): string =>
             : `${place} does not match the checkpoint next to the root key: its audit log was changed, or belongs to another ` +
               'service; stop the service and restore the right database, or confirm that this one is to be used';
 
+/** The code that an operator must enter: only those who can use the service's host know it. */
+const createConfirmationCode = (core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>, log: Log) => {
+  let guesses = 0;
+  const fresh = (): string => {
+    const bytes = Buffer.alloc(8);
+    core.random(bytes);
+    return bytes.toString('hex');
+  };
+  let code = fresh();
+  return {
+    current: (): string => code,
+    renew: (): void => {
+      code = fresh();
+      guesses = 0;
+    },
+    /** Throws unless it is the code. */
+    check: (given: string, actor: { readonly name: string }): void => {
+      if (guesses >= mostGuesses)
+        throw new ServiceError('rate-limited', 'too many wrong codes were entered', {
+          hint: 'restart the service: it prints a new code',
+        });
+      const text = Buffer.alloc(code.length);
+      text.write(given, 'latin1');
+      if (given.length === code.length && core.timingSafeEqual(text, Buffer.from(code, 'latin1'))) return;
+      guesses += 1;
+      log.warn('a wrong quarantine confirmation code was entered', { guesses, actor: actor.name });
+      throw new ServiceError('forbidden', 'the confirmation code is wrong', {
+        hint: 'the service prints the code on its standard output when it starts',
+      });
+    },
+  };
+};
+
 export const createQuarantine = (
-  whole: Store,
+  rawStore: Store,
   sealer: Pick<AuditSealer, 'accept' | 'suspend'>,
   {
     finding: foundAtStart,
@@ -66,17 +100,11 @@ export const createQuarantine = (
 ): QuarantineGate => {
   let finding = foundAtStart;
   let open = finding.state === 'sound';
-  let guesses = 0;
   let confirming = false;
   /** It is taken, and not yet used: what followed has failed. */
   let accepted = false;
   let begin: () => Promise<void> = () => Promise.resolve();
-  const newCode = (): string => {
-    const bytes = Buffer.alloc(8);
-    core.random(bytes);
-    return bytes.toString('hex');
-  };
-  let code = newCode();
+  const code = createConfirmationCode(core, log);
 
   const shut = (): Promise<never> =>
     Promise.reject(
@@ -85,16 +113,16 @@ export const createQuarantine = (
       }),
     );
   const store: Store = {
-    ...whole,
-    read: whole.read,
-    write: (work, options) => (open ? whole.write(work, options) : shut()),
-    probe: () => (open ? whole.probe() : shut()),
+    ...rawStore,
+    read: rawStore.read,
+    write: (work, options) => (open ? rawStore.write(work, options) : shut()),
+    probe: () => (open ? rawStore.probe() : shut()),
   };
   /** Read once: nothing is forwarded meanwhile. */
   let known: Promise<QuarantineState['missing']> | undefined;
   const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
     if (found.state === 'changed') return Promise.resolve(null);
-    const read = async () => missing(sizeOf(found) ?? (await whole.read.audit.size()));
+    const read = async () => missing(sizeOf(found) ?? (await rawStore.read.audit.size()));
     known ??= read().catch((error: unknown) => {
       log.error('what is missing could not be read from the sinks of the audit log', { error });
       known = undefined;
@@ -119,14 +147,13 @@ export const createQuarantine = (
       if (!open) return;
       finding = found;
       known = undefined;
-      code = newCode();
-      guesses = 0;
+      code.renew();
       accepted = false;
       open = false;
       sealer.suspend();
     },
     closed: () => {
-      return open || finding.state === 'sound' ? undefined : { reason: describe(place, finding), code };
+      return open || finding.state === 'sound' ? undefined : { reason: describe(place, finding), code: code.current() };
     },
     doubtsLog: () => !open && !['sound', 'rows-changed'].includes(finding.state),
     onConfirmed: (work) => {
@@ -140,19 +167,7 @@ export const createQuarantine = (
           throw new ServiceError('conflict', 'the database is already being confirmed', {
             hint: 'run dke quarantine show to see when it is done',
           });
-        if (guesses >= mostGuesses)
-          throw new ServiceError('rate-limited', 'too many wrong codes were entered', {
-            hint: 'restart the service: it prints a new code',
-          });
-        const text = Buffer.alloc(code.length);
-        text.write(given, 'latin1');
-        if (given.length !== code.length || !core.timingSafeEqual(text, Buffer.from(code, 'latin1'))) {
-          guesses += 1;
-          log.warn('a wrong quarantine confirmation code was entered', { guesses, actor: actor.name });
-          throw new ServiceError('forbidden', 'the confirmation code is wrong', {
-            hint: 'the service prints the code on its standard output when it starts',
-          });
-        }
+        code.check(given, actor);
         confirming = true;
         try {
           if (!accepted) await sealer.accept(finding, actor);

@@ -9,7 +9,7 @@ import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { WholeRecord } from '../../ports/records.ts';
-import { auditOrigin } from '../audit/seal-audit-log.ts';
+import { auditOrigin } from '../audit/audit-origin.ts';
 import { recordAttributes } from '../keys/key-records.ts';
 import { compareStored, hashedMinutesOf } from '../requests/request-minutes.ts';
 
@@ -37,40 +37,59 @@ type Needs = Pick<Ports, 'ring' | 'root'> & {
 
 const copies: readonly string[] = ['vault-copy', 'sealed-copy'];
 
-export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<VerificationReport> => {
-  const { read } = store;
-  const findings: string[] = [];
+type Read = Needs['store']['read'];
+/** Where each check puts its findings. */
+type Findings = string[];
 
-  // Every KEK has been opened under the root by unlocking; here the newest of each tenant, from what is stored.
+/** Every KEK was opened under the root by unlocking; here the newest of each tenant, from what is stored. */
+const checkTenants = async ({ store: { read }, root }: Needs, findings: Findings) => {
   const keks = await read.keks.list();
   const tenants = new Set(keks.map(({ tenantId }) => tenantId));
-  /** Of these nothing opens, and what is left of them is cleared step by step, also after a restart. */
+  /** Nothing of these can be opened, and their rows are removed step by step, also after a restart. */
   const purged = new Set<string>();
   for (const { id, state } of await read.tenants.list()) {
     if (state === 'purged') purged.add(id);
     if (state !== 'purged' && !tenants.has(id)) findings.push(`tenant ${id} has no key`);
-    // Its key went with the commit that said so: with it everything sealed under it would open.
+    // Its key was deleted in the commit that purged it: with it, everything sealed under it would open.
     if (state === 'purged' && tenants.has(id)) findings.push(`tenant ${id} is purged, but its key still exists`);
   }
   if (root.previous === undefined)
     for (const { tenantId, epoch, rootEpoch } of keks)
       if (rootEpoch !== root.current.epoch)
         findings.push(`key ${epoch} of tenant ${tenantId} is sealed under root epoch ${rootEpoch}`);
+  return { keks: keks.length, tenants: tenants.size, purged };
+};
 
+/** Returns how many rows were checked. */
+const checkRows = async (read: Read, findings: Findings): Promise<number> => {
   let rows = 0;
   for (const table of read.whole.policyTables()) {
     const checked = await read.whole.checkRows(table);
     rows += checked.rows;
     for (const id of checked.tampered) findings.push(`${table} ${id}: the row was changed from outside`);
   }
-
   const { isSound, older } = await read.whole.compareRowSet();
   if (!isSound)
     findings.push(
       'rows: they differ from those that the service wrote last: older rows were restored, or rows were removed or added',
     );
   for (const name of older) findings.push(`${name}: an older version of the row was restored`);
+  return rows;
+};
 
+/** The copies that exist. */
+interface Present {
+  readonly records: number;
+  /** Whether an object has any copy. */
+  any(id: string): boolean;
+  has(id: string, copy: string, version: number): boolean;
+}
+
+const checkRecords = async (
+  { store: { read }, ring, core }: Needs,
+  purged: ReadonlySet<string>,
+  findings: Findings,
+): Promise<Present> => {
   const opens = (record: WholeRecord): boolean => {
     if (record.record === null) return false;
     try {
@@ -81,7 +100,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
       throw error;
     }
   };
-  /** By object: which versions of which copies are there. */
+  /** By object: the versions of its copies. */
   const present = new Map<string, Set<string>>();
   let records = 0;
   for (let after = 0; ; after += page) {
@@ -101,30 +120,41 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     }
     if (batch.length < page) break;
   }
-
-  const has = (id: string, copy: string, version: number): boolean =>
-    present.get(id)?.has(`${copy} ${version}`) === true;
-  const checkKey = async (key: Key): Promise<void> => {
-    const say = (what: string): void => void findings.push(`key ${key.id} (${key.state}): ${what}`);
-    if ((key.state === 'destroyed') !== (key.destroyedAt !== null))
-      say('its state and its time of destruction contradict each other');
-    if (key.state === 'disabled' && key.disabledAt === null) say('the time when it was disabled is missing');
-    if (key.unrecoverableAt !== null && key.destroyedAt === null) say('it is unrecoverable but not destroyed');
-    const versions = await read.keys.versions(key.id);
-    if (versions.length !== key.currentVersion || !versions.some(({ version }) => version === key.currentVersion))
-      say(`it has ${versions.length} versions, but its current version is ${key.currentVersion}`);
-    if (key.state === 'destroyed') {
-      if ((present.get(key.id)?.size ?? 0) > 0) say('its key material still exists');
-      return;
-    }
-    if (purged.has(key.tenantId)) return;
-    for (const { version } of versions) {
-      if (key.kind === 'master' && !has(key.id, 'sealed-copy', version))
-        say(`version ${version} has lost its sealed copy`);
-      const vaultCopy = key.state !== 'soft-deleted' || key.reimportedAt !== null;
-      if (vaultCopy && !has(key.id, 'vault-copy', version)) say(`version ${version} has lost its vault copy`);
-    }
+  return {
+    records,
+    any: (id) => (present.get(id)?.size ?? 0) > 0,
+    has: (id, copy, version) => present.get(id)?.has(`${copy} ${version}`) === true,
   };
+};
+
+const checkKey = async (
+  read: Read,
+  key: Key,
+  present: Present,
+  isPurged: boolean,
+  say: (what: string) => void,
+): Promise<void> => {
+  if ((key.state === 'destroyed') !== (key.destroyedAt !== null))
+    say('its state and its time of destruction contradict each other');
+  if (key.state === 'disabled' && key.disabledAt === null) say('the time when it was disabled is missing');
+  if (key.unrecoverableAt !== null && key.destroyedAt === null) say('it is unrecoverable but not destroyed');
+  const versions = await read.keys.versions(key.id);
+  if (versions.length !== key.currentVersion || !versions.some(({ version }) => version === key.currentVersion))
+    say(`it has ${versions.length} versions, but its current version is ${key.currentVersion}`);
+  if (key.state === 'destroyed') {
+    if (present.any(key.id)) say('its key material still exists');
+    return;
+  }
+  if (isPurged) return;
+  for (const { version } of versions) {
+    if (key.kind === 'master' && !present.has(key.id, 'sealed-copy', version))
+      say(`version ${version} has lost its sealed copy`);
+    const vaultCopy = key.state !== 'soft-deleted' || key.reimportedAt !== null;
+    if (vaultCopy && !present.has(key.id, 'vault-copy', version)) say(`version ${version} has lost its vault copy`);
+  }
+};
+
+const checkKeys = async (read: Read, present: Present, purged: ReadonlySet<string>, findings: Findings) => {
   let keys = 0;
   let destroyedKeys = 0;
   for (let after: string | undefined; ; ) {
@@ -132,40 +162,53 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     for (const key of batch) {
       keys += 1;
       if (key.state === 'destroyed') destroyedKeys += 1;
-      await checkKey(key);
+      await checkKey(read, key, present, purged.has(key.tenantId), (what) => {
+        findings.push(`key ${key.id} (${key.state}): ${what}`);
+      });
     }
-    if (batch.length < page) break;
+    if (batch.length < page) return { keys, destroyedKeys };
     after = batch.at(-1)?.id;
   }
+};
 
+/** Returns how many token objects were checked. */
+const checkObjects = async (read: Read, present: Present, findings: Findings): Promise<number> => {
   let objects = 0;
   for (let after = 0; ; ) {
     const batch = await read.whole.objects(after, page);
     for (const { id, handle, destroyed, hasContent } of batch) {
       objects += 1;
-      if (destroyed && (hasContent || has(id, 'object-content', 1)))
+      if (destroyed && (hasContent || present.has(id, 'object-content', 1)))
         findings.push(`object ${handle}: it is destroyed, but its content still exists`);
       const key = await read.keys.get(everyTenant, id);
       if (key !== undefined && destroyed !== (key.state === 'destroyed'))
         findings.push(`object ${handle}: only one of it and its key is destroyed`);
     }
-    if (batch.length < page) break;
+    if (batch.length < page) return objects;
     after = batch.at(-1)?.handle ?? after;
   }
+};
 
-  const hashed: AuditEvent[] = [];
-  const size = await read.audit.size();
-  const confirmed = store.committed?.records ?? 0;
-  if (confirmed > size)
-    findings.push(`the audit log has ${size} records, but had ${confirmed}: confirmed changes are missing`);
-  const tree = growTree();
+/** The notes of the checkpoints, by their size. */
+const readCheckpoints = async (read: Read): Promise<ReadonlyMap<number, string>> => {
   const checkpoints = new Map<number, string>();
   for (let after: string | undefined; ; ) {
     const batch = await read.audit.checkpoints('oldest', { after, limit: page });
-    for (const { size: at, note } of batch) checkpoints.set(at, note);
-    if (batch.length < page) break;
+    for (const { size, note } of batch) checkpoints.set(size, note);
+    if (batch.length < page) return checkpoints;
     after = String(batch.at(-1)?.size);
   }
+};
+
+/** Builds the tree of the audit log again, and compares it with every checkpoint, the stored tree, and the anchor next to the root key. */
+const checkAuditLog = async ({ store: { read, committed }, ring, root }: Needs, findings: Findings) => {
+  const hashed: AuditEvent[] = [];
+  const size = await read.audit.size();
+  const confirmed = committed?.records ?? 0;
+  if (confirmed > size)
+    findings.push(`the audit log has ${size} records, but had ${confirmed}: confirmed changes are missing`);
+  const tree = growTree();
+  const checkpoints = await readCheckpoints(read);
   const origin = await auditOrigin(read);
   const logKeys = ring.auditKeys();
   let checkpointed = 0;
@@ -202,18 +245,28 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   if (tree.size !== size) findings.push(`audit log: ${tree.size} records exist, but ${size} were counted`);
   else if (!(await rootHash(read.audit.subtree, size)).equals(tree.root()))
     findings.push('audit log: the stored tree does not match its records');
+  return { size, checkpointed, hashed };
+};
 
+export const verifyStore = async (needs: Needs): Promise<VerificationReport> => {
+  const { read } = needs.store;
+  const findings: Findings = [];
+  const { keks, tenants, purged } = await checkTenants(needs, findings);
+  const rows = await checkRows(read, findings);
+  const present = await checkRecords(needs, purged, findings);
+  const { keys, destroyedKeys } = await checkKeys(read, present, purged, findings);
+  const objects = await checkObjects(read, present, findings);
+  const { size, checkpointed, hashed } = await checkAuditLog(needs, findings);
   const requests = await compareStored(read, hashedMinutesOf(hashed));
   for (const finding of requests.findings) findings.push(`request log: ${finding}`);
-
   return {
-    tenants: tenants.size,
-    keyEncryptionKeys: keks.length,
+    tenants,
+    keyEncryptionKeys: keks,
     rows,
     keys,
     destroyedKeys,
     objects,
-    records,
+    records: present.records,
     auditRecords: size,
     checkpointedRecords: checkpointed,
     requests: requests.requests,

@@ -46,6 +46,53 @@ const givenUp = 'given up';
 const waitMs = 10_000;
 const askAgainMs = 50;
 
+interface WaitPorts {
+  readonly inner: Pick<Store, 'read'>;
+  readonly clock: Ports['clock'];
+  readonly fleet: Pick<Fleet, 'nodes'>;
+}
+
+/** Whether they are of the same request in the same run of a node. */
+const isSame = (row: StoredRequest, { requestId, run }: StoredRequest): boolean =>
+  row.requestId === requestId && row.run === run;
+const check = (found: StoredRequest, { fingerprint }: RepeatableRequest): void => {
+  if (found.integrity !== 'ok')
+    throw new ServiceError('key-tampered', 'the stored answer of the first request was changed from outside', {
+      hint: 'check whether it was completed before you repeat it with another Idempotency-Key',
+    });
+  if (found.fingerprint !== fingerprint)
+    throw new ServiceError('conflict', 'this Idempotency-Key was already used for another request', {
+      hint: 'use a new Idempotency-Key for a new request',
+    });
+};
+/** What another run answers to this request. Undefined: it was not carried out after all. `live`: what this process is carrying out. */
+const awaitAnswer = async (
+  { inner, clock, fleet }: WaitPorts,
+  live: ReadonlySet<StoredRequest>,
+  request: RepeatableRequest,
+  until: number,
+): Promise<KeptAnswer | undefined> => {
+  for (;;) {
+    const found = await inner.read.idempotency.get(request.id);
+    if (found === undefined) return undefined;
+    check(found, request);
+    if (found.answer !== null) return found.answer;
+    const node = (await fleet.nodes()).find((each) => runOf(each) === found.run);
+    const goesOn = node?.self ? [...live].some((row) => isSame(row, found)) : true;
+    if ((node?.state !== 'active' && node?.state !== 'draining') || !goesOn)
+      throw new ServiceError('conflict', 'this request was completed, but its node could not answer', {
+        hint: `run dke audit list --request-id ${found.requestId} to see what it created`,
+      });
+    if (clock.monotonic() >= until)
+      throw new ServiceError('unavailable', `node ${node.name} is still processing this request`, {
+        hint: 'repeat it with the same Idempotency-Key to get the answer',
+      });
+    await new Promise((resolve) => {
+      setTimeout(resolve, askAgainMs);
+    });
+  }
+};
+
 /** `store` is what the operations are to write through. */
 export const createIdempotency = (
   inner: Store,
@@ -64,15 +111,13 @@ export const createIdempotency = (
   const live = new Set<StoredRequest>();
   /** What it has given up, while the others are still to be told. */
   const lost = new Set<StoredRequest>();
-  const isOf = (row: StoredRequest, { requestId, run }: StoredRequest): boolean =>
-    row.requestId === requestId && row.run === run;
   const giveUp = async (row: StoredRequest): Promise<void> => {
     lost.delete(row);
     try {
       await inner.write(
         async (tx) => {
           const found = await tx.idempotency.get(row.id);
-          if (found !== undefined && isOf(row, found) && found.integrity === 'ok')
+          if (found !== undefined && isSame(row, found) && found.integrity === 'ok')
             await tx.idempotency.update({ ...found, run: givenUp });
         },
         { durable: false },
@@ -99,46 +144,13 @@ export const createIdempotency = (
         // Of two units of work of one request at the same time, the first has written it; this one sees that.
         if (claim.state === 'open' && !(await tx.idempotency.insert(claim.row))) {
           const found = await tx.idempotency.get(claim.row.id);
-          if (found === undefined || !isOf(claim.row, found)) throw new Taken();
+          if (found === undefined || !isSame(claim.row, found)) throw new Taken();
         }
         return work(tx);
       }, options);
       claim.state = 'written';
       return value;
     },
-  };
-
-  const check = (found: StoredRequest, { fingerprint }: RepeatableRequest): void => {
-    if (found.integrity !== 'ok')
-      throw new ServiceError('key-tampered', 'the stored answer of the first request was changed from outside', {
-        hint: 'check whether it was completed before you repeat it with another Idempotency-Key',
-      });
-    if (found.fingerprint !== fingerprint)
-      throw new ServiceError('conflict', 'this Idempotency-Key was already used for another request', {
-        hint: 'use a new Idempotency-Key for a new request',
-      });
-  };
-  /** Undefined: it was not carried out after all. */
-  const answerOf = async (request: RepeatableRequest, until: number): Promise<KeptAnswer | undefined> => {
-    for (;;) {
-      const found = await inner.read.idempotency.get(request.id);
-      if (found === undefined) return undefined;
-      check(found, request);
-      if (found.answer !== null) return found.answer;
-      const node = (await fleet.nodes()).find((each) => runOf(each) === found.run);
-      const goesOn = node?.self ? [...live].some((row) => isOf(row, found)) : true;
-      if ((node?.state !== 'active' && node?.state !== 'draining') || !goesOn)
-        throw new ServiceError('conflict', 'this request was completed, but its node could not answer', {
-          hint: `run dke audit list --request-id ${found.requestId} to see what it created`,
-        });
-      if (clock.monotonic() >= until)
-        throw new ServiceError('unavailable', `node ${node.name} is still processing this request`, {
-          hint: 'repeat it with the same Idempotency-Key to get the answer',
-        });
-      await new Promise((resolve) => {
-        setTimeout(resolve, askAgainMs);
-      });
-    }
   };
 
   const once: IdempotencyOperations['once'] = async (asked, work) => {
@@ -150,7 +162,7 @@ export const createIdempotency = (
     };
     const until = clock.monotonic() + waitMs;
     for (;;) {
-      const given = await answerOf(request, until);
+      const given = await awaitAnswer({ inner, clock, fleet }, live, request, until);
       if (given !== undefined) return { kept: given, repeated: true };
       const row: StoredRequest = {
         ...request,
@@ -172,7 +184,7 @@ export const createIdempotency = (
             .write(
               async (tx) => {
                 const found = await tx.idempotency.get(row.id);
-                if (found !== undefined && isOf(row, found)) await tx.idempotency.update({ ...found, answer: kept });
+                if (found !== undefined && isSame(row, found)) await tx.idempotency.update({ ...found, answer: kept });
               },
               { durable: false },
             )

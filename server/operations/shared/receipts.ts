@@ -25,7 +25,7 @@ export const createReceipts = <T extends object>(
 ) => {
   let lookedAt = Number.NEGATIVE_INFINITY;
   return {
-    turn: async (): Promise<void> => {
+    run: async (): Promise<void> => {
       if (clock.monotonic() - lookedAt < everyMs) return;
       lookedAt = clock.monotonic();
       const found = receipt();

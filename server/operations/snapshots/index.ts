@@ -3,7 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { findDefaultTenant } from '../shared/find.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import type { SnapshotFolder } from './folder.ts';

@@ -16,7 +16,7 @@ import type { StoredRecord } from '../../ports/records.ts';
 import type { SnapshotMaterial, SnapshotWriter } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
-import { auditOrigin } from '../audit/seal-audit-log.ts';
+import { auditOrigin } from '../audit/audit-origin.ts';
 import { findTenant } from '../shared/find.ts';
 import { settleUnfinished } from './erase-destroyed.ts';
 import { ownSigners } from './verify-snapshot.ts';

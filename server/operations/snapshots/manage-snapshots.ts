@@ -12,7 +12,7 @@ import type { Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { findCopies } from '../keys/key-copies.ts';
 import { findKey } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';

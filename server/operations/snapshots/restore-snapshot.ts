@@ -11,7 +11,7 @@ import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { retainStoredKeys } from '../root/forget-unstored-keys.ts';
 import { findTenant } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';

@@ -9,7 +9,7 @@ import type { AuditValue } from '../../domain/audit-event.ts';
 import { nextTenantState, type Tenant, type TenantEvent } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, TenantContents } from '../../ports/store.ts';
-import type { Approvals, Plan } from '../approvals/approvals.ts';
+import type { Approvals, Plan } from '../approvals/governed-operation.ts';
 import { defaultTenantSetting, findTenant } from '../shared/find.ts';
 import { vaultsOf } from '../snapshots/find-snapshot.ts';
 import { checkTenantName } from './create-tenant.ts';

@@ -1,7 +1,7 @@
 // Tenants, put together.
 
 import type { Ports } from '../../ports/ports.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { changeTenant, type TenantRules } from './change-tenant.ts';
 import { createTenant } from './create-tenant.ts';
 import type { TenantOperations } from './interface.ts';

@@ -12,9 +12,9 @@ import { largestPageSize } from '../../domain/page.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { destructionTime } from '../keys/destruction-time.ts';
-import { removeFactorsOf } from '../people/users.ts';
+import { removeFactorsOf } from '../people/user-records.ts';
 import { retainStoredKeys } from '../root/forget-unstored-keys.ts';
 import { findTenant } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
@@ -250,7 +250,7 @@ export const markErased = async (
 
 export interface TenantRetention {
   /** Purges the deleted tenants whose retention is over, and clears what an earlier process left. */
-  turn(): Promise<void>;
+  run(): Promise<void>;
 }
 
 export const createTenantRetention = (ports: RetentionPorts): TenantRetention => {
@@ -258,7 +258,7 @@ export const createTenantRetention = (ports: RetentionPorts): TenantRetention =>
   /** Purged before this process began, and cleared by it. */
   const cleared = new Set<string>();
   return {
-    turn: async () => {
+    run: async () => {
       const actor = serviceActor(newId(clock.now()));
       const now = await deadlines.now();
       const isDue = ({ purgeAt }: Tenant): boolean => purgeAt !== null && purgeAt <= now;

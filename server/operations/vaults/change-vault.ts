@@ -6,7 +6,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import type { Vault, VaultState } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { findVault } from '../shared/find.ts';
 import type { VaultOperations } from './interface.ts';
 

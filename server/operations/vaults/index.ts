@@ -1,7 +1,7 @@
 // Vaults, put together.
 
 import type { Ports } from '../../ports/ports.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
 import { changeVault, deleteVault, setVaultProfile } from './change-vault.ts';
 import { createVault } from './create-vault.ts';
 import type { VaultOperations } from './interface.ts';

@@ -10,8 +10,9 @@
 import { randomBytes } from 'node:crypto';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
+import type { Changes } from '../../domain/changes.ts';
 import type { ColumnKinds } from '../create-tables.ts';
-import type { Engine } from '../engine.ts';
+import type { Engine, HeadOfChanges } from '../engine.ts';
 import { StoreError } from '../errors.ts';
 import {
   asConnectionError,
@@ -24,8 +25,8 @@ import {
   TransactionLost,
 } from './errors.ts';
 import { createLineage } from './lineage.ts';
-import { openNodeLink } from './node-link.ts';
-import { openOneConnection } from './one-connection.ts';
+import { openNodeLink, type PostgresLink } from './node-link.ts';
+import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 
 export interface PostgresOptions {
@@ -82,10 +83,14 @@ const types = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** Opens the connections and checks whether the database keeps what it confirms. Throws `StoreError`. */
-export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
+interface Connections {
+  readonly writer: OneConnection;
+  readonly reader: PostgresPool;
+  readonly link: PostgresLink;
+}
+
+const openConnections = (options: PostgresOptions): Connections => {
   const { host, port, user, database, password, ca, readers, answerMs = answerTimeoutMs } = options;
-  const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
   const lineage = createLineage();
   // Tells the connections of one process from those of another one under the same id.
   const instance = randomBytes(4).toString('hex');
@@ -129,19 +134,12 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     },
     end: () => pool.end(),
   };
-  const link = openNodeLink(named('link'));
-  const fail = async (error: StoreError): Promise<never> => {
-    await Promise.allSettled([link.close(), writer.end(), reader.end()]);
-    throw error;
-  };
+  return { writer, reader, link: openNodeLink(named('link')) };
+};
 
-  try {
-    await link.starting();
-  } catch (error) {
-    const message = error instanceof Error && error.message !== '' ? error.message : codeOf(error);
-    return fail(new StoreError('open', `the database ${place} cannot be opened: ${message}`, { cause: error }));
-  }
-  const ask = async (text: string): Promise<Readonly<Record<string, unknown>>> => (await link.query(text))[0] ?? {};
+/** Why the database cannot be used, if so: it is too old, may lose what it confirms, or belongs to another program. */
+const objectionTo = async (query: PostgresLink['query'], place: string): Promise<StoreError | undefined> => {
+  const ask = async (text: string): Promise<Readonly<Record<string, unknown>>> => (await query(text))[0] ?? {};
   const {
     fsync,
     full_page_writes: fullPages,
@@ -154,41 +152,101 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
             current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version`,
   );
   if (Number(version) < 140_000)
-    return fail(new StoreError('open', `the database ${place} is of PostgreSQL before 14: use a newer one`));
+    return new StoreError('open', `the database ${place} is of PostgreSQL before 14: use a newer one`);
   // Of synchronous_commit every other value waits at least for the server's own disk.
   if (fsync !== 'on' || fullPages !== 'on' || commits === 'off')
-    return fail(
-      new StoreError(
-        'open',
-        `the database ${place} may lose what it confirms: set fsync, full_page_writes and synchronous_commit to on`,
-      ),
+    return new StoreError(
+      'open',
+      `the database ${place} may lose what it confirms: set fsync, full_page_writes and synchronous_commit to on`,
     );
   if (encoding !== 'UTF8')
-    return fail(new StoreError('open', `the database ${place} is in ${String(encoding)}: make one in UTF8`));
+    return new StoreError('open', `the database ${place} is in ${String(encoding)}: make one in UTF8`);
   const { foreign } = await ask(
     `select count(*)::int as foreign from information_schema.tables
       where table_schema = current_schema() and not exists
         (select from information_schema.tables where table_schema = current_schema() and table_name = 'kysely_migration')`,
   );
   if (Number(foreign) > 0)
-    return fail(
-      new StoreError(
-        'corrupt',
-        `the database ${place} belongs to another program: make one for the service; nothing was changed`,
-      ),
+    return new StoreError(
+      'corrupt',
+      `the database ${place} belongs to another program: make one for the service; nothing was changed`,
     );
+  return undefined;
+};
+
+const whenAway = (error: unknown, user: string, place: string): string | undefined => {
+  if (isRefused(error))
+    return `PostgreSQL refuses the user ${user} or its password: write the right password to password_file ([store] in dke.toml); no restart is needed`;
+  return isDropped(error)
+    ? `the database ${place} does not exist: restore it from a backup, or correct [store] in dke.toml`
+    : undefined;
+};
+
+const begin = async (writer: OneConnection, durable: boolean): Promise<HeadOfChanges> => {
+  const row = await writer.begin(
+    [
+      'begin',
+      `set local idle_in_transaction_session_timeout = ${idleWriterMs}`,
+      ...(durable ? [] : ['set local synchronous_commit = off']),
+      `select pg_advisory_xact_lock(${writerLock})`,
+      'select epoch, history, keks from node_head',
+    ].join(';'),
+  );
+  return { epoch: Number(row?.epoch), history: String(row?.history), keks: Number(row?.keks) };
+};
+
+const commit = async (writer: OneConnection): Promise<void> => {
+  let committed: boolean;
+  try {
+    committed = await writer.commit();
+  } catch (error) {
+    if (!leavesCommitOpen(error)) throw error;
+    throw new CommitUnknown('the connection was lost during a commit', { cause: error });
+  }
+  if (!committed) throw new TransactionLost('the database has undone the transaction');
+};
+
+/** Tells the other nodes, in the transaction of the changes. */
+const announce = async (writer: OneConnection, changes: Changes): Promise<HeadOfChanges> => {
+  const [row] = await writer.query(
+    `with last as (select history from node_head),
+     head as (
+       update node_head set epoch = epoch + 1, keks = keks + $1, history = gen_random_uuid()::text
+       returning epoch, keks, history),
+     told as (
+       insert into node_changes (epoch, previous, history, previous_history, at, changes)
+       select head.epoch, head.epoch - 1, head.history, last.history,
+              (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head, last)
+     select epoch, keks, history, pg_notify('dke', 'changed ' || epoch || ' ' || history) from head`,
+    [changes.keks === true ? 1 : 0, JSON.stringify(changes)],
+  );
+  return { epoch: Number(row?.epoch), keks: Number(row?.keks), history: String(row?.history) };
+};
+
+/** Opens the connections and checks whether the database keeps what it confirms. Throws `StoreError`. */
+export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
+  const { host, port, user, database } = options;
+  const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
+  const { writer, reader, link } = openConnections(options);
+  const fail = async (error: StoreError): Promise<never> => {
+    await Promise.allSettled([link.close(), writer.end(), reader.end()]);
+    throw error;
+  };
+
+  try {
+    await link.starting();
+  } catch (error) {
+    const message = error instanceof Error && error.message !== '' ? error.message : codeOf(error);
+    return fail(new StoreError('open', `the database ${place} cannot be opened: ${message}`, { cause: error }));
+  }
+  const objection = await objectionTo(link.query, place);
+  if (objection !== undefined) return fail(objection);
   return {
     name: 'postgres',
     path: null,
     place: `the database ${place}`,
     whenFull: "free space on the database's host",
-    whenAway: (error) => {
-      if (isRefused(error))
-        return `PostgreSQL refuses the user ${user} or its password: write the right password to password_file ([store] in dke.toml); no restart is needed`;
-      return isDropped(error)
-        ? `the database ${place} does not exist: restore it from a backup, or correct [store] in dke.toml`
-        : undefined;
-    },
+    whenAway: (error) => whenAway(error, user, place),
     whenStalled: "check the database's host and disk; another node may be writing a lot",
     writer: new PostgresDialect({ pool: writer }),
     reader: new PostgresDialect({ pool: reader }),
@@ -196,52 +254,14 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     requests: undefined,
     columns,
     kindOf,
-    begin: async (_run, durable) => {
-      const row = await writer.begin(
-        [
-          'begin',
-          `set local idle_in_transaction_session_timeout = ${idleWriterMs}`,
-          ...(durable ? [] : ['set local synchronous_commit = off']),
-          `select pg_advisory_xact_lock(${writerLock})`,
-          'select epoch, history, keks from node_head',
-        ].join(';'),
-      );
-      return { epoch: Number(row?.epoch), history: String(row?.history), keks: Number(row?.keks) };
-    },
-    commit: async () => {
-      let committed: boolean;
-      try {
-        committed = await writer.commit();
-      } catch (error) {
-        if (!leavesCommitOpen(error)) throw error;
-        throw new CommitUnknown('the connection was lost during a commit', { cause: error });
-      }
-      if (!committed) throw new TransactionLost('the database has undone the transaction');
-    },
+    begin: (_run, durable) => begin(writer, durable),
+    commit: () => commit(writer),
     rollback: () => writer.rollback(),
     mark: undefined,
     file: undefined,
     committed: () => undefined,
     started: () => undefined,
-    shared: {
-      link,
-      announce: async (changes) => {
-        const [row] = await writer.query(
-          `with last as (select history from node_head),
-           head as (
-             update node_head set epoch = epoch + 1, keks = keks + $1, history = gen_random_uuid()::text
-             returning epoch, keks, history),
-           told as (
-             insert into node_changes (epoch, previous, history, previous_history, at, changes)
-             select head.epoch, head.epoch - 1, head.history, last.history,
-                    (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head, last)
-           select epoch, keks, history, pg_notify('dke', 'changed ' || epoch || ' ' || history) from head`,
-          [changes.keks === true ? 1 : 0, JSON.stringify(changes)],
-        );
-        return { epoch: Number(row?.epoch), keks: Number(row?.keks), history: String(row?.history) };
-      },
-      started: () => link.started(),
-    },
+    shared: { link, announce: (changes) => announce(writer, changes), started: () => link.started() },
     checkpoint: () => Promise.resolve(),
     close: () => link.close(),
   };

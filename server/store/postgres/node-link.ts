@@ -28,12 +28,41 @@ export interface PostgresLink extends NodeLink {
   started(): Promise<void>;
 }
 
-export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
+type Heard = Parameters<NodeLink['listen']>[0];
+
+/**
+ * The lock of the node's id went with the connection before. The server may not have seen yet that it is gone: then it is ended. When another process
+ * has the lock, it is one with a copy of the data directory, which was started meanwhile.
+ */
+const claimAgain = async (made: OrderlyClient, id: string, onCopy: () => void): Promise<void> => {
+  const until = performance.now() + endedMs;
+  for (;;) {
+    const { rows } = await made.query(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
+    if (rows[0]?.held === true) return;
+    const { rows: others } = await made.query(
+      `select case when application_name = current_setting('application_name') then pg_terminate_backend(pid) end as ended
+         from pg_locks join pg_stat_activity using (pid)
+        where locktype = 'advisory' and granted and classid = ${nodeLocks} and objsubid = 2
+          and objid::bigint = (hashtext($1)::bigint & 4294967295) and pg_locks.database = datid`,
+      [id],
+    );
+    if (others.some(({ ended }) => ended === null)) {
+      onCopy();
+      throw new ConnectionLost('another server runs as this node');
+    }
+    if (performance.now() > until)
+      throw new ConnectionLost('the lock of the node that an earlier connection had is not free');
+    await setTimeout(startTurnMs);
+  }
+};
+
+/** The connection, opened again when it was lost, and what comes over it. */
+const createLinkConnection = (config: OrderlyConfig) => {
   let client: OrderlyClient | undefined;
   let connecting: Promise<OrderlyClient> | undefined;
   let closed = false;
   let ownId: string | undefined;
-  let heard: Parameters<NodeLink['listen']>[0] | undefined;
+  let heard: Heard | undefined;
 
   const lose = (gone: pg.Client): void => {
     if (client !== gone) return;
@@ -55,38 +84,13 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
       await made.open();
       await made.query(`listen ${channel}`);
       if (closed) throw new ConnectionLost('the link to the other nodes is closed');
-      if (ownId !== undefined) await claimAgain(made, ownId);
+      if (ownId !== undefined) await claimAgain(made, ownId, () => heard?.copied());
     } catch (error) {
       made.drop();
       throw error;
     }
     client = made;
     return made;
-  };
-  /**
-   * The lock of the node's id went with the connection before. The server may not have seen yet that it is gone: then it is ended. When another process
-   * has the lock, it is one with a copy of the data directory, which was started meanwhile.
-   */
-  const claimAgain = async (made: OrderlyClient, id: string): Promise<void> => {
-    const until = performance.now() + endedMs;
-    for (;;) {
-      const { rows } = await made.query(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
-      if (rows[0]?.held === true) return;
-      const { rows: others } = await made.query(
-        `select case when application_name = current_setting('application_name') then pg_terminate_backend(pid) end as ended
-           from pg_locks join pg_stat_activity using (pid)
-          where locktype = 'advisory' and granted and classid = ${nodeLocks} and objsubid = 2
-            and objid::bigint = (hashtext($1)::bigint & 4294967295) and pg_locks.database = datid`,
-        [id],
-      );
-      if (others.some(({ ended }) => ended === null)) {
-        heard?.copied();
-        throw new ConnectionLost('another server runs as this node');
-      }
-      if (performance.now() > until)
-        throw new ConnectionLost('the lock of the node that an earlier connection had is not free');
-      await setTimeout(startTurnMs);
-    }
   };
   const current = (): Promise<OrderlyClient> => {
     if (client?.leadsToPrimary === true) return Promise.resolve(client);
@@ -102,13 +106,36 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     return connecting;
   };
 
+  return {
+    current,
+    lose,
+    primary: () => client?.primary,
+    /** From now on, a connection that is opened has the lock of this node. */
+    own: (id: string): void => {
+      ownId = id;
+    },
+    listen: (told: Heard): void => {
+      heard = told;
+    },
+    close: async (): Promise<void> => {
+      closed = true;
+      await connecting?.catch(() => undefined);
+      const last = client;
+      client = undefined;
+      await last?.end().catch(() => undefined);
+    },
+  };
+};
+
+export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
+  const connection = createLinkConnection(config);
   const query: Query = async (text, values = []) => {
-    const used = await current();
+    const used = await connection.current();
     try {
       return (await used.query(text, [...values])).rows;
     } catch (error) {
       // A server that is gone without a word: the connection has ended itself.
-      if (isReadTimeout(error)) lose(used);
+      if (isReadTimeout(error)) connection.lose(used);
       throw error;
     }
   };
@@ -127,7 +154,7 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     claim: async (id, directory) => {
       const { held: taken } = await one(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
       if (taken !== true) return { state: 'taken' };
-      ownId = id;
+      connection.own(id);
       // A process that runs under this id may have lost its connection, and with it the lock, and go on using keys.
       const { ms } = await one(
         `select case when contact_ms = 0 then 'infinity'::float8 else (contact_ms - (${nowSql} - heartbeat_at))::float8 end as ms
@@ -141,17 +168,9 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     ...createChangeRows(query),
     ...createDutyRows(query),
     ...createRootRows(query),
-    ...createReplicas(query, () => client?.primary),
+    ...createReplicas(query, connection.primary),
 
-    listen: (told) => {
-      heard = told;
-    },
-    close: async () => {
-      closed = true;
-      await connecting?.catch(() => undefined);
-      const last = client;
-      client = undefined;
-      await last?.end().catch(() => undefined);
-    },
+    listen: connection.listen,
+    close: connection.close,
   };
 };

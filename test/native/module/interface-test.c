@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include "last_cause.h"
 #include "peer.h"
+#include "vendor.h"
 
 typedef void (*function)(void);
 #define F(name) (function) name
@@ -76,8 +78,8 @@ static void check_list(const void *list, CK_BYTE major, CK_BYTE minor, size_t co
 
 static void each_list_has_the_order_of_its_standard(void **state) {
   CK_FUNCTION_LIST_PTR first;
-  CK_INTERFACE list[4];
-  CK_ULONG count = 4;
+  CK_INTERFACE list[5];
+  CK_ULONG count = 5;
   (void)state;
 
   assert_int_equal(ALL, IN_3_2);
@@ -87,7 +89,7 @@ static void each_list_has_the_order_of_its_standard(void **state) {
   assert_int_equal(C_GetFunctionList(&first), CKR_OK);
   check_list(first, 2, 40, IN_2_40);
   assert_int_equal(C_GetInterfaceList(list, &count), CKR_OK);
-  assert_int_equal(count, 4);
+  assert_int_equal(count, 5);
   check_list(list[0].pFunctionList, 3, 0, IN_3_0);
   check_list(list[1].pFunctionList, 3, 1, IN_3_0);
   check_list(list[2].pFunctionList, 3, 2, IN_3_2);
@@ -95,16 +97,16 @@ static void each_list_has_the_order_of_its_standard(void **state) {
 }
 
 static void interfaces_are_listed_like_any_list(void **state) {
-  CK_INTERFACE list[4];
+  CK_INTERFACE list[5];
   CK_ULONG count = 1;
   (void)state;
 
   assert_int_equal(C_GetInterfaceList(NULL, NULL), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_GetInterfaceList(NULL, &count), CKR_OK);
-  assert_int_equal(count, 4);
-  count = 3;
+  assert_int_equal(count, 5);
+  count = 4;
   assert_int_equal(C_GetInterfaceList(list, &count), CKR_BUFFER_TOO_SMALL);
-  assert_int_equal(count, 4);
+  assert_int_equal(count, 5);
 }
 
 static void interfaces_are_found_by_name_version_and_flags(void **state) {
@@ -135,6 +137,69 @@ static void interfaces_are_found_by_name_version_and_flags(void **state) {
   assert_int_equal(C_GetInterface(NULL, NULL, NULL, 0), CKR_ARGUMENTS_BAD);
 }
 
+static const DKE_FUNCTIONS *own_functions(void) {
+  CK_VERSION version = {1, 0};
+  CK_INTERFACE_PTR interface = NULL;
+
+  assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) DKE_INTERFACE_NAME, NULL, &interface, 0), CKR_OK);
+  assert_memory_equal(interface->pFunctionList, &version, sizeof version);
+  /* A caller that names a version alone does not get it. */
+  assert_int_equal(C_GetInterface(NULL, &version, &interface, 0), CKR_FUNCTION_FAILED);
+  assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) DKE_INTERFACE_NAME, &version, &interface, 0), CKR_OK);
+  return interface->pFunctionList;
+}
+
+/** The last cause of this thread as a text. */
+static const char *last_cause(void) {
+  static char text[LAST_CAUSE_SIZE + 1];
+  CK_ULONG length = 0;
+  CK_ULONG less;
+
+  assert_int_equal(own_functions()->last_cause(NULL, &length), CKR_OK);
+  assert_true(length <= LAST_CAUSE_SIZE);
+  less = length - 1;
+  if (length > 0) assert_int_equal(own_functions()->last_cause((CK_UTF8CHAR_PTR)text, &less), CKR_BUFFER_TOO_SMALL);
+  assert_int_equal(own_functions()->last_cause((CK_UTF8CHAR_PTR)text, &length), CKR_OK);
+  text[length] = 0;
+  return text;
+}
+
+static void *of_another_thread(void *data) {
+  (void)data;
+  assert_string_equal(last_cause(), "");
+  return NULL;
+}
+
+static void the_cause_of_a_failed_call_is_that_of_its_thread(void **state) {
+  CK_SESSION_HANDLE session = 0;
+  CK_BYTE byte = 0;
+  char longest[700];
+  pthread_t other;
+  (void)state;
+
+  assert_int_equal(own_functions()->last_cause(NULL, NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_OK);
+  peer.explains = "the service is away;\x1b[2J come again";
+  assert_int_equal(C_DestroyObject(session, 1), CKR_FUNCTION_NOT_SUPPORTED);
+  assert_string_equal(last_cause(), "the service is away;?[2J come again");
+  assert_int_equal(pthread_create(&other, NULL, of_another_thread, NULL), 0);
+  pthread_join(other, NULL);
+  /* A call that goes well has none, nor has one whose return value says all, nor one that was not sent. */
+  assert_int_equal(C_GenerateRandom(session, &byte, 1), CKR_OK);
+  assert_string_equal(last_cause(), "");
+  assert_int_equal(C_DestroyObject(session, 1), CKR_FUNCTION_NOT_SUPPORTED);
+  peer.explains = NULL;
+  assert_int_equal(C_DestroyObject(session, 1), CKR_FUNCTION_NOT_SUPPORTED);
+  assert_string_equal(last_cause(), "");
+  /* Cut between characters. */
+  memset(longest, 'x', sizeof longest);
+  memcpy(longest + LAST_CAUSE_SIZE - 1, "\xc3\xa9", 3);
+  peer.explains = longest;
+  assert_int_equal(C_DestroyObject(session, 1), CKR_FUNCTION_NOT_SUPPORTED);
+  assert_int_equal(strlen(last_cause()), LAST_CAUSE_SIZE - 1);
+  C_Finalize(NULL);
+}
+
 static void what_is_not_carried_says_so(void **state) {
   CK_SESSION_HANDLE session = 0;
   CK_ULONG number = 0;
@@ -156,6 +221,7 @@ int main(void) {
       WITH(each_list_has_the_order_of_its_standard),
       WITH(interfaces_are_listed_like_any_list),
       WITH(interfaces_are_found_by_name_version_and_flags),
+      WITH(the_cause_of_a_failed_call_is_that_of_its_thread),
       WITH(what_is_not_carried_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

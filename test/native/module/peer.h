@@ -47,6 +47,7 @@ struct peer {
   atomic_int parts;        /* whether there is C_EncryptUpdate */
   atomic_int carried_out;  /* how often drop_late's call came */
   atomic_int reserved;     /* whether the last C_Initialize bore a reserved string */
+  const char *_Atomic explains; /* the line of each error; NULL: none */
   char hello[4096];
   char events[1024];       /* call ids in the order they came, separated by blanks */
   pthread_mutex_t lock;
@@ -81,9 +82,12 @@ static void peer_open_reply(struct buffer *reply, uint32_t call, const char *sig
   buffer_put_array(reply, signature, strlen(signature));
 }
 
-static void peer_error(struct buffer *reply, CK_RV rv) {
-  peer_open_reply(reply, 0, "u");
+static void peer_error(struct peer *peer, struct buffer *reply, CK_RV rv) {
+  const char *const line = peer->explains;
+
+  peer_open_reply(reply, 0, line == NULL ? "u" : "uz");
   buffer_put_u64(reply, rv);
+  if (line != NULL) buffer_put_array(reply, line, strlen(line));
 }
 
 /** What the tests need of a token: sessions are numbers, encryption is adding one, random bytes count up. */
@@ -111,7 +115,7 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       break;
     case 31: /* C_EncryptUpdate, where a test wants it: whole blocks come back, a rest stays away */
       if (!peer->parts) {
-        peer_error(reply, CKR_FUNCTION_NOT_SUPPORTED);
+        peer_error(peer, reply, CKR_FUNCTION_NOT_SUPPORTED);
         break;
       }
       buffer_get_u64(request);
@@ -126,7 +130,7 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       break;
     case 32: /* C_EncryptFinal */
       if (!peer->parts) {
-        peer_error(reply, CKR_FUNCTION_NOT_SUPPORTED);
+        peer_error(peer, reply, CKR_FUNCTION_NOT_SUPPORTED);
         break;
       }
       buffer_get_u64(request);
@@ -184,11 +188,11 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       break;
     case 29:
       peer->begun++;
-      if (peer->active) peer_error(reply, CKR_OPERATION_ACTIVE);
+      if (peer->active) peer_error(peer, reply, CKR_OPERATION_ACTIVE);
       else peer_open_reply(reply, call, "");
       break;
     case 18:
-      if (peer->logged_in) peer_error(reply, CKR_USER_ALREADY_LOGGED_IN);
+      if (peer->logged_in) peer_error(peer, reply, CKR_USER_ALREADY_LOGGED_IN);
       else peer_open_reply(reply, call, "");
       break;
     case 11:
@@ -199,11 +203,11 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       peer_open_reply(reply, call, "");
       break;
     default:
-      peer_error(reply, CKR_FUNCTION_NOT_SUPPORTED);
+      peer_error(peer, reply, CKR_FUNCTION_NOT_SUPPORTED);
   }
   if (request->failed) {
     buffer_reset(reply);
-    peer_error(reply, CKR_DEVICE_ERROR);
+    peer_error(peer, reply, CKR_DEVICE_ERROR);
   }
 }
 

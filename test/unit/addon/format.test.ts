@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { KeyRef, RecordContext } from '../../../addon/core.ts';
-import { readWrapped, unlockWrapped, wrappedRoot } from '../../../server/roots/wrapped-file.ts';
+import { readWrapped, unlockWrapped } from '../../../server/roots/wrapped-file.ts';
+import { wrappedRoot } from '../../../server/roots/wrapped-root.ts';
 import { core, genericKey, withKey } from '../../support/core-keys.ts';
 import { hex } from '../../support/vectors.ts';
 

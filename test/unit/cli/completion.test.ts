@@ -8,9 +8,9 @@ import { completionScript, type Shell, shells } from '../../../server/cli/comple
 import { makeProgram } from '../../../server/cli/program.ts';
 
 let folder: string;
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-completion-'));
-  const program = makeProgram('1');
+  const program = await makeProgram('1');
   for (const shell of Object.keys(shells) as Shell[])
     writeFileSync(join(folder, shell), completionScript(program, shell));
   writeFileSync(join(folder, 'a file.toml'), '');

@@ -25,11 +25,12 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (...words: readonly string[]): Promise<Command> => makeProgram('1').parseAsync(['node', 'dke', ...words]);
+const run = async (...words: readonly string[]): Promise<Command> =>
+  (await makeProgram('1')).parseAsync(['node', 'dke', ...words]);
 
 /** What a command that calls the service is given. */
 const globals = async (...words: readonly string[]) => {
-  const program = makeProgram('1');
+  const program = await makeProgram('1');
   const status = program.commands.find((each) => each.name() === 'status') as Command;
   let seen: ReturnType<typeof globalsOf> | undefined;
   status.action(() => {

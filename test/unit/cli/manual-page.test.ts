@@ -6,10 +6,10 @@ import { makeProgram } from '../../../server/cli/program.ts';
 import { shellFiles } from '../../../server/cli/shell-files.ts';
 
 const date = new Date('2026-03-01T09:30:00Z');
-const { 'dke.1': page = '', ...others } = shellFiles('1.0.0', date);
+const { 'dke.1': page = '', ...others } = await shellFiles('1.0.0', date);
 
-test('the same commit gives the same files', () => {
-  expect(shellFiles('1.0.0', date)).toEqual({ 'dke.1': page, ...others });
+test('the same commit gives the same files', async () => {
+  expect(await shellFiles('1.0.0', date)).toEqual({ 'dke.1': page, ...others });
   expect(Object.keys(others)).toEqual(['completion.bash', 'completion.zsh', 'completion.fish']);
   expect(page.split('\n')[0]).toBe('.TH DKE 1 "2026-03-01" "dke 1.0.0" "External key management"');
 });
@@ -18,9 +18,9 @@ const names = (command: Command, name: string): readonly string[] => [
   ...(command.commands.length === 0 ? [name] : []),
   ...command.commands.flatMap((each) => names(each, `${name} ${each.name()}`)),
 ];
-test('every command is in it', () => {
+test('every command is in it', async () => {
   const text = page.replaceAll('\\-', '-');
-  expect(names(makeProgram('1'), 'dke').filter((name) => !text.includes(`\\fB${name}`))).toEqual([]);
+  expect(names(await makeProgram('1'), 'dke').filter((name) => !text.includes(`\\fB${name}`))).toEqual([]);
 });
 
 test('it is ASCII, and its lines begin with text or one of few requests', () => {

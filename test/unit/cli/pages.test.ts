@@ -14,10 +14,14 @@ const commandLines = (page: string): string[] =>
     block.split('\n').flatMap((line) => /^[$#] (dke .*)$/.exec(line)?.[1] ?? []),
   );
 
+const program = await makeProgram('0');
+
 /** What is wrong with a line: an unknown command or option, a missing argument; undefined when nothing is. */
 const faultOf = (line: string): string | undefined => {
-  const [, ...words] = line.replace(/ [<>|] .*$/, '').split(/\s+(?=(?:[^']*'[^']*')*[^']*$)/);
-  const program = makeProgram('0');
+  const [, ...words] = line
+    .replace(/ [<>|#] .*$/, '')
+    .trimEnd()
+    .split(/\s+(?=(?:[^']*'[^']*')*[^']*$)/);
   const flags = [...program.options];
   let command: Command = program;
   let wanted = 0;

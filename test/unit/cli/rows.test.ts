@@ -3,10 +3,10 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { makeProgram } from '../../../server/cli/program.ts';
 import { addNoun } from '../../../server/cli/rows.ts';
-import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
+import { operations } from '../../../server/client/gen/operations.ts';
 
 const noun = () => addNoun(new Command('dke'), 'vault', 'vaults');
-const { vaults, sessions, setup } = apiRoutes;
+const { vaults, sessions, setup } = operations;
 
 test('a word that is no part of the route is refused when the program is built', () => {
   expect(() => noun().row(vaults.create, 'create <title>', 'Creates a vault.')).toThrow(
@@ -20,7 +20,7 @@ test('a word that is no part of the route is refused when the program is built',
 test('a list that has pages gets the options of pages', () => {
   const flags = (command: Command) => command.options.map(({ long }) => long);
   expect(flags(noun().row(sessions.list, 'list', 'Lists.', { columns: {} }))).toEqual(['--limit', '--after']);
-  expect(flags(noun().row(apiRoutes.tenants.list, 'list', 'Lists.', { columns: {} }))).toEqual([]);
+  expect(flags(noun().row(operations.tenants.list, 'list', 'Lists.', { columns: {} }))).toEqual([]);
 });
 
 test('an argument takes the values that the contract lists', () => {
@@ -35,6 +35,6 @@ const below = (command: Command, path: string, outer: readonly string[]): readon
     ...command.commands.flatMap((each) => below(each, `${path} ${each.name()}`, [...outer, ...own])),
   ];
 };
-test('no command has an option of a command above it, which would take its value', () => {
-  expect(below(makeProgram('1'), 'dke', [])).toEqual([]);
+test('no command has an option of a command above it, which would take its value', async () => {
+  expect(below(await makeProgram('1'), 'dke', [])).toEqual([]);
 });

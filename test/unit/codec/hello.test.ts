@@ -7,6 +7,7 @@ const hello = {
   config: '/etc/dke/pkcs11.toml',
   library: '1.0',
   connection: 2,
+  wait: 60,
   pid: 12,
   process: 'ora_lgwr_ORCL',
   login: null,
@@ -23,7 +24,8 @@ test('a hello says which configuration, which process and which sessions', () =>
   });
 });
 
-test('an older library does not count its connections', () => {
+test('an older library does not count its connections, and does not wait', () => {
+  expect(parse({ ...hello, wait: undefined }).wait).toBe(0);
   expect(parse({ ...hello, connection: undefined }).connection).toBe(0);
 });
 
@@ -40,6 +42,7 @@ test('anything else is CKR_ARGUMENTS_BAD', () => {
     'text',
     { ...hello, pid: -1 },
     { ...hello, connection: 0.5 },
+    { ...hello, wait: -1 },
     { ...hello, config: 5 },
     { ...hello, login: 'user' },
     { ...hello, sessions: [[1, 2]] },

@@ -6,7 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { damageOf, fits, readServedCertificate } from '../../../server/native/served-certificates.ts';
+import {
+  damageOf,
+  distrustFault,
+  fits,
+  readServedCertificate,
+  replacementFault,
+} from '../../../server/native/served-certificates.ts';
 import { makeAuthority } from '../../support/authority.ts';
 
 let folder: string;
@@ -99,4 +105,61 @@ test('a chain: the signatures of those whose issuer is in it; whose is not is be
 test('what contains no certificate', () => {
   expect(damageOf('', false)).toBe('it contains no certificate');
   expect(() => damageOf('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', false)).toThrow();
+});
+
+test('a certificate signed by itself replaces another of a different subject, also where its key may not sign certificates', () => {
+  const make = (name: string): string => {
+    const path = (kind: string): string => join(folder, `replaced-${name}.${kind}`);
+    execFileSync(
+      'openssl',
+      [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-days', '30'],
+        ...['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:keys.example'],
+        ...['-addext', 'basicConstraints=critical,CA:FALSE', '-addext', 'keyUsage=critical,digitalSignature'],
+        ...['-keyout', path('key'), '-out', path('crt')],
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    return readFileSync(path('crt'), 'utf8');
+  };
+  // The certificates are made a little later.
+  const now = Date.now() + 3_600_000;
+  const replaced = { names: ['keys.example'], authorities: [], now };
+  expect(replacementFault({ ...replaced, present: make('one'), next: make('two') })).toBeUndefined();
+  const authority = makeAuthority(folder, 'Example Replaced CA');
+  const chain = readFileSync(
+    authority.below('Example Lower CA').issue({ commonName: 'keys.example', names: ['DNS:keys.example'] }).certificate,
+    'utf8',
+  );
+  const [own = ''] = chain.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n/g) ?? [];
+  expect(replacementFault({ ...replaced, present: make('three'), next: own })).toMatch('its chain is not complete');
+});
+
+test('a change of the issuer: of an authority, to or from one signed by itself, and none where an authority stays at the top', () => {
+  const top = makeAuthority(folder, 'Example Kept CA');
+  const request = { commonName: 'keys.example', names: ['DNS:keys.example'] };
+  const chainBelow = (name: string): string => readFileSync(top.below(name).issue(request).certificate, 'utf8');
+  const direct = readFileSync(top.issue(request).certificate, 'utf8');
+  const other = readFileSync(makeAuthority(folder, 'Example Other CA').issue(request).certificate, 'utf8');
+  const own = (name: string): string =>
+    core.createSelfSignedCertificate({
+      keyPath: join(folder, `issuer-${name}.key`),
+      names: ['keys.example'],
+      days: 30,
+    });
+  const [first, second] = [own('first'), own('second')];
+  expect(distrustFault(chainBelow('Lower One'), chainBelow('Lower Two'))).toBeUndefined();
+  expect(distrustFault(direct, chainBelow('Lower Three'))).toBeUndefined();
+  expect(distrustFault(direct, direct + top.pem)).toBeUndefined();
+  expect(distrustFault(direct + top.pem, direct)).toBeUndefined();
+  expect(distrustFault(direct, other)).toMatch(
+    'issued by CN=Example Other CA, and the one before by CN=Example Kept CA',
+  );
+  for (const [before, after] of [
+    [direct, first],
+    [first, direct],
+    [first, second],
+  ] as const)
+    expect(distrustFault(before, after)).toMatch('clients that trust only the issuer before');
+  expect(distrustFault(first, first)).toBeUndefined();
 });

@@ -108,8 +108,8 @@ describe('why a rule decides', () => {
       effect: 'allow',
       rule: 'Europe',
       passed: [
-        { rule: 'no services', subject: 'viaService', told: null },
-        { rule: 'another account', subject: 'account', told: '111122223333' },
+        { rule: 'no services', subject: 'viaService', value: null },
+        { rule: 'another account', subject: 'account', value: '111122223333' },
       ],
     });
   });
@@ -118,7 +118,7 @@ describe('why a rule decides', () => {
     expect(decideByRules([rule('deny', { region: ['us-*'] })], origin)).toEqual({
       effect: 'allow',
       rule: null,
-      passed: [{ rule: 'deny', subject: 'region', told: 'eu-central-1' }],
+      passed: [{ rule: 'deny', subject: 'region', value: 'eu-central-1' }],
     });
   });
 

@@ -42,7 +42,7 @@ test('an old row that is put back is found within a minute, and the row is named
   expect(parseCheckpoint(anchor() ?? '')?.rows?.version).toBe(2);
 
   pass(61_000);
-  await sealer.turn();
+  await sealer.run();
   await store.snapshot(() => Promise.resolve());
   expect(found).toEqual([]);
 
@@ -51,12 +51,12 @@ test('an old row that is put back is found within a minute, and the row is named
   await expect
     .poll(async () => {
       pass(61_000);
-      await sealer.turn();
+      await sealer.run();
       return found;
     })
     .toEqual([{ state: 'rows-changed', size: 1, older: [`tenants ${tenant.id}`] }]);
   // Nothing is signed any more.
   const signed = anchor();
-  await sealer.turn();
+  await sealer.run();
   expect(anchor()).toBe(signed);
 });

@@ -42,14 +42,14 @@ test('a node in quarantine keeps nothing that another node has signed since', as
   const [first, second] = await startBoth();
   await first.sealer.checkpoint();
   sealers.pass(1_000);
-  await second.sealer.turn();
+  await second.sealer.run();
   const kept = second.anchor();
   expect(kept).toBe(first.anchor());
 
   for (const { sealer } of [first, second]) sealer.suspend();
   await first.sealer.accept({ state: 'lost-changes' });
   sealers.pass(1_000);
-  await second.sealer.turn();
+  await second.sealer.run();
   expect(second.anchor()).toBe(kept);
 
   await second.sealer.accept({ state: 'lost-changes' });
@@ -60,7 +60,7 @@ test('a node in quarantine keeps nothing that another node has signed since', as
   sealers.pass(1_000);
   await append();
   await first.sealer.checkpoint();
-  await second.sealer.turn();
+  await second.sealer.run();
   expect(second.anchor()).toBe(first.anchor());
   expect(sealers.errors).toEqual([]);
 });

@@ -205,6 +205,17 @@ test('more damaged records than fit into one batch hold nothing else up', async 
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
 });
 
+test('a server with a store of its own shows its new root key when the old one is overwritten', async () => {
+  opened = await openTestService();
+  const { nodes, root } = opened.operations;
+  const [before] = await nodes.list(administrator);
+  expect(before?.rootEpoch).toBe((await root.get(administrator)).epoch);
+  await root.rotate(administrator);
+  await untilAudited(opened, 'root.rotated');
+  const [after] = await nodes.list(administrator);
+  expect(after?.rootEpoch).toBe((before?.rootEpoch ?? 0) + 1);
+});
+
 test('work of a duty that was lost and came back is too late, and the run begins again', async () => {
   let runs = 0;
   const again = new Promise<void>((resolve) => {

@@ -78,7 +78,7 @@ const open = (limits: { requestLogDays: number; requestLogRows: number }, into =
 const all = async (): Promise<number> =>
   (await store.read.requests.search(everyTenant, {}, { limit: 10_000 })).items.length;
 
-test('records that are too old go, all of them in one turn, and what comes in meanwhile is written', async () => {
+test('records that are too old go, all of them in one run, and what comes in meanwhile is written', async () => {
   for (let at = 0; at < 3000; at++) directory.record(requestRecord(now - 31 * day + at));
   for (let at = 0; at < 200; at++) directory.record(requestRecord(now - at));
   const housekeeping = open({ requestLogDays: 30, requestLogRows: 1_000_000 });

@@ -1,4 +1,4 @@
-// The watch over external key stores: whose turn it is, and that one that cannot be checked waits for its next turn as all do.
+// The watch over external key stores: which store is due, and that one that cannot be checked waits as long as all others.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { askUnlocked } from '../../support/test-store.ts';
 
-/** Of this test's clock, and how long the watch's own timer waits between two turns. */
+/** Of this test's clock, and how long the watch's own timer waits between two runs. */
 const every = 5;
 const begun = 1_700_000_000_000;
 let now = begun;
@@ -20,13 +20,13 @@ const clock = { now: () => now, monotonic: () => now };
 let folder: string;
 let store: Store;
 let watch: KeyStoreWatch;
-let turns: number;
+let runs: number;
 let looked: string[];
 let complaints: unknown[];
 
 beforeEach(async () => {
   now = begun;
-  turns = 0;
+  runs = 0;
   looked = [];
   complaints = [];
   folder = mkdtempSync(join(tmpdir(), 'dke-key-store-watch-'));
@@ -57,7 +57,7 @@ beforeEach(async () => {
       cloud: undefined,
       fleet: {
         perform: (_, work) => {
-          turns += 1;
+          runs += 1;
           return work();
         },
       },
@@ -88,27 +88,27 @@ const register = (...names: readonly string[]): Promise<void> =>
       )
       .join(''),
   );
-/** Two more turns have begun, so that one of them is over. */
-const turn = (): Promise<void> => {
-  const before = turns;
-  return vi.waitFor(() => expect(turns).toBeGreaterThan(before + 1), { timeout: 300_000, interval: 1 });
+/** Two more runs have begun, so that one of them is over. */
+const runOnce = (): Promise<void> => {
+  const before = runs;
+  return vi.waitFor(() => expect(runs).toBeGreaterThan(before + 1), { timeout: 300_000, interval: 1 });
 };
 
 test('each is checked once when it is due, and one that is added later when it is added', async () => {
   await register(...Array.from({ length: 250 }, (_, at) => `store ${at}`));
   watch.start();
-  await turn();
+  await runOnce();
   expect(looked.toSorted()).toEqual(Array.from({ length: 250 }, (_, at) => `endpoint of store ${at}`).toSorted());
-  await turn();
+  await runOnce();
   expect(looked).toHaveLength(250);
   await register('late');
-  await turn();
+  await runOnce();
   expect(looked.slice(250)).toEqual(['endpoint of late']);
   now += every - 1;
-  await turn();
+  await runOnce();
   expect(looked).toHaveLength(251);
   now += 1;
-  await turn();
+  await runOnce();
   expect(looked).toHaveLength(502);
 });
 
@@ -116,15 +116,15 @@ test('one whose row was changed is reported once in its time, keeps what was see
   await register('a', 'b', 'c');
   await asStored("update external_key_stores set row_mac = 'another' where id = 'b'");
   watch.start();
-  await turn();
-  await turn();
+  await runOnce();
+  await runOnce();
   expect(looked).toEqual(['endpoint of a', 'endpoint of c']);
   expect(complaints).toEqual(['b']);
   const [a, b] = await store.read.externalKeyStores.list(everyTenant, { limit: 10 });
   expect(a?.connection).toMatchObject({ state: 'CONNECTED', checkedAt: begun });
   expect(b?.connection).toEqual(neverLooked);
   now += every;
-  await turn();
+  await runOnce();
   expect(looked.slice(2).toSorted()).toEqual(['endpoint of a', 'endpoint of c']);
   expect(complaints).toEqual(['b', 'b']);
 });

@@ -31,6 +31,7 @@ import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { LogState } from '../../../server/ports/log.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { makeAuthority } from '../../support/authority.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { notificationsTable } from '../../support/notifications-page.ts';
 
@@ -101,7 +102,7 @@ describe('a notification', () => {
     watch ??= watchOf();
     found = [];
     broken = false;
-    await watch.turn();
+    await watch.check();
     from = (await events()).length;
   });
   const since = async () => (await events()).slice(from);
@@ -110,7 +111,7 @@ describe('a notification', () => {
     const actor = acrossTenants(serviceActor('anna'), serviceTenantId);
     const { list, acknowledge, release } = inbox({ store, clock }, {} as Parameters<typeof inbox>[1]);
     found = [ending('soon.example', time + 5 * dayMs), ending('later.example', time + 20 * dayMs)];
-    await watch.turn();
+    await watch.check();
     const names = async (query: Parameters<typeof list>[1]) =>
       (await list(actor, query)).items.map(({ subject }) => subject.name);
     expect(await names({})).toEqual(['soon.example', 'later.example']);
@@ -119,13 +120,13 @@ describe('a notification', () => {
     expect(first).toMatchObject({ page: '/settings', action: 'View settings' });
     await acknowledge(actor, first?.id ?? '');
     expect(await acknowledge(actor, first?.id ?? '')).toMatchObject({ acknowledgedBy: actor.name });
-    expect([await names({ taken: true }), await names({ taken: false })]).toEqual([
+    expect([await names({ acknowledged: true }), await names({ acknowledged: false })]).toEqual([
       ['soon.example'],
       ['later.example'],
     ]);
     await release(actor, first?.id ?? '');
     expect(await release(actor, first?.id ?? '')).toMatchObject({ acknowledgedAt: null, acknowledgedBy: null });
-    expect(await names({ taken: true })).toEqual([]);
+    expect(await names({ acknowledged: true })).toEqual([]);
     const kinds = (await store.read.audit.list(everyTenant, { order: 'newest' }, { limit: 10 })).map(
       ({ kind }) => kind,
     );
@@ -135,43 +136,43 @@ describe('a notification', () => {
 
   test('is raised at each lead time, once, and asks again for someone to take it', async () => {
     found = [ending('keys.example', time + 40 * dayMs)];
-    await watch.turn();
+    await watch.check();
     expect(await open()).toEqual([]);
     pass(10 * dayMs);
-    await watch.turn();
-    await watch.turn();
+    await watch.check();
+    await watch.check();
     expect(await since()).toEqual(['raised 1']);
     const [first] = await open();
     expect(first).toMatchObject({ severity: 'low', stage: 1 });
     if (first !== undefined)
       await store.write((tx) => tx.notifications.update({ ...first, acknowledgedAt: time, acknowledgedBy: 'anna' }));
     pass(dayMs);
-    await watch.turn();
+    await watch.check();
     expect((await open())[0]?.acknowledgedBy).toBe('anna');
     pass(22 * dayMs);
-    await watch.turn();
+    await watch.check();
     expect((await open())[0]).toMatchObject({ severity: 'medium', stage: 2, acknowledgedAt: null, id: first?.id });
     pass(8 * dayMs);
-    await watch.turn();
+    await watch.check();
     expect((await open())[0]).toMatchObject({ severity: 'critical', stage: 4 });
     found = [ending('keys.example', time + 365 * dayMs)];
-    await watch.turn();
+    await watch.check();
     expect(await open()).toEqual([]);
     expect(await since()).toEqual(['raised 1', 'worse 2', 'worse 4', 'resolved 4']);
   });
 
   test('stays open while its state is not known, and the rest goes on', async () => {
     found = [ending('a.example', time + dayMs)];
-    await watch.turn();
+    await watch.check();
     broken = true;
-    await watch.turn();
+    await watch.check();
     expect(await open()).toHaveLength(1);
     expect(complaints.at(-1)).toContain('certificates could not be checked');
   });
 
   test('comes once, however many nodes look', async () => {
     found = [ending('b.example', time + dayMs)];
-    await Promise.all([watch.turn(), watchOf().turn()]);
+    await Promise.all([watch.check(), watchOf().check()]);
     expect(await open()).toHaveLength(1);
   });
 
@@ -187,13 +188,13 @@ describe('a notification', () => {
     // More than are read at once, several with one time of harm at each boundary.
     const many = Array.from({ length: 1_250 }, (_, at) => ending(`${at}.example`, time + 5 * dayMs));
     found = many;
-    await counting.turn();
+    await counting.check();
     // What is over for long goes in the last one.
     expect(commits).toBe(13 + 1);
     expect((await store.read.notifications.listOpen(everyTenant, {}, { limit: 2_000 })).length).toBe(1_250);
     found = many.slice(0, 1);
-    await counting.turn();
-    await counting.turn();
+    await counting.check();
+    await counting.check();
     expect((await open()).map(({ subject }) => subject.name)).toEqual(['0.example']);
     const told = Map.groupBy(await since(), (event) => event.split(' ')[0]);
     expect([told.get('raised')?.length, told.get('resolved')?.length]).toEqual([1_250, 1_249]);
@@ -205,7 +206,7 @@ describe('a notification', () => {
       ending('soon.example', time + 2 * dayMs),
       ending('now.example', time - 1),
     ];
-    await watch.turn();
+    await watch.check();
     expect((await open()).map(({ subject }) => subject.name)).toEqual(['now.example', 'soon.example', 'late.example']);
     const page = await store.read.notifications.listOpen(everyTenant, {}, { limit: 1 });
     const cursor = `${page[0]?.harmAt}.${page[0]?.id}`;
@@ -423,20 +424,20 @@ describe('what is checked', () => {
   test('the backup of the service: missing or old, and the text says which', async () => {
     reminders = { token: 0, key: 0, backup: 7 };
     const receipts = [undefined, { backupId: 'one', at: time, bytes: 17 }];
-    const { turn } = createServiceBackups({ store, clock }, () => receipts[0]);
+    const { run } = createServiceBackups({ store, clock }, () => receipts[0]);
     const named = async () => (await look('backup.old')).map(({ subject }) => subject.name);
     // A new service has a day: the first record of this log is older.
     const [first] = await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
     expect((await look('backup.old'))[0]?.harmAt).toBe((first?.at ?? 0) + dayMs);
     expect(await named()).toEqual(['none was created']);
     receipts.shift();
-    await turn();
+    await run();
     expect(await named()).toEqual([]);
     const { at } = receipts[0] ?? { at: 0 };
     expect(
       (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
     ).toBe(1);
-    await turn();
+    await run();
     expect(
       (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
     ).toBe(1);
@@ -468,7 +469,7 @@ describe('what is checked', () => {
     const [own, other] = places.map(open);
     own?.make();
     other?.make();
-    certificateFault = () => own?.fault() ?? null;
+    certificateFault = () => own?.fault([]) ?? null;
     const [file, copy] = [join(places[0], 'tls.crt'), join(places[0], 'copy')];
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(await named()).toEqual([]);
@@ -479,6 +480,47 @@ describe('what is checked', () => {
     expect(await named()).toEqual([expect.stringContaining(`is not that of ${file}`)]);
     copyFileSync(copy, file);
     expect(await named()).toEqual([]);
+  });
+
+  test('a file that could be served, and that clients would refuse: told before it is served', async () => {
+    const { raw } = openCore({ allowUnlocked: true });
+    const place = mkdtempSync(join(folder, 'tls-'));
+    const [certificate, key] = [join(place, 'renewed.crt'), join(place, 'renewed.key')];
+    const authority = makeAuthority(place, 'Example Renewing CA');
+    const install = (dates: object = {}): void => {
+      const issued = authority.issue({ commonName: 'localhost', names: ['DNS:localhost'], ...dates });
+      copyFileSync(issued.certificate, certificate);
+      copyFileSync(issued.key, key);
+    };
+    install();
+    const config = {
+      ...{ dataDirectory: place, server: { publicNames: ['localhost'] } },
+      tls: { main: { certificate, key }, additional: [] },
+    };
+    const served = openCertificates(config as unknown as Parameters<typeof openCertificates>[0], raw, log);
+    certificateFault = () => served.fault([]);
+    const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
+    expect(served.taken(served.read())).toEqual([]);
+    expect(await named()).toEqual([]);
+    install({ notBefore: '20250101000000Z', notAfter: '20250201000000Z' });
+    expect(await named()).toEqual([expect.stringContaining(`${certificate}: it expired on 2025-02-01`)]);
+    install();
+    expect(await named()).toEqual([]);
+  });
+
+  test('a certificate of another issuer, for a while after it was taken', async () => {
+    const issuers = async () => (await look('tls.issuer-changed')).map(({ subject }) => subject.name);
+    expect(await issuers()).toEqual([]);
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'tls.issuer-changed',
+        actor: serviceActor('r'),
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { node: 'one', names: 'keys.example', expiresAt: 'later', fingerprint: 'AA', reason: 'another' },
+      }),
+    );
+    expect(await issuers()).toEqual(['keys.example on one']);
   });
 
   test('snapshots: the last one failed, or none was verified for a week', async () => {

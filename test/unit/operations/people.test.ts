@@ -142,8 +142,10 @@ describe('a password', () => {
     };
     const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
     const { ports, remove } = await openLockoutStore({ passwords: hashes });
-    const { operations } = createSignIn(ports, undefined as never, createLockout(ports));
-    for (const name of ['nobody', 'somebody']) await codeOf(operations.byPassword(name, bytesOf('x'), originOf()));
+    const { createSignInByPassword } = await import('../../../server/operations/people/sign-in-by-password.ts');
+    const signIn = createSignIn(ports, undefined as never);
+    const byPassword = createSignInByPassword(ports, { signIn, lockout: createLockout(ports) });
+    for (const name of ['nobody', 'somebody']) await codeOf(byPassword(name, bytesOf('x'), originOf()));
     expect(asked).toEqual([null, null]);
     await remove();
   });
@@ -522,7 +524,7 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
     const sessions = createSessions(opening as never, undefined as never, claimedRoles);
     const lockout = createLockout(opening);
     const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
-    const signIn = createSignIn(opening, sessions, lockout);
+    const signIn = createSignIn(opening, sessions);
     const openId = createOpenIdOperations(opening, sessions, signIn, lockout, claimedRoles);
     const { binding } = await openId.begin(originOf());
     expect(await codeOf(openId.finish('?state=state&code=code', binding, originOf()))).toBe('unauthenticated');

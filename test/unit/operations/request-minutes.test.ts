@@ -93,7 +93,7 @@ const verify = (): Promise<RequestLogVerdict> => verifyRequests(store.read, { fr
 const fill = async (): Promise<void> => {
   await write(start + 2, start + 1, start + 59_999, start + 2 * minute, start + 2 * minute + 5, start + 3 * minute);
   now = start + 5 * minute;
-  await open().turn();
+  await open().run();
 };
 
 describe('a minute', () => {
@@ -101,15 +101,15 @@ describe('a minute', () => {
     await write(start + 1, start + 59_999, start + 2 * minute);
     const minutes = open();
     now = start + 2 * minute - 1;
-    await minutes.turn();
+    await minutes.run();
     expect(await short()).toEqual([]);
     now = start + 2 * minute;
-    await minutes.turn();
-    await minutes.turn();
+    await minutes.run();
+    await minutes.run();
     expect(await short()).toEqual([['09:30', 2, 1, 2, false]]);
     now = start + 60 * minute;
-    await minutes.turn();
-    await minutes.turn();
+    await minutes.run();
+    await minutes.run();
     expect(await short()).toEqual([
       ['09:30', 2, 1, 2, false],
       ['09:32', 1, 3, 3, false],
@@ -120,7 +120,7 @@ describe('a minute', () => {
   test('without a request writes nothing at all', async () => {
     const minutes = open();
     now = start + 60 * minute;
-    await minutes.turn();
+    await minutes.run();
     expect(await store.read.audit.size()).toBe(0);
     expect(await store.read.settings.get('request-log-minutes')).toBeUndefined();
   });
@@ -149,8 +149,8 @@ describe('a minute', () => {
   test('is hashed once by two nodes that check at the same time', async () => {
     await write(...Array.from({ length: 500 }, (_, at) => start + at));
     now = start + 2 * minute;
-    await Promise.all([open().turn(), open().turn(), open().turn()]);
-    await open().turn();
+    await Promise.all([open().run(), open().run(), open().run()]);
+    await open().run();
     expect(await short()).toEqual([['09:30', 500, 1, 500, false]]);
   });
 
@@ -158,10 +158,10 @@ describe('a minute', () => {
     await fill();
     const minutes = open();
     await write(start + 7, start + 5 * minute, start + 3 * minute + 1, start + 3);
-    await minutes.turn();
+    await minutes.run();
     expect((await short()).slice(3)).toEqual([]);
     now = start + 7 * minute;
-    await minutes.turn();
+    await minutes.run();
     expect((await short()).slice(3)).toEqual([
       ['09:30', 2, 7, 10, true],
       ['09:33', 1, 9, 9, true],
@@ -184,31 +184,31 @@ describe('a minute', () => {
     await fill();
     const minutes = open();
     now = start + 20 * minute;
-    await minutes.turn();
+    await minutes.run();
     await write(start + 10 * minute, now);
     now += 2 * minute;
-    await minutes.turn();
+    await minutes.run();
     expect((await short()).slice(3)).toEqual([
       ['09:40', 1, 7, 7, true],
       ['09:50', 1, 8, 8, false],
     ]);
   });
 
-  test('is hashed by the next start when a turn was cut short, and none twice', async () => {
+  test('is hashed by the next start when a run was cut short, and none twice', async () => {
     await write(...Array.from({ length: 130 }, (_, at) => start + at * minute));
     now = start + 200 * minute;
     const first = open();
-    const turn = first.turn();
+    const run = first.run();
     const until = async (): Promise<void> => {
       while ((await store.read.audit.size()) < 50) await new Promise((resolve) => setImmediate(resolve));
     };
     await until();
     first.stop();
-    await turn;
+    await run;
     await write(start + 1);
-    await open().turn();
+    await open().run();
     now += 2 * minute;
-    await open().turn();
+    await open().run();
     const found = await short();
     expect(found.filter(([, , , , late]) => late === false).length).toBe(130);
     expect(found.filter(([, , , , late]) => late === true)).toEqual([['09:30', 1, 131, 131, true]]);
@@ -303,7 +303,7 @@ describe('a person who can write to the database', () => {
     expect(await verify()).toMatchObject({ open: 1, findings: [] });
     await write(now);
     now += 2 * minute;
-    await open().turn();
+    await open().run();
     expect(await verify()).toMatchObject({ late: 1, open: 0, findings: [] });
   });
 });
@@ -323,7 +323,7 @@ describe('a space', () => {
       ]),
     );
     now = start + 2 * minute;
-    await open().turn();
+    await open().run();
     expect((await recorded()).flatMap(partsOf)).toMatchObject([
       { space: 'e', count: 2, first: 1, last: 5 },
       { space: 'other', count: 1, first: 3, last: 3 },
@@ -346,7 +346,7 @@ describe('a space', () => {
   test('that is changed in a record is found', async () => {
     await store.write((tx) => tx.requests.append([record(start), unsigned(start + 1), record(start + 2)]));
     now = start + 2 * minute;
-    await open().turn();
+    await open().run();
     const database = new DatabaseSync(join(folder, 'dke.db'));
     database.exec('update request_log set credential_id = null where sequence = 3');
     database.close();
@@ -385,19 +385,19 @@ describe('requests without a record', () => {
     await write(start, start + minute);
     await lose({ minute: minuteAt, signed: 3, unsigned: 1 }, { minute: minuteAt + 2, signed: 0, unsigned: 9 });
     now = start + 2 * minute;
-    await open().turn();
+    await open().run();
     expect(await told()).toEqual([['09:30', 1, false, 3, 1]]);
     now = start + 5 * minute;
-    await open().turn();
-    await open().turn();
+    await open().run();
+    await open().run();
     await lose({ minute: minuteAt, signed: 1, unsigned: 0 });
-    await open().turn();
+    await open().run();
     expect((await told()).slice(1)).toEqual([
       ['09:31', 1, false, 0, 0],
       ['09:32', 0, false, 0, 9],
     ]);
     now = start + 6 * minute;
-    await open().turn();
+    await open().run();
     expect((await told()).slice(3)).toEqual([['09:30', 0, true, 1, 0]]);
     expect(await verify()).toMatchObject({
       requests: 2,
@@ -486,8 +486,8 @@ test('two nodes on PostgreSQL that check at the same time write one record', asy
       ),
     );
     now = start + 3 * minute;
-    await Promise.all(nodes.map((node) => createRequestMinutes({ store: node, clock, log }).turn()));
-    await createRequestMinutes({ store: two, clock, log }).turn();
+    await Promise.all(nodes.map((node) => createRequestMinutes({ store: node, clock, log }).run()));
+    await createRequestMinutes({ store: two, clock, log }).run();
     const found = await one.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 10 });
     expect(found.map(({ kind, details }) => [kind, details.count, partsOf(details)])).toMatchObject([
       ['request-log.minute', 600, [{ space: 'e', count: 600, first: 1, last: 600 }]],

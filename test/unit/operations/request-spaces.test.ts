@@ -94,7 +94,7 @@ const prune = async (): Promise<void> => {
     interval: 200,
   });
 };
-const hash = (): Promise<void> => createRequestMinutes({ store, clock, log }).turn();
+const hash = (): Promise<void> => createRequestMinutes({ store, clock, log }).run();
 const verify = () => verifyRequests(store.read, { from: start, to: start + 100 * minute });
 
 /** What was removed is told at the end. */

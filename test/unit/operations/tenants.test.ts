@@ -256,7 +256,7 @@ test('a purge that was cut off after its first step is finished by the next star
   await Promise.allSettled([purging, cut.stop()]);
   opened = await openTestService({ folder: opened.folder });
   await expect(opened.operations.tenants.restore(administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
-  await opened.service.tenantRetention.turn();
+  await opened.service.tenantRetention.run();
   await untilAudited(opened, 'tenant.unrecoverable', acme.id);
   expect((await opened.operations.keys.get(acme.actor, acme.keyId)).state).toBe('destroyed');
 });

@@ -12,8 +12,8 @@ import {
   type OpenWrapped,
   readWrapped,
   unlockWrapped,
-  wrappedRoot,
 } from '../../../server/roots/wrapped-file.ts';
+import { wrappedRoot } from '../../../server/roots/wrapped-root.ts';
 
 core.initialize({ allowUnlocked: true });
 let folder: string;

@@ -12,9 +12,11 @@ const rows = Object.values(apiRoutes).flatMap((group: RouteGroup) =>
   Object.values(group).map(({ method, path }) => patternOf(method, path)),
 );
 
+const program = await makeProgram('1');
+
 /** Follows the words down to the command that they name; its arguments and options are checked, nothing is run. */
 const follow = (words: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } => {
-  let command = makeProgram('1');
+  let command = program;
   let rest = [...words];
   for (let next = command.commands.find((each) => each.name() === rest[0]); next !== undefined; ) {
     command = next;

@@ -30,6 +30,7 @@ const representIssued = (issued: Issued): IssuedAccessGuid => ({
     server_url: issued.serverUrl,
     access_token: issued.accessGuid,
     pkcs11_toml: formatProviderConfig(issued),
+    ca_pem: issued.authority,
     mode: '600',
     library: libraryPath,
   },

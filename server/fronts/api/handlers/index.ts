@@ -15,6 +15,7 @@ import { masterKeysHandlers } from './master-keys.ts';
 import { nodesHandlers } from './nodes.ts';
 import { notificationsHandlers } from './notifications.ts';
 import { overviewHandlers, settingsHandlers } from './overview.ts';
+import { packagesHandlers } from './packages.ts';
 import { profileHandlers } from './profile.ts';
 import { recoveryKeysHandlers } from './recovery-keys.ts';
 import { requestsHandlers } from './requests.ts';
@@ -38,6 +39,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   keys: keysHandlers(operations),
   tdeGroups: tdeGroupsHandlers(operations),
   applications: applicationsHandlers(operations),
+  packages: packagesHandlers(operations),
   masterKeys: masterKeysHandlers(operations),
   endpoints: endpointsHandlers(operations),
   requests: requestsHandlers(operations),

@@ -5,7 +5,7 @@ import type { SnapshotExport as Exported, Snapshot as Held } from '../../../doma
 import type { Operations } from '../../../operations/index.ts';
 import type { RuledRestore } from '../../../operations/snapshots/interface.ts';
 import type { Snapshot, SnapshotExport, SnapshotRestore } from '../../contract/api/snapshots.ts';
-import { StreamedFile } from '../export.ts';
+import { StreamedFile, streamOf } from '../export.ts';
 import { representPage } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 
@@ -54,24 +54,6 @@ const representRestore = (dryRun: boolean, outcome: RuledRestore): SnapshotResto
   ...outcome,
   stayDestroyed: outcome.stayDestroyed.map((each) => ({ ...each, destroyedAt: toRfc3339(each.destroyedAt) })),
 });
-
-const streamOf = (pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> => {
-  const iterator = pieces[Symbol.asyncIterator]();
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { value, done } = await iterator.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await iterator.return?.();
-      },
-    },
-    // Nothing is read ahead of what the connection takes.
-    { highWaterMark: 0 },
-  );
-};
 
 export const snapshotsHandlers = ({ snapshots }: Operations): Handlers['snapshots'] => {
   const shower = async (): Promise<(snapshot: Held) => Snapshot> =>

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { ApprovalState, GovernedKind } from '../../../domain/approval.ts';
-import { identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { identifier, integrity, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
 
 const identity = z.strictObject({ id: identifier, name: z.string() });
 const state = z.enum([
@@ -47,11 +47,7 @@ export const approvalNeeds = z
   .openapi('ApprovalNeeds');
 
 export const dryRunQuery = z.strictObject({
-  dryRun: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
-    .optional()
-    .openapi({ description: 'true: shows what would be done and who must approve, and changes nothing.' }),
+  dryRun: queryFlag({ description: 'true: shows what would be done and who must approve, and changes nothing.' }),
 });
 
 export const approvalSchema = z

@@ -9,6 +9,7 @@ const kinds = {
   'service.started': 0,
   'service.stopped': 0,
   'tls.certificate-created': 0,
+  'tls.issuer-changed': 0,
   'node.drained': 0,
   'node.resumed': 0,
   'node.removed': 0,

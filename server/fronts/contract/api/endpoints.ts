@@ -121,7 +121,7 @@ const ruleDecisionSchema = z
         z.strictObject({
           rule: z.string(),
           subject: z.enum(Object.keys(ruleSubjects) as RuleSubject[]),
-          told: z.string().nullable().openapi({ description: 'Null: the request does not contain it.' }),
+          value: z.string().nullable().openapi({ description: 'Null: the request does not contain it.' }),
         }),
       )
       .readonly()

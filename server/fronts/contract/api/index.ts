@@ -11,6 +11,7 @@ import { masterKeyRoutes } from './master-keys.ts';
 import { nodeRoutes } from './nodes.ts';
 import { notificationRoutes } from './notifications.ts';
 import { overviewRoutes } from './overview.ts';
+import { packageRoutes } from './packages.ts';
 import { profileRoutes } from './profile.ts';
 import { quarantineRoutes } from './quarantine.ts';
 import { recoveryKeyRoutes } from './recovery-keys.ts';
@@ -38,6 +39,7 @@ export const apiRoutes = {
   keys: keyRoutes,
   tdeGroups: tdeGroupRoutes,
   applications: applicationRoutes,
+  packages: packageRoutes,
   masterKeys: masterKeyRoutes,
   endpoints: endpointRoutes,
   diagnostics: diagnosticsRoutes,

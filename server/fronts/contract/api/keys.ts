@@ -19,6 +19,7 @@ import {
   moment,
   pageOf,
   pageQuery,
+  queryFlag,
   type RouteGroup,
 } from './row.ts';
 
@@ -149,11 +150,7 @@ const keyFilters = {
   ...inventoryFilters,
   usedAfter: filterTime('Keys last used at this time or later.'),
   usedBefore: filterTime('Keys last used before this time. Keys that were never used are not included.'),
-  neverUsed: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
-    .optional()
-    .openapi({ type: 'boolean', description: 'true: keys that were never used.' }),
+  neverUsed: queryFlag({ description: 'true: keys that were never used.' }),
 };
 
 const deletedKey = z

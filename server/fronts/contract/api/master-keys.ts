@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { approvalNeeds } from './approvals.ts';
 import { keyCopiesSchema, keyShape } from './keys.ts';
-import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { identifier, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
 import { instanceSchema } from './tde-applications.ts';
 
 export const masterKeySchema = z
@@ -56,11 +56,7 @@ export const blastRadiusSchema = z
 export type BlastRadius = z.output<typeof blastRadiusSchema>;
 
 const destroyQuery = z.strictObject({
-  dryRun: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
-    .optional()
-    .openapi({ type: 'boolean', default: false, description: 'Shows the blast radius and changes nothing.' }),
+  dryRun: queryFlag({ default: false, description: 'Shows the blast radius and changes nothing.' }),
 });
 
 const destroyMasterKey = z

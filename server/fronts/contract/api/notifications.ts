@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { AuditSeverity } from '../../../domain/audit-event.ts';
 import type { NotificationKind } from '../../../domain/notification.ts';
-import { identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { identifier, listOf, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
 
 /** Every kind, in the order of the table; the compiler refuses a missing or an unknown one. */
 const kinds = {
@@ -15,6 +15,7 @@ const kinds = {
   'tls.certificate-old': 0,
   'tls.file-unusable': 0,
   'tls.certificate-created': 0,
+  'tls.issuer-changed': 0,
   'client-authority.ending': 0,
   'client-certificate.ending': 0,
   'token.expiring': 0,
@@ -103,11 +104,7 @@ export const notificationRoutes = {
       state: z.enum(['open', 'resolved']).optional(),
       kind: kind.optional(),
       leastSeverity: severity.optional().openapi({ description: 'The lowest severity to list.' }),
-      taken: z
-        .enum(['true', 'false'])
-        .transform((text) => text === 'true')
-        .optional()
-        .openapi({ type: 'boolean', description: 'Whether it is acknowledged.' }),
+      acknowledged: queryFlag({ description: 'Whether it is acknowledged.' }),
     }),
     answer: pageOf(notificationSchema),
   },

@@ -1,7 +1,7 @@
 // Recovery keys: what snapshots are sealed to. Only public halves; the private one is made and kept elsewhere (dke recovery-key create).
 
 import { z } from '@hono/zod-openapi';
-import { displayName, listOf, moment, type RouteGroup } from './row.ts';
+import { displayName, listOf, moment, queryFlag, type RouteGroup } from './row.ts';
 
 export const recoveryKeySchema = z
   .strictObject({
@@ -47,15 +47,10 @@ export const recoveryKeyRoutes = {
       'Snapshots that were sealed to it still open with it, so keep its file as long as those snapshots. The last key can be removed only with `force` ' +
       'while snapshots are scheduled.',
     query: z.strictObject({
-      force: z
-        .enum(['true', 'false'])
-        .transform((text) => text === 'true')
-        .optional()
-        .openapi({
-          type: 'boolean',
-          default: false,
-          description: 'true: remove even the last key while snapshots are scheduled.',
-        }),
+      force: queryFlag({
+        default: false,
+        description: 'true: remove even the last key while snapshots are scheduled.',
+      }),
     }),
     answer: recoveryKeySchema,
   },

@@ -10,6 +10,7 @@ import {
   moment,
   pageOf,
   pageQuery,
+  queryFlag,
   type RouteGroup,
   timeSpan,
 } from './row.ts';
@@ -50,14 +51,9 @@ const filters = {
     .optional()
     .openapi({ description: '`health`, `metadata`, `encrypt`, `decrypt`; `unknown` for any other path.' }),
   result: z.enum(['answered', 'refused']).optional(),
-  signed: z
-    .enum(['true', 'false'])
-    .transform((value) => value === 'true')
-    .optional()
-    .openapi({
-      type: 'boolean',
-      description: 'Whether its signature was valid. Anyone can send requests without a valid signature.',
-    }),
+  signed: queryFlag({
+    description: 'Whether its signature was valid. Anyone can send requests without a valid signature.',
+  }),
   status: z
     .string()
     .regex(/^[1-5][0-9]{2}$/, 'must be an HTTP status')
@@ -142,6 +138,7 @@ export const requestRoutes = {
       'Compares whole minutes; by default those of the last hour. Finds records that were changed, removed or added after their minute ' +
       'was hashed, and minutes in which signed requests were not recorded.',
     query: z.strictObject(timeSpan),
+    long: true,
     answer: z
       .strictObject({
         requests: z.int().openapi({ description: 'Records that were checked.' }),

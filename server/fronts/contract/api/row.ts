@@ -35,6 +35,8 @@ export interface RouteRow {
   readonly takes?: 'application/octet-stream';
   /** Null: no content, or what `streams` says. */
   readonly answer: z.ZodType | null;
+  /** Answers when everything is checked or written, which may take long: clients wait longer for it. */
+  readonly long?: true;
   /** The answer is a file of one of these media types, sent while it is read. */
   readonly streams?: readonly string[];
   /** Makes something: answers 201 and takes `Idempotency-Key`. */
@@ -72,8 +74,7 @@ export interface RouteInput<R extends RouteRow> {
   readonly file: R['takes'] extends string ? AsyncIterable<Uint8Array> : undefined;
 }
 
-/** What a client sends as body, and what it gets. */
-export type RequestBody<R extends RouteRow> = R['body'] extends z.ZodType ? z.input<R['body']> : undefined;
+/** What a client gets. */
 export type AnswerOf<R extends RouteRow> = R['answer'] extends z.ZodType ? z.output<R['answer']> : undefined;
 
 /** What the answer of every change may have besides its own members; the headers say the same (contract/pending-nodes.ts). */
@@ -127,6 +128,14 @@ export const pageQuery = z.strictObject({
       description: 'The maximum number of items. A page of large items is shorter: continue while `next` is not null.',
     }),
 });
+
+/** A query parameter that is true or false. */
+export const queryFlag = (about: { readonly description?: string; readonly default?: boolean } = {}) =>
+  z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .openapi({ type: 'boolean', ...about });
 
 /** A moment with any offset. */
 export const filterMoment = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -182,4 +191,3 @@ export const problemSchema = z
       .openapi({ description: 'Which fields of the request are wrong.' }),
   })
   .openapi('Problem');
-export type Problem = z.output<typeof problemSchema>;

@@ -5,7 +5,7 @@ import { z } from '@hono/zod-openapi';
 import type { Snapshot as Held } from '../../../domain/snapshot.ts';
 import { approvalRuleSchema } from './approvals.ts';
 import { keyCopiesSchema } from './keys.ts';
-import { displayName, identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, listOf, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
 
 const states = z.enum(['making', 'held', 'deleted', 'purged', 'failed', 'missing'] satisfies Held['state'][]);
 
@@ -123,11 +123,7 @@ export const restoreSchema = z
 export type SnapshotRestore = z.output<typeof restoreSchema>;
 
 const dryRun = z.strictObject({
-  dryRun: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
-    .optional()
-    .openapi({ type: 'boolean' }),
+  dryRun: queryFlag(),
 });
 
 export const snapshotRoutes = {
@@ -140,6 +136,7 @@ export const snapshotRoutes = {
     description:
       'A consistent online snapshot of the current tenant. With the permission for the whole platform, you can name any tenant. Answers when the file is durable and has been verified.',
     body: z.strictObject({ tenantId: identifier.optional() }).openapi('NewSnapshot'),
+    long: true,
     answer: snapshotSchema,
     creates: true,
   },
@@ -251,6 +248,7 @@ export const snapshotRoutes = {
     summary: 'Verify a snapshot',
     description: 'Without a key. Checks the signature, structure, digest and counts.',
     body: z.strictObject({}),
+    long: true,
     answer: snapshotSchema,
   },
   verifyOpened: {
@@ -260,6 +258,7 @@ export const snapshotRoutes = {
     tenancy: 'platform',
     summary: 'Verify a snapshot with its key',
     body: z.strictObject(openingAnswer).openapi('SnapshotOpeningAnswer'),
+    long: true,
     answer: snapshotSchema,
   },
   restore: {
@@ -279,6 +278,7 @@ export const snapshotRoutes = {
         path: ['newTenant'],
       })
       .openapi('SnapshotRestoreRequest'),
+    long: true,
     answer: restoreSchema,
     mayWait: true,
   },

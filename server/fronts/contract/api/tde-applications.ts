@@ -86,6 +86,10 @@ export const configBundleSchema = z
     server_url: z.string().openapi({ description: 'Contains the access_guid: as secret as access_token.' }),
     access_token: z.string(),
     pkcs11_toml: z.string().openapi({ description: 'The whole file.' }),
+    ca_pem: z.string().nullable().openapi({
+      description:
+        'The certificate that the database host has to trust, PEM, for `ca_file`. Null: that of a public authority, or one that you install separately.',
+    }),
     mode: z.literal('600').openapi({ description: 'Mode of the file; owner: the database OS user.' }),
     library: z.string().openapi({ description: 'Where Oracle searches for the library.' }),
   })

@@ -1,6 +1,6 @@
 // One call of the console's API from the page: same origin, JSON only, the session's HttpOnly cookie sent by the browser.
 // The server refuses a change whose Origin or Sec-Fetch-Site is foreign or whose body is not JSON; nothing secret is kept
-// here. Failures become ApiProblem: a problem document (RFC 9457), or what stands in for one when no server answered.
+// here. Failures become ApiProblem: a problem document (RFC 9457), or a substitute when no server answered.
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -127,7 +127,7 @@ const unreachable = (detail: string): ApiProblem =>
   });
 const isAbort = (cause: unknown): boolean => cause instanceof DOMException && cause.name === 'AbortError';
 
-/** Sends a call, or a file in place of its body; answers when the service says that it goes well. */
+/** Sends a call, or a file in place of its body; resolves when the service reports success. */
 const ask = async (call: ApiCall, options: SendOptions, file?: Blob): Promise<Response> => {
   const headers = new Headers({ accept: 'application/json, application/problem+json' });
   if (call.method !== 'GET')
@@ -177,6 +177,16 @@ export const sendForLines = async <T>(
 /** Sends a call and reads its JSON answer; an answer without content gives `undefined` as data. Throws ApiProblem. */
 export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {}): Promise<Answer<T>> =>
   readAnswer<T>(await ask(call, options));
+
+/** The answer's bytes. Throws ApiProblem. */
+export const sendForBytes = async (call: ApiCall, options: SendOptions = {}): Promise<Uint8Array<ArrayBuffer>> => {
+  const response = await ask(call, options);
+  try {
+    return new Uint8Array(await response.arrayBuffer());
+  } catch {
+    throw unreachable('The response was incomplete.');
+  }
+};
 
 /** Sends a file as the body, as it is read from the disk. Throws ApiProblem. */
 export const sendFile = async <T>(call: ApiCall, file: Blob, options: SendOptions = {}): Promise<T> =>

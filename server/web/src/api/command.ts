@@ -46,7 +46,7 @@ const settingsOf = (body: Body): Words => {
   ];
 };
 
-/** `*` stands for one segment of the path. */
+/** `*` matches one segment of the path. */
 export const commands: Readonly<Record<string, Row>> = {
   'POST /api/vaults': (_, body) => ['vault', 'create', place(body.name, 'name')],
   'POST /api/vaults/*/enable': on('vault', 'enable'),
@@ -249,7 +249,7 @@ export const commandWords = (call: ApiCall): readonly string[] | null => {
   return null;
 };
 
-/** The command as a person types it; null: none is known. Places in angle brackets stay as they are, to be filled in. */
+/** The command as a person types it; null: none is known. Placeholders in angle brackets remain, for the person to fill in. */
 export const formatCommand = (call: ApiCall): string | null => {
   const words = commandWords(call);
   if (words === null) return null;

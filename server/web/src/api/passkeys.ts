@@ -12,7 +12,7 @@ const toJson = (credential: Credential | null): object => {
   return credential.toJSON();
 };
 
-/** Whether the browser can do it at all. */
+/** Whether the browser supports passkeys. */
 export const hasPasskeys = (): boolean =>
   'PublicKeyCredential' in globalThis && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 

@@ -25,6 +25,7 @@ export type { BlastRadius, MasterKey } from '../../../fronts/contract/api/master
 export type { Node } from '../../../fronts/contract/api/nodes.ts';
 export type { Notification } from '../../../fronts/contract/api/notifications.ts';
 export type { LatencyPoint } from '../../../fronts/contract/api/overview.ts';
+export type { DistributedPackage } from '../../../fronts/contract/api/packages.ts';
 export type { RecoveryKey } from '../../../fronts/contract/api/recovery-keys.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
 export type { Root } from '../../../fronts/contract/api/root.ts';

@@ -11,7 +11,7 @@ export const createQueryClient = (): QueryClient => {
   const client = new QueryClient({
     queryCache: new QueryCache({ onError: noticeSignOut }),
     mutationCache: new MutationCache({
-      // A wrong code or password is a 401 too, and the session goes on: it is asked for.
+      // A wrong code or password is a 401 too, and the session continues: ask the service for it.
       onError: (error) => {
         if (error instanceof ApiProblem && error.status === 401)
           void client.invalidateQueries({ queryKey: sessionQuery.queryKey });
@@ -20,7 +20,7 @@ export const createQueryClient = (): QueryClient => {
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        // Only what may pass by itself is tried again: no answer, or a server that is starting or draining.
+        // Only temporary faults are tried again: no answer, or a server that is starting or draining.
         retry: (count, error) =>
           count < 2 &&
           error instanceof ApiProblem &&

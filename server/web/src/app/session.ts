@@ -4,7 +4,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { ApiProblem, send } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
 
-/** Whether this page has had a session that its person has not ended here. */
+/** Whether this page has had a session that the user has not ended here. */
 let lasting = false;
 /** A request without a session: it has expired, or another person has ended it. */
 export const wasEnded = (): boolean => lasting;

@@ -167,7 +167,7 @@ const searchable: readonly Found[] = navigation.flatMap(({ title, items }) =>
   items.map(({ to, text, icon }) => ({ kind: title ?? 'Page', name: text, icon, to: String(to) })),
 );
 
-/** Chooses the tenant to act in; not there for who has one alone. */
+/** Chooses the tenant to act in; hidden for users who have only one. */
 const TenantSwitcher = () => {
   const client = useQueryClient();
   const tenant = useTenant();

@@ -4,10 +4,11 @@
 import { useEffect, useState } from 'react';
 import { toHex } from '../api/hex.ts';
 import type { IssuedAccessGuid } from '../api/types.ts';
+import { BundleDownload } from './bundle-download.tsx';
 import { Button } from './button.tsx';
 import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
 
-/** What sha256sum says of the file where it has arrived. */
+/** The output of sha256sum for the file on the database host. */
 const Checksum = ({ text }: { text: string }) => {
   const [sum, setSum] = useState('');
   useEffect(() => {
@@ -35,13 +36,14 @@ export const AccessGuidDialog = ({
   <SecretOnceDialog
     title={`Credential of “${applicationName}”`}
     notice="The access_guid is shown only once: the service keeps a keyed hash of it. Anyone who has it can use this application's master keys."
-    taken="I have stored the access_guid or the configuration file"
+    taken="I have stored the access_guid, the bundle or the configuration file"
     onClose={onClose}
   >
     <SecretValue label="access_guid" value={issued.accessGuid} />
     <SecretValue label="server_url (embeds the access_guid)" value={issued.config.server_url} />
+    <BundleDownload applicationName={applicationName} issued={issued} />
     <div className="space-y-2">
-      <p className="font-medium">Configuration bundle</p>
+      <p className="font-medium">Only the configuration file</p>
       <p className="text-muted">
         Put the file where <code>DKE_PKCS11_CONF</code> points to on the database host, then let only the database OS
         user read it:

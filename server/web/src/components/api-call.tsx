@@ -6,7 +6,7 @@ import { formatCommand } from '../api/command.ts';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
 
-/** The call as a curl command; the bearer token comes from a file, so that it does not reach the process list. */
+/** The call as a curl command; the bearer token is read from a file, so that it does not reach the process list. */
 const formatCurl = (call: ApiCall): string => {
   const lines = [
     `curl --request ${call.method} '${location.origin}${formatTarget(call)}'`,

@@ -6,6 +6,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'service.started': 'Service started',
   'service.stopped': 'Service stopped',
   'tls.certificate-created': 'TLS certificate created',
+  'tls.issuer-changed': 'TLS certificate of another issuer',
   'node.drained': 'Node drained',
   'node.resumed': 'Node resumed',
   'node.removed': 'Node removed',

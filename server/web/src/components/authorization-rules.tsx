@@ -35,7 +35,7 @@ const isRule = (value: unknown): value is AuthorizationRule => {
   return typeof name === 'string' && typeof effect === 'string' && typeof when === 'object' && when !== null;
 };
 
-/** The rules of the text, or what is wrong with it. What stands in `when` the service checks. */
+/** The rules in the text, or what is wrong with it. The service checks the content of `when`. */
 export const readRules = (text: string): readonly AuthorizationRule[] | string => {
   if (text.trim() === '') return [];
   try {

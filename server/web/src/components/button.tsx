@@ -1,4 +1,4 @@
-// Buttons, and links that look like them. One primary action a view; danger only for what cannot be taken back.
+// Buttons, and links that look like them. One primary action in each view; danger only for what cannot be undone.
 
 import type { ComponentProps, ReactNode } from 'react';
 import { Icon, type IconName } from './icon.tsx';
@@ -21,7 +21,7 @@ export const buttonClass = (tone: ButtonTone = 'plain'): string => `${shape} ${t
 export interface ButtonProps extends Omit<ComponentProps<'button'>, 'children'> {
   readonly tone?: ButtonTone;
   readonly icon?: IconName;
-  /** While true the button keeps its label, says that it works, and does nothing on a second press. */
+  /** While true, the button keeps its label, shows progress, and ignores a second press. */
   readonly busy?: boolean;
   readonly children: ReactNode;
 }

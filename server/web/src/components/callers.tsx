@@ -14,7 +14,7 @@ import { ProblemView } from './problem-view.tsx';
 import { Time } from './time.tsx';
 
 const pemBlocks = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-/** Text that is no certificate goes to the service as it is, which says what is wrong with it. */
+/** Text that is not a certificate is sent unchanged: the service says what is wrong with it. */
 const certificatesIn = (text: string): readonly string[] => text.match(pemBlocks) ?? (text.trim() === '' ? [] : [text]);
 
 const CallersDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {

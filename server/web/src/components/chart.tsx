@@ -1,5 +1,5 @@
-// A line chart over time, drawn by uPlot in the page's own colours. For those who do not see it there is its label, which says what
-// it shows in words; the numbers that matter stand beside it as text.
+// A line chart over time, drawn by uPlot in the page's own colours. Its label describes it in words for people who cannot see it;
+// the page shows the important numbers as text.
 
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import uPlot from 'uplot';

@@ -17,7 +17,7 @@ export interface Column<Row> {
   readonly names?: boolean;
   readonly nowrap?: boolean;
   readonly end?: boolean;
-  /** Holds buttons: no label beside it in the narrow layout. */
+  /** Contains buttons: has no label in the narrow layout. */
   readonly actions?: boolean;
 }
 

@@ -133,7 +133,7 @@ const Line = ({ result }: { result: CheckResult }) => {
   );
 };
 
-/** What a run has told so far. */
+/** What a run has reported so far. */
 export interface LiveDiagnosis {
   readonly checks: readonly Pick<CheckResult, 'id' | 'layer' | 'title'>[];
   readonly results: readonly CheckResult[];
@@ -153,7 +153,7 @@ const WaitingLine = ({ title, running }: { title: string; running: boolean }) =>
   </li>
 );
 
-/** A run while it goes on: each check as it ends, the first that failed on top as soon as it has. */
+/** A running diagnosis: each check as it ends; the first failed one moves to the top immediately. */
 export const LiveDiagnosisView = ({ live }: { live: LiveDiagnosis }) => {
   const { checks, results } = live;
   const first = firstOf(live);

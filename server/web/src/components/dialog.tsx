@@ -9,7 +9,7 @@ export interface DialogProps {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly wide?: boolean;
-  /** While true, Escape and the close button do nothing: a call is under way, or a secret has not been taken. */
+  /** While true, Escape and the close button do nothing: a call is in progress, or a secret has not been stored. */
   readonly locked?: boolean;
 }
 

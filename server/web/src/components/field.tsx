@@ -1,4 +1,4 @@
-// Form fields: a visible label, help below it, the fault beside it; all three known to assistive technology.
+// Form fields: a visible label, the help text, and the error; assistive technology reads all three.
 
 import { type ComponentProps, type ReactNode, useId } from 'react';
 

@@ -1,4 +1,4 @@
-// Filters above a list: they live in the address, so that a filtered list can be bookmarked, sent and gone back to.
+// Filters above a list. They are part of the address, so that a filtered list can be bookmarked, sent, and reached with "Back".
 
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import { Button } from './button.tsx';

@@ -13,7 +13,7 @@ export interface CallFormProps<Result> {
   /** A create, which a repeat after a lost answer must not make twice. */
   readonly creates?: boolean;
   readonly ifMatch?: string | undefined;
-  /** The body holds a secret: the form shows the call without it. */
+  /** The body contains a secret: the form shows the call without it. */
   readonly secretBody?: boolean;
   /** Members of the body that are made only when it is sent; they are not shown. */
   readonly complete?: () => Promise<object>;

@@ -1,4 +1,4 @@
-// The same key in other tenants: they go on using it when this one is destroyed.
+// Copies of the key in other tenants, which can still use them when this key is destroyed.
 
 import type { KeyCopies } from '../api/types.ts';
 import { Copyable } from './copy.tsx';

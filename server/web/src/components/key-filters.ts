@@ -1,4 +1,4 @@
-// The filters of the list of keys that stand in its page's address. How old and how long unused is told in days, so that an address means the same
+// The filters of the list of keys in its page's address. Age and time without use are in days, so that an address means the same
 // tomorrow; the API is asked with the moments of today's midnight, so that a list that is shown stays the same list.
 
 import type { Choice } from './field.tsx';
@@ -22,7 +22,7 @@ export const uses: readonly Choice[] = [
   { value: 'never', text: 'Never used' },
 ];
 
-/** The query parameter that a filter such as `over-90` stands for. */
+/** The query parameter of a filter such as `over-90`. */
 const spanOf = (what: 'created' | 'used', filter: string | undefined, now: Date): Readonly<Record<string, string>> => {
   const [, side, days] = /^(within|over)-([0-9]{1,4})$/.exec(filter ?? '') ?? [];
   if (side === undefined) return {};

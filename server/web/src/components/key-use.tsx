@@ -1,4 +1,4 @@
-// Who uses a key and when it was last used: on its page, and as evidence before it is taken away.
+// Who uses a key and when it was last used: on its page, and as evidence before it is deleted.
 
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

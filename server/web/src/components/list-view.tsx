@@ -1,5 +1,5 @@
 // A list from the API in pages by cursor: loading, refused, empty and filtered-empty states, and "show more" at the end; where
-// nothing stands below the list, scrolling to its end shows more by itself. The server filters and pages, so that a list
+// nothing is below the list, scrolling to its end loads more automatically. The server filters and pages, so that a list
 // of a hundred thousand rows costs only what is visible.
 
 import { useInfiniteQuery } from '@tanstack/react-query';
@@ -51,7 +51,7 @@ export const ListView = <Row,>({
   ...table
 }: Omit<DataTableProps<Row>, 'rows' | 'onNearEnd'> & {
   list: ReturnType<typeof useList<Row>>;
-  /** Shown when there is nothing at all. */
+  /** Shown when the list is empty and has no filter. */
   empty: ReactNode;
   /** True while a filter is set: an empty answer then means something else. */
   filtered?: boolean;

@@ -1,5 +1,5 @@
 // A name that may be long and have no blank in it, such as the label of a master key: it breaks after what stands between its words, and
-// elsewhere only when a word alone is wider than its place.
+// elsewhere only when a single word is wider than its place.
 
 import { Fragment } from 'react';
 

@@ -1,4 +1,4 @@
-// Makes a recovery key in this browser: its file is taken away by the person, the service gets the public half. Nothing is kept here; a
+// Creates a recovery key in this browser: the person downloads its file, and the service gets the public half. Nothing is kept here; a
 // dialog that is closed half way has registered nothing.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';

@@ -12,6 +12,7 @@ export const notificationKindNames = {
   'tls.certificate-old': 'TLS certificate is old',
   'tls.file-unusable': 'TLS certificate file cannot be used',
   'tls.certificate-created': 'New TLS certificate, unknown to clients',
+  'tls.issuer-changed': 'TLS certificate of another issuer',
   'client-authority.ending': 'Client authority expires',
   'client-certificate.ending': 'Client certificate expires',
   'token.expiring': 'Token expires',

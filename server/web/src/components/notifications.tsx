@@ -44,7 +44,7 @@ export const Cure = ({ page, action }: Pick<Notification, 'page' | 'action'>) =>
   );
 };
 
-/** A command stays as it is typed. */
+/** Shows a command exactly as it is typed. */
 const sentence = (text: string): string =>
   text.startsWith('dke ') ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -114,7 +114,7 @@ export const TodayPanel = () => {
           </ul>
           {items.length > shownHere && (
             <p className="border-t border-line px-4 py-2.5">
-              <Link to="/notifications" search={{ taken: 'false' }} className="link">
+              <Link to="/notifications" search={{ acknowledged: 'false' }} className="link">
                 {items.length - shownHere} more
               </Link>
             </p>

@@ -33,7 +33,7 @@ export const ProblemView = ({
 }: {
   error: unknown;
   onRetry?: (() => void) | undefined;
-  /** Inside a form or dialog, where the surroundings say what was tried. */
+  /** Inside a form or dialog that already says what was tried. */
   compact?: boolean;
 }) => {
   const problem = asProblem(error);

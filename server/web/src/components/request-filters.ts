@@ -1,4 +1,4 @@
-// The filters of the request log that stand in its page's address.
+// The filters of the request log in its page's address.
 
 export const requestFilters = [
   'result',

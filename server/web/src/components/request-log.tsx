@@ -333,7 +333,7 @@ export const RequestLog = ({
   const names = useEndpointNames(endpointId === undefined);
   const shown = endpointId === undefined ? { ...table, columns: [endpointColumn(names), ...columns] } : table;
   const query = { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) };
-  // A log grows by itself: a view that is opened again shows the current records.
+  // A log grows continuously: a view that is opened again shows the current records.
   const list = useList<EndpointRequest>(path, query, path, 0);
   return (
     <Panel

@@ -1,4 +1,4 @@
-// The steps of a runbook: what to type where, what to expect, what goes wrong without it; and beside each, in a run, its tick.
+// The steps of a runbook: what to type where, what to expect, what fails without it; during a run, each step has a checkbox.
 
 import type { ReactNode } from 'react';
 import type { RunbookStep } from '../api/types.ts';

@@ -1,5 +1,5 @@
 // A secret that the service shows once: it lives in this dialog's state only, is never put into a URL, storage or a cache, and is
-// gone when the dialog closes. Closing asks for a deliberate step, because there is no second look.
+// discarded when the dialog closes. Closing requires a deliberate step, because the secret cannot be shown again.
 
 import { type ReactNode, useState } from 'react';
 import { Button } from './button.tsx';

@@ -1,4 +1,4 @@
-// On the overview: the way into the set-up while it is not finished, and what is left of it afterwards. Who may not see it misses nothing.
+// On the overview: a link to the set-up until it is finished, then its remaining steps. Hidden for users who may not see it.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

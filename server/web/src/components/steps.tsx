@@ -1,5 +1,5 @@
-// The steps of a set-up: what is done, what is next, what waits. Each step's state comes from what the service has, so that a set-up can be
-// left and taken up again.
+// The steps of a set-up: done, next, waiting. The state of each step is read from the service, so that a set-up can be
+// interrupted and continued.
 
 import type { ReactNode } from 'react';
 import { Icon } from './icon.tsx';

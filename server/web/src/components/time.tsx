@@ -12,7 +12,7 @@ const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['minute', 60_000],
 ];
 
-/** "3 minutes ago", "in 30 days": for moments whose distance matters more than their date. */
+/** "3 minutes ago", "in 30 days": for times whose distance matters more than their date. */
 export const formatDistance = (moment: Date, now: Date): string => {
   const distance = moment.getTime() - now.getTime();
   for (const [unit, size] of steps) {

@@ -18,7 +18,7 @@ export const waitingQuery = queryOptions({
   queryKey: [notificationsPath, 'waiting'],
   queryFn: ({ signal }) =>
     send<{ readonly items: readonly Notification[] }>(
-      { method: 'GET', path: notificationsPath, query: { taken: false, limit: most } },
+      { method: 'GET', path: notificationsPath, query: { acknowledged: false, limit: most } },
       { signal },
     ),
   refetchInterval: 30_000,

@@ -10,7 +10,6 @@ import { applicationPath, applicationsPath } from '../components/applications.ts
 import { Async } from '../components/async.tsx';
 import { buttonClass } from '../components/button.tsx';
 import { Lines, testConnection } from '../components/config-lines.tsx';
-import type { ListPage } from '../components/list-view.tsx';
 import { Page } from '../components/page.tsx';
 import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
@@ -18,76 +17,80 @@ import { Time } from '../components/time.tsx';
 const route = getRouteApi('/tde/applications/$id/setup');
 const watchEvery = 3_000;
 
-const Steps = ({ application }: { application: Application }) => {
-  const path = applicationPath(application.id);
-  const useWatched = <T,>(part: string, query?: { readonly limit: number }) =>
-    useQuery({
-      queryKey: [applicationsPath, application.id, part, 'watched'],
-      queryFn: ({ signal }) =>
-        send<{ readonly items: readonly T[] }>(
-          { method: 'GET', path: `${path}/${part}`, ...(query === undefined ? {} : { query }) },
-          { signal },
-        ),
-      refetchInterval: watchEvery,
-    }).data?.items;
-  const guids = useWatched<AccessGuid>('access-guids');
-  const first = useWatched<Instance>('instances')?.at(-1);
-  const keys: ListPage<MasterKey>['items'] | undefined = useWatched<MasterKey>('master-keys', { limit: 1 });
-  const key = keys?.[0];
-  const live = guids?.filter(({ removedAt }) => removedAt === null).length ?? 0;
-  const steps: readonly SetUpStep[] = [
-    {
-      title: 'The application is registered',
-      state: 'done',
-      children: (
+/** A list of the application, read again while the page is open. */
+const useWatched = <T,>(application: Application, part: string, query?: { readonly limit: number }) =>
+  useQuery({
+    queryKey: [applicationsPath, application.id, part, 'watched'],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly T[] }>(
+        {
+          method: 'GET',
+          path: `${applicationPath(application.id)}/${part}`,
+          ...(query === undefined ? {} : { query }),
+        },
+        { signal },
+      ),
+    refetchInterval: watchEvery,
+  }).data?.items;
+
+const registered = (application: Application, live: number): SetUpStep => ({
+  title: 'The application is registered',
+  state: 'done',
+  children: (
+    <p className="text-muted">
+      Its access_guid and pkcs11.toml were shown only once. {live} {live === 1 ? 'is' : 'are'} live. If it is lost,
+      rotate it on the{' '}
+      <Link to="/tde/applications/$id" params={{ id: application.id }} className="link">
+        page of the application
+      </Link>
+      .
+    </p>
+  ),
+});
+
+/** What is done on the database host: its session shows that both steps succeeded. */
+const onHost = (first: Instance | undefined): readonly SetUpStep[] => [
+  {
+    title: 'Install the library on the database host',
+    state: first !== undefined ? 'done' : 'next',
+    children: (
+      <div className="space-y-2">
         <p className="text-muted">
-          Its access_guid and pkcs11.toml were shown only once. {live} {live === 1 ? 'is' : 'are'} live. If it is lost,
-          rotate it on the{' '}
-          <Link to="/tde/applications/$id" params={{ id: application.id }} className="link">
-            page of the application
-          </Link>
-          .
+          Run this as root. The library is installed where the database searches for it, and belongs to the database's
+          user.
         </p>
-      ),
-    },
-    {
-      title: 'Install the library on the database host',
-      state: first !== undefined ? 'done' : 'next',
-      children: (
-        <div className="space-y-2">
-          <p className="text-muted">
-            Run this as root. The library is installed where the database searches for it, and belongs to the database's
-            user.
-          </p>
-          <Lines label="install command" value="dke provider install --owner oracle:oinstall" />
-        </div>
-      ),
-    },
-    {
-      title: 'Copy pkcs11.toml to this host, and test the connection',
-      state: first !== undefined ? 'done' : 'next',
-      children: (
-        <div className="space-y-2">
-          <p className="text-muted">
-            The last command connects as the database would, as its user. It checks file, agent, network, certificate
-            and access_guid, and shows how to fix what fails.
-          </p>
-          <Lines
-            label="commands"
-            value={[
-              'install -m 600 -o oracle -g oinstall pkcs11.toml /etc/dke/pkcs11.toml',
-              'dke provider check --conf /etc/dke/pkcs11.toml',
-              testConnection,
-            ].join('\n')}
-          />
-        </div>
-      ),
-    },
-    {
-      title: first === undefined ? 'Waiting for the first session' : 'First session received',
-      state: first === undefined ? 'waiting' : 'done',
-      children:
-        first === undefined ? (
+        <Lines label="install command" value="dke provider install --owner oracle:oinstall" />
+      </div>
+    ),
+  },
+  {
+    title: 'Copy pkcs11.toml to this host, and test the connection',
+    state: first !== undefined ? 'done' : 'next',
+    children: (
+      <div className="space-y-2">
+        <p className="text-muted">
+          The last command connects as the database would, as its user. It checks file, agent, network, certificate and
+          access_guid, and shows how to fix what fails.
+        </p>
+        <Lines
+          label="commands"
+          value={[
+            'install -m 600 -o oracle -g oinstall pkcs11.toml /etc/dke/pkcs11.toml',
+            'dke provider check --conf /etc/dke/pkcs11.toml',
+            testConnection,
+          ].join('\n')}
+        />
+      </div>
+    ),
+  },
+];
+
+const firstSession = (first: Instance | undefined): SetUpStep =>
+  first === undefined
+    ? {
+        title: 'Waiting for the first session',
+        state: 'waiting',
+        children: (
           <div role="status" className="space-y-2">
             <p className="text-muted">Open the keystore in the database. This page updates automatically.</p>
             <Lines
@@ -95,52 +98,77 @@ const Steps = ({ application }: { application: Application }) => {
               value={'ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN IDENTIFIED BY "<keystore_pin>";'}
             />
           </div>
-        ) : (
+        ),
+      }
+    : {
+        title: 'First session received',
+        state: 'done',
+        children: (
           <p role="status">
             {first.process} on <strong>{first.host}</strong>, as {first.osUser}, library {first.libraryVersion},{' '}
             <Time value={first.firstUsedAt} distance />.
           </p>
         ),
-    },
-    {
-      title: key === undefined ? 'Waiting for the first master key' : 'The database has its master key',
-      state: key !== undefined ? 'done' : first === undefined ? 'later' : 'waiting',
-      children:
-        key === undefined ? (
-          <div className="space-y-2">
-            <p className="text-muted">
-              A new database sets a master key. A database with a local wallet{' '}
-              <Link
-                to="/tde/applications/$id/runbooks"
-                params={{ id: application.id }}
-                search={{ runbook: 'migrate' }}
-                className="link"
-              >
-                migrates
-              </Link>
-              .
-            </p>
-            <Lines
-              label="statement"
-              value={'ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "<keystore_pin>" CONTAINER = ALL;'}
-            />
-          </div>
-        ) : (
-          <div className="space-y-3" role="status">
-            <p>
-              <Link to="/keys/$id" params={{ id: key.id }} className="link break-all">
-                {key.name}
-              </Link>
-              , <Time value={key.createdAt} distance />.
-            </p>
-            <Link to="/tde/applications/$id" params={{ id: application.id }} className={buttonClass('primary')}>
-              Open the application
-            </Link>
-          </div>
-        ),
-    },
-  ];
-  return <SetUpSteps steps={steps} />;
+      };
+
+const noMasterKey = (application: Application, connected: boolean): SetUpStep => ({
+  title: 'Waiting for the first master key',
+  state: connected ? 'waiting' : 'later',
+  children: (
+    <div className="space-y-2">
+      <p className="text-muted">
+        A new database sets a master key. A database with a local wallet{' '}
+        <Link
+          to="/tde/applications/$id/runbooks"
+          params={{ id: application.id }}
+          search={{ runbook: 'migrate' }}
+          className="link"
+        >
+          migrates
+        </Link>
+        .
+      </p>
+      <Lines
+        label="statement"
+        value={'ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "<keystore_pin>" CONTAINER = ALL;'}
+      />
+    </div>
+  ),
+});
+
+const hasMasterKey = (application: Application, key: MasterKey): SetUpStep => ({
+  title: 'The database has its master key',
+  state: 'done',
+  children: (
+    <div className="space-y-3" role="status">
+      <p>
+        <Link to="/keys/$id" params={{ id: key.id }} className="link break-all">
+          {key.name}
+        </Link>
+        , <Time value={key.createdAt} distance />.
+      </p>
+      <Link to="/tde/applications/$id" params={{ id: application.id }} className={buttonClass('primary')}>
+        Open the application
+      </Link>
+    </div>
+  ),
+});
+
+const Steps = ({ application }: { application: Application }) => {
+  const guids = useWatched<AccessGuid>(application, 'access-guids');
+  const first = useWatched<Instance>(application, 'instances')?.at(-1);
+  const key = useWatched<MasterKey>(application, 'master-keys', { limit: 1 })?.[0];
+  const live = guids?.filter(({ removedAt }) => removedAt === null).length ?? 0;
+  return (
+    <SetUpSteps
+      steps={[
+        registered(application, live),
+        ...onHost(first),
+        firstSession(first),
+        key === undefined ? noMasterKey(application, first !== undefined) : hasMasterKey(application, key),
+      ]}
+    />
+  );
 };
 
 export const ApplicationSetUpPage = () => {

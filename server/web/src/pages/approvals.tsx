@@ -1,4 +1,4 @@
-// Requests for approval: what dual control holds back until others agree. What it would hit stands with it, as it was asked for.
+// Requests for approval: operations that dual control delays until others approve them, each with its impact at the time of the request.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';

@@ -1,5 +1,5 @@
 // The audit log: filtered and paged by the server, in the order of its sequence. Filters are in the address, so that an
-// auditor can keep and send a view. Proofs, checkpoints and sinks are beside it.
+// auditor can store and send a view. Proofs, checkpoints and sinks have their own sections.
 
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';

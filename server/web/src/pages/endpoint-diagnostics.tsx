@@ -40,7 +40,7 @@ type Cloud = { readonly [field in (typeof cloudFields)[number][0]]?: string };
 
 const notBegun: LiveDiagnosis = { checks: [], results: [] };
 
-/** Runs them now and tells what has ended so far. Rejects when the run did not come to its end. */
+/** Runs the checks now and reports each finished one. Rejects when the run could not finish. */
 const follow = async (call: ApiCall, tell: (live: LiveDiagnosis) => void): Promise<Diagnosis> => {
   let live = notBegun;
   let last: DiagnosisEvent | undefined;

@@ -45,7 +45,7 @@ const filledIn = (request: SimulatedRequest): SimulatedRequest => {
   return { kmsOperation: '', ...Object.fromEntries(told) };
 };
 
-/** Requests of the log that rules can tell apart, with how many there were of each. */
+/** Requests of the log that rules can distinguish, with the number of each. */
 interface Recorded {
   readonly request: SimulatedRequest;
   readonly count: number;
@@ -84,10 +84,10 @@ const Why = ({ decision }: { decision: RuleDecision }) => (
     </p>
     {decision.passed.length > 0 && (
       <ol className="list-decimal space-y-1 pl-5 text-muted">
-        {decision.passed.map(({ rule, subject, told }) => (
+        {decision.passed.map(({ rule, subject, value }) => (
           <li key={rule}>
             <span className="text-ink wrap-anywhere">{rule}</span> does not match: the {subjectNames[subject]} is{' '}
-            {told === null ? 'unknown' : <code className="wrap-anywhere">{told}</code>}
+            {value === null ? 'unknown' : <code className="wrap-anywhere">{value}</code>}
           </li>
         ))}
       </ol>

@@ -1,4 +1,4 @@
-// One key store endpoint: what the cloud key service must be told, its credentials, and its latest requests.
+// One key store endpoint: the settings to enter in the cloud key service, its credentials, and its latest requests.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

@@ -1,5 +1,5 @@
-// The inbox: what needs attention before it does harm, by the time that is left. A person acknowledges it, or releases it; it ends by itself when
-// its cause is gone.
+// The inbox: what needs attention before it does harm, by the time that is left. A person acknowledges it, or releases it; it ends automatically when
+// its cause has ended.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -43,23 +43,23 @@ const careCall = ({ id, acknowledgedAt }: Notification): ApiCall => ({
 const Care = ({ notification }: { notification: Notification }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
-  const taken = notification.acknowledgedAt !== null;
+  const acknowledged = notification.acknowledgedAt !== null;
   const change = useMutation({
     mutationFn: () => send<Notification>(careCall(notification)),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: [notificationsPath] });
-      announce(taken ? 'Released' : 'Acknowledged');
+      announce(acknowledged ? 'Released' : 'Acknowledged');
     },
   });
   return (
     <>
       <Button
-        icon={taken ? 'refresh' : 'check'}
+        icon={acknowledged ? 'refresh' : 'check'}
         busy={change.isPending}
-        aria-label={`${taken ? 'Release' : 'Acknowledge'}: ${notification.text}`}
+        aria-label={`${acknowledged ? 'Release' : 'Acknowledge'}: ${notification.text}`}
         onClick={() => change.mutate()}
       >
-        {taken ? 'Release' : 'Acknowledge'}
+        {acknowledged ? 'Release' : 'Acknowledge'}
       </Button>
       {change.error !== null && <ProblemView error={change.error} compact />}
     </>
@@ -75,7 +75,7 @@ const Detail = ({ notification }: { notification: Notification }) => (
         ['Raised', <Time key="raised" value={notification.raisedAt} seconds />],
         ...(notification.acknowledgedAt === null
           ? []
-          : [['Acknowledged', <Time key="taken" value={notification.acknowledgedAt} seconds />] as const]),
+          : [['Acknowledged', <Time key="acknowledged" value={notification.acknowledgedAt} seconds />] as const]),
         ...Object.entries(notification.details).map(([name, value]) => [name, String(value ?? '–')] as const),
         [
           'Id',
@@ -114,8 +114,8 @@ export const NotificationsPage = () => {
           />
           <SelectFilter
             label="Acknowledgement"
-            value={filters.taken}
-            onValue={(taken) => setFilter({ taken })}
+            value={filters.acknowledged}
+            onValue={(acknowledged) => setFilter({ acknowledged })}
             choices={care}
           />
           <SelectFilter

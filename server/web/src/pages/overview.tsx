@@ -27,7 +27,7 @@ import { vaultsPath } from '../components/vaults.ts';
 const refreshEvery = 15_000;
 const countedAtMost = 100;
 
-/** How many a list holds: exact up to a hundred, "100+" beyond. */
+/** How many entries a list has: exact up to a hundred, then "100+". */
 const useCount = (path: string): string | undefined => {
   const query = useQuery({
     queryKey: [path, 'count'],
@@ -67,7 +67,7 @@ const Count = ({
   );
 };
 
-/** Rows of a panel, or what stands in their place until they are there. */
+/** Rows of a panel, or a placeholder until they are loaded. */
 const Rows = <Data,>({
   query,
   lines = 5,
@@ -160,7 +160,7 @@ const Applications = () => {
   );
 };
 
-/** What an operator wants to have noticed: the rest is in the log. */
+/** Events that an operator should notice; the log contains the others. */
 const sensitive: ReadonlySet<string> = new Set([
   'key.destroyed',
   'key.deleted',

@@ -1,4 +1,4 @@
-// The settings of the service as they are, each with where it comes from, and the state of the process. Nothing is changed here.
+// The current settings of the service, each with its source, and the state of the process. Read-only.
 
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -35,7 +35,7 @@ const bodyOf = (target: Target): object =>
 const isWhole = (target: Target): boolean =>
   target.to === 'new' ? target.name.trim() !== '' : target.to === 'same' || target.tenantId !== '';
 
-/** A chosen file, and what it says of itself. The file itself is read each time it is used, in a thread of its own. */
+/** A chosen file and the content of its head. The file is read each time it is used, in a separate thread. */
 interface Chosen {
   readonly file: File;
   readonly told: RecoveryFile;

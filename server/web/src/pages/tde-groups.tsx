@@ -1,51 +1,16 @@
 // TDE groups: applications of one group can find and use each other's master keys, which a cloned pluggable database needs.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { TdeGroup } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
-import { NameField } from '../components/field.tsx';
-import { FormDialog } from '../components/form.tsx';
+import { CreateDialog } from '../components/create-dialog.tsx';
 import { groupsPath } from '../components/groups.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { Time } from '../components/time.tsx';
 import { vaultsPath } from '../components/vaults.ts';
-
-const CreateGroup = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
-  const [name, setName] = useState('');
-  return (
-    <FormDialog<TdeGroup>
-      title="Create a group"
-      call={{ method: 'POST', path: groupsPath, body: { name } }}
-      creates
-      submitLabel="Create group"
-      onCancel={onClose}
-      onDone={async (group) => {
-        await Promise.all([
-          client.invalidateQueries({ queryKey: [groupsPath] }),
-          client.invalidateQueries({ queryKey: [vaultsPath] }),
-        ]);
-        announce(`Group “${group.name}” created`);
-        onClose();
-      }}
-    >
-      {(fault) => (
-        <NameField
-          help="This also creates a vault for the group's master keys."
-          value={name}
-          onValue={setName}
-          fault={fault('name')}
-        />
-      )}
-    </FormDialog>
-  );
-};
 
 export const TdeGroupsPage = () => {
   const list = useList<TdeGroup>(groupsPath);
@@ -96,7 +61,15 @@ export const TdeGroupsPage = () => {
           }
         />
       </Panel>
-      {creating && <CreateGroup onClose={() => setCreating(false)} />}
+      {creating && (
+        <CreateDialog
+          kind="group"
+          help="This also creates a vault for the group's master keys."
+          path={groupsPath}
+          renews={[groupsPath, vaultsPath]}
+          onClose={() => setCreating(false)}
+        />
+      )}
     </Page>
   );
 };

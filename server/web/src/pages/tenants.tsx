@@ -10,9 +10,8 @@ import { useAnnounce } from '../components/announce.tsx';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
+import { CreateDialog } from '../components/create-dialog.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { NameField } from '../components/field.tsx';
-import { FormDialog } from '../components/form.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Page, Panel } from '../components/page.tsx';
@@ -105,35 +104,6 @@ const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onC
         {({ impact }) => <ImpactView impact={impact} />}
       </Async>
     </ConfirmDialog>
-  );
-};
-
-const CreateDialog = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
-  const [name, setName] = useState('');
-  return (
-    <FormDialog<Tenant>
-      title="Create a tenant"
-      call={{ method: 'POST', path, body: { name } }}
-      creates
-      submitLabel="Create tenant"
-      onCancel={onClose}
-      onDone={async (tenant) => {
-        await client.invalidateQueries({ queryKey: [path] });
-        announce(`Tenant “${tenant.name}” created`);
-        onClose();
-      }}
-    >
-      {(fault) => (
-        <NameField
-          help="To work in it, choose it at the top of the page."
-          value={name}
-          onValue={setName}
-          fault={fault('name')}
-        />
-      )}
-    </FormDialog>
   );
 };
 
@@ -231,7 +201,14 @@ export const TenantsPage = () => {
           {({ items }) => <DataTable caption="Tenants" rows={items} rowKey={({ id }) => id} columns={columns(ask)} />}
         </Async>
       </Panel>
-      {asked?.kind === 'create' && <CreateDialog onClose={close} />}
+      {asked?.kind === 'create' && (
+        <CreateDialog
+          kind="tenant"
+          help="To work in it, choose it at the top of the page."
+          path={path}
+          onClose={close}
+        />
+      )}
       {asked?.kind === 'stop' && <StopDialog {...asked} onClose={close} />}
       {asked?.kind === 'reactivate' && <ReactivateDialog {...asked} onClose={close} />}
     </Page>

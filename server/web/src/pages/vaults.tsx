@@ -1,16 +1,13 @@
 // Vaults: list, create, enable, disable, delete. A vault holds keys; disabling one stops every use of its keys at once.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Vault } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
+import { CreateDialog } from '../components/create-dialog.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { DualControlButton } from '../components/dual-control.tsx';
-import { NameField } from '../components/field.tsx';
-import { FormDialog } from '../components/form.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
 import { Page, Panel } from '../components/page.tsx';
@@ -18,35 +15,6 @@ import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { vaultsPath as path } from '../components/vaults.ts';
-
-const CreateVault = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
-  const [name, setName] = useState('');
-  return (
-    <FormDialog<Vault>
-      title="Create a vault"
-      call={{ method: 'POST', path, body: { name } }}
-      creates
-      submitLabel="Create vault"
-      onCancel={onClose}
-      onDone={async (vault) => {
-        await client.invalidateQueries({ queryKey: [path] });
-        announce(`Vault “${vault.name}” created`);
-        onClose();
-      }}
-    >
-      {(fault) => (
-        <NameField
-          help="For example, the purpose or the owner of its keys."
-          value={name}
-          onValue={setName}
-          fault={fault('name')}
-        />
-      )}
-    </FormDialog>
-  );
-};
 
 const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
   const disable = vault.state === 'enabled';
@@ -148,7 +116,14 @@ export const VaultsPage = () => {
           }
         />
       </Panel>
-      {creating && <CreateVault onClose={() => setCreating(false)} />}
+      {creating && (
+        <CreateDialog
+          kind="vault"
+          help="For example, the purpose or the owner of its keys."
+          path={path}
+          onClose={() => setCreating(false)}
+        />
+      )}
       {deleting !== null && (
         <DeleteDialog
           kind="vault"

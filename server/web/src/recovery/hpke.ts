@@ -35,7 +35,7 @@ const labeledExtract = (suite: Bytes, salt: Uint8Array, label: string, value: Ui
 const labeledExpand = (suite: Bytes, prk: Uint8Array, label: string, info: Uint8Array, length: number): Bytes =>
   new Uint8Array(expand(sha256, prk, concat(u16(length), version, suite, text.encode(label), info), length));
 
-/** The key and nonce of the one message, as a key that cannot be taken out again. The shared secret is wiped. */
+/** The key and nonce of the one message, as a key that cannot be exported. The shared secret is wiped. */
 const scheduleOf = async (shared: Bytes, sender: Uint8Array, recipient: Uint8Array, info: Uint8Array) => {
   const eaePrk = labeledExtract(kemSuite, none, 'eae_prk', shared);
   const secret = labeledExpand(kemSuite, eaePrk, 'shared_secret', concat(sender, recipient), 32);

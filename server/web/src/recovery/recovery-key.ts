@@ -1,6 +1,6 @@
 // The file of a recovery key (addon/FORMAT.md, section 6), opened in the browser: its private half is in a key record (section 1) under a key
 // that a passphrase gives (scrypt). It becomes a key of the browser's own cryptography, which does not give it out again. Everything secret is
-// bytes, wiped when it has been used; copies that a browser makes by itself cannot be wiped.
+// bytes, wiped when it has been used; copies that the browser itself makes cannot be wiped.
 
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
@@ -12,7 +12,7 @@ const text = new TextEncoder();
 const headLength = 80;
 const recordHead = 122;
 const privateKind = 10;
-/** Far above what the command writes; a file that asks for more would only stop the browser. */
+/** Far above what the command writes; a file with a higher number would only block the browser. */
 const mostMemory = 1 << 30;
 
 /** Why a file does not open, for people. */
@@ -76,7 +76,7 @@ export const openRecord = async (
     const { tenant, object, version, epoch } = place;
     const head = concat(text.encode('DKE1'), Uint8Array.of(1, 0), u32(epoch), tenant, object, u32(version));
     const commitment = derived.subarray(44);
-    // What is public in the head and in the commitment needs no constant time: it stands in the file.
+    // The head and the commitment are public parts of the file, so comparing them needs no constant time.
     if (!startsWith(record, head) || !startsWith(record.subarray(90), commitment)) throw wrong();
     const aad = additionalData(
       Uint8Array.of(1),
@@ -138,7 +138,7 @@ const openFile = async (file: Bytes, passphrase: Bytes): Promise<Key> => {
   }
 };
 
-/** What the service tells when an opening is begun. */
+/** The service's answer when an opening starts. */
 export interface Opening {
   readonly id: string;
   readonly snapshotId: string;

@@ -5,7 +5,7 @@ import type { SnapshotOpening } from '../api/types.ts';
 import { describeFile, RecoveryFault, type RecoveryFile } from './recovery-key.ts';
 import type { Answered, Asked } from './worker.ts';
 
-/** Enough of a file to tell what it is: a recovery key has less than 400 bytes. */
+/** Enough of a file to recognize its kind: a recovery key has less than 400 bytes. */
 const mostBytes = 4096;
 
 /** What a chosen file is; the fault when it is no recovery key. */

@@ -1,9 +1,9 @@
-// How many run at once and how many wait: server/base/turnstile.ts.
+// How many run at once and how many wait: server/base/fair-queue.ts.
 import { expect, test } from 'vitest';
-import { createTurnstile, TurnstileFull } from '../../../server/base/turnstile.ts';
+import { createFairQueue, QueueFull } from '../../../server/base/fair-queue.ts';
 
 test('so many run, so many wait in their order, and the rest is refused', async () => {
-  const { pass } = createTurnstile({ running: 2, waiting: 3 });
+  const { run } = createFairQueue({ running: 2, waiting: 3 });
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const work = (name: number) => () => {
@@ -12,9 +12,9 @@ test('so many run, so many wait in their order, and the rest is refused', async 
       ends[name] = () => resolve(name);
     });
   };
-  const all = [0, 1, 2, 3, 4].map((name) => pass(work(name)));
+  const all = [0, 1, 2, 3, 4].map((name) => run(work(name)));
   expect(begun).toEqual([0, 1]);
-  await expect(pass(work(5))).rejects.toBeInstanceOf(TurnstileFull);
+  await expect(run(work(5))).rejects.toBeInstanceOf(QueueFull);
   for (const name of [1, 0, 2, 3, 4]) {
     ends[name]?.();
     expect(await all[name]).toBe(name);
@@ -23,13 +23,13 @@ test('so many run, so many wait in their order, and the rest is refused', async 
 });
 
 test('work that fails gives its place back', async () => {
-  const { pass } = createTurnstile({ running: 1, waiting: 1 });
-  for (let i = 0; i < 3; i++) await expect(pass(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  expect(await pass(() => Promise.resolve('yes'))).toBe('yes');
+  const { run } = createFairQueue({ running: 1, waiting: 1 });
+  for (let i = 0; i < 3; i++) await expect(run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await run(() => Promise.resolve('yes'))).toBe('yes');
 });
 
 test('one user has so many running, and the users take turns', async () => {
-  const { pass } = createTurnstile({ running: 2, runningEach: 1, waiting: 3 });
+  const { run } = createFairQueue({ running: 2, runningEach: 1, waiting: 3 });
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const all = new Map<string, Promise<unknown>>();
@@ -38,12 +38,12 @@ test('one user has so many running, and the users take turns', async () => {
       begun.push(name);
       return new Promise<void>((resolve) => ends.set(name, resolve));
     };
-    all.set(name, pass(work, user));
+    all.set(name, run(work, user));
   };
   for (const each of [1, 2, 3, 4]) ask('greedy', `greedy ${each}`);
   // One place is free, and not for the greedy one.
   expect(begun).toEqual(['greedy 1']);
-  await expect(pass(() => Promise.resolve(), 'greedy')).rejects.toBeInstanceOf(TurnstileFull);
+  await expect(run(() => Promise.resolve(), 'greedy')).rejects.toBeInstanceOf(QueueFull);
   ask('second', 'second 1');
   ask('third', 'third 1');
   ask('third', 'third 2');
@@ -64,12 +64,12 @@ test('one user has so many running, and the users take turns', async () => {
 });
 
 test('strangers, however many, have every second turn, and the longest of their queues gives way', async () => {
-  const { pass } = createTurnstile({ running: 1, waiting: 16, waitingOfStrangers: 8 });
+  const { run } = createFairQueue({ running: 1, waiting: 16, waitingOfStrangers: 8 });
   const begun: string[] = [];
   const refused: string[] = [];
   let next = (): void => undefined;
   const ask = (user: string, isPreferred = false): Promise<unknown> =>
-    pass(
+    run(
       () => {
         begun.push(user);
         return new Promise<void>((resolve) => {

@@ -1,19 +1,18 @@
-// Lets a few pieces of work run at a time and a few more wait, and refuses the rest. For work that keeps a CPU busy for long. Each user has a
-// queue of their own, and the queues are served in turn: however much one user asks for, another waits for one piece of work at most. Where
-// anyone can invent users, those that are preferred have every second turn, so that strangers, however many, delay them by one piece of work
-// for each turn.
+// Runs a few pieces of work at a time, queues a few more, and refuses the rest. For work that keeps a CPU busy for long. Each user has a queue,
+// and the queues are served round robin: however much one user asks for, another waits for one piece of work at most. Where anyone can invent
+// users, every second piece of work is one of the preferred users, so that strangers, however many, delay each of theirs by one piece at most.
 
-/** Thrown by `pass` when too much work of this user, or of all users, waits already. */
-export class TurnstileFull extends Error {
-  override readonly name = 'TurnstileFull';
+/** Thrown by `run` when too much work of this user, or of all users, waits already. */
+export class QueueFull extends Error {
+  override readonly name = 'QueueFull';
 }
 
-export interface Turnstile {
+export interface FairQueue {
   /** Runs `work` when it is its turn. `user`: whose it is, where there are several. */
-  pass<T>(work: () => Promise<T>, user?: string, isPreferred?: boolean): Promise<T>;
+  run<T>(work: () => Promise<T>, user?: string, isPreferred?: boolean): Promise<T>;
 }
 
-export interface TurnstileLimits {
+export interface FairQueueLimits {
   /** Of all users together. */
   readonly running: number;
   /** Of one user; as many as of all when absent. */
@@ -26,7 +25,7 @@ export interface TurnstileLimits {
 
 interface Waiting {
   readonly start: () => void;
-  readonly refuse: (error: TurnstileFull) => void;
+  readonly refuse: (error: QueueFull) => void;
 }
 
 interface Line {
@@ -35,12 +34,12 @@ interface Line {
   readonly waiting: Waiting[];
 }
 
-export const createTurnstile = ({
+export const createFairQueue = ({
   running: most,
   runningEach = most,
   waiting,
   waitingOfStrangers = Number.POSITIVE_INFINITY,
-}: TurnstileLimits): Turnstile => {
+}: FairQueueLimits): FairQueue => {
   /** By user: whose last turn is longest ago comes first. */
   const lines = new Map<string, Line>();
   let running = 0;
@@ -68,7 +67,7 @@ export const createTurnstile = ({
     enter(...chosen);
     start();
   };
-  const full = (): TurnstileFull => new TurnstileFull('too many requests of this kind are waiting');
+  const full = (): QueueFull => new QueueFull('too many requests of this kind are waiting');
   /** A stranger comes: the last of the longest queue gives way, unless it would be this one. */
   const makeRoom = (line: Line): void => {
     let all = 0;
@@ -84,7 +83,7 @@ export const createTurnstile = ({
   };
 
   return {
-    pass: async (work, user = '', isPreferred = false) => {
+    run: async (work, user = '', isPreferred = false) => {
       const line = lines.get(user) ?? { isPreferred, running: 0, waiting: [] };
       line.isPreferred = isPreferred;
       if (running >= most || line.running >= runningEach) {

@@ -1,0 +1,224 @@
+// Writes gen/types.ts and gen/operations.ts from the OpenAPI document: the types of the schemas, and an entry for each operation. Run it with
+// `npm run generate`; a test compares. Not part of the package.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeApi } from '../fronts/api/openapi.ts';
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+}
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+interface Described {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly description?: string;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: { readonly required?: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+  readonly 'x-long'?: true;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+const json = 'application/json';
+const head = '// Generated from the OpenAPI document (npm run generate). Do not edit.\n';
+const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+const nameOf = (ref: string): string => ref.split('/').at(-1) ?? '';
+const member = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name));
+const comment = (text: string | undefined, indent: string): string =>
+  text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '* /').replaceAll(/\s*\n\s*/g, ' ')} */\n`;
+
+const listOf = (item: string): string =>
+  `readonly ${/[|&]/.test(item) && !item.startsWith('{') ? `(${item})` : item}[]`;
+
+/** The TypeScript type of a schema. `types` stands before the names of other schemas. */
+const typeOf = (schema: Schema, types: string, indent = ''): string => {
+  const { $ref, anyOf, oneOf, allOf, type, items, properties, additionalProperties } = schema;
+  if ($ref !== undefined) return `${types}${nameOf($ref)}`;
+  if (schema.enum !== undefined)
+    return schema.enum.map((each) => (typeof each === 'string' ? quote(each) : `${each}`)).join(' | ');
+  const either = anyOf ?? oneOf;
+  if (either !== undefined) return either.map((each) => typeOf(each, types, indent)).join(' | ');
+  // A part of allOf without a type only describes.
+  if (allOf !== undefined)
+    return allOf
+      .map((each) => typeOf(each, types, indent))
+      .filter((each) => each !== 'unknown')
+      .join(' & ');
+  if (Array.isArray(type)) return type.map((each) => typeOf({ ...schema, type: each }, types, indent)).join(' | ');
+  switch (type) {
+    case 'array':
+      return `${listOf(typeOf(items ?? {}, types, indent))}`;
+    case 'integer':
+      return 'number';
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return type;
+    case 'object':
+      return properties === undefined
+        ? `{ readonly [name: string]: ${typeof additionalProperties === 'object' ? typeOf(additionalProperties, types, indent) : 'unknown'} }`
+        : membersOf(schema, types, indent);
+    default:
+      return 'unknown';
+  }
+};
+
+const membersOf = ({ properties = {}, required = [] }: Schema, types: string, indent: string): string => {
+  const inner = `${indent}  `;
+  const lines = Object.entries(properties).map(
+    ([name, schema]) =>
+      `${comment(schema.description, inner)}${inner}readonly ${member(name)}${required.includes(name) ? '' : '?'}: ${typeOf(schema, types, inner)}${required.includes(name) ? '' : ' | undefined'};\n`,
+  );
+  return lines.length === 0 ? '{}' : `{\n${lines.join('')}${indent}}`;
+};
+
+/** What a schema that only refers to another one says. */
+const resolved = (schemas: Document['components']['schemas'], schema: Schema): Schema =>
+  schema.$ref === undefined ? schema : resolved(schemas, schemas[nameOf(schema.$ref)] ?? {});
+
+const typesFile = ({ components: { schemas } }: Document): string => {
+  const codes = schemas.Problem?.properties?.code ?? {};
+  return [
+    head,
+    ...Object.entries(schemas).map(
+      ([name, schema]) => `${comment(schema.description, '')}export type ${name} = ${typeOf(schema, '')};\n`,
+    ),
+    `/** Stable codes of failures. */\nexport type ProblemCode = ${typeOf(codes, '')};\n`,
+  ].join('\n');
+};
+
+interface Entry {
+  readonly group: string;
+  readonly name: string;
+  readonly type: string;
+  readonly value: string;
+}
+
+const entryOf = (
+  schemas: Document['components']['schemas'],
+  path: string,
+  method: string,
+  operation: Described,
+): Entry => {
+  const [group = '', name = ''] = operation.operationId.split('.');
+  const { parameters = [], requestBody } = operation;
+  const inPath = parameters.filter((parameter) => parameter.in === 'path');
+  const inQuery = parameters.filter((parameter) => parameter.in === 'query');
+  const hasHeader = (header: string): boolean =>
+    parameters.some((each) => each.in === 'header' && each.name === header);
+  const [takes, sent] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const [, answer] = Object.entries(operation.responses).find(([status]) => ['200', '201'].includes(status)) ?? [];
+  const content = answer?.content ?? {};
+  const answered = content[json]?.schema;
+  const streams = answered === undefined ? Object.keys(content) : [];
+
+  const indent = '    ';
+  const grouped = (all: typeof parameters): Schema => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      all.map(({ name, schema, description }) => [
+        name,
+        description === undefined ? schema : { ...schema, description },
+      ]),
+    ),
+    required: all.filter(({ required }) => required === true).map(({ name }) => name),
+  });
+  const isFile = takes !== undefined && takes !== json;
+  const bodyType = isFile ? 'FileBody | Uint8Array' : typeOf(sent?.schema ?? {}, 't.', `${indent}  `);
+  const asked = inQuery.filter((parameter) => parameter.name !== 'tenant');
+  const queries = [
+    ...(asked.length === 0 ? [] : [membersOf(grouped(asked), 't.', `${indent}  `)]),
+    ...(asked.length === inQuery.length ? [] : ['InTenant']),
+  ];
+  const parts = [
+    ...(inPath.length === 0 ? [] : [`path: ${membersOf(grouped(inPath), 't.', `${indent}  `)}`]),
+    ...(queries.length === 0 ? [] : [`query?: ${queries.join(' & ')}`]),
+    ...(sent === undefined ? [] : [`body${requestBody?.required === true ? '' : '?'}: ${bodyType}`]),
+  ].map((part) => `${indent}  readonly ${part};\n`);
+  const input = parts.length === 0 ? '{}' : `{\n${parts.join('')}${indent}}`;
+  const output =
+    answered === undefined ? (streams.length > 0 ? 'FileAnswer' : 'undefined') : typeOf(answered, 't.', indent);
+
+  /** Names, with the values that are listed. */
+  const words = (all: readonly (readonly [string, Schema])[]): string =>
+    `{ ${all
+      .map(([word, schema]) => {
+        const { type, enum: values } = resolved(schemas, schema);
+        return `${member(word)}: ${type === 'string' && values !== undefined ? `[${values.map((each) => quote(String(each))).join(', ')}]` : 'null'}`;
+      })
+      .join(', ')} }`;
+  const members = isFile || sent === undefined ? [] : Object.entries(resolved(schemas, sent.schema).properties ?? {});
+  const isPaged =
+    inQuery.some((parameter) => parameter.name === 'after') &&
+    resolved(schemas, answered ?? {}).properties?.next !== undefined;
+  const value = [
+    `method: ${quote(method)}`,
+    `path: ${quote(path)}`,
+    ...(asked.length === 0 ? [] : [`query: ${words(asked.map((each) => [each.name, each.schema] as const))}`]),
+    ...(sent === undefined || isFile ? [] : [`body: ${words(members)}`]),
+    ...(asked.length === inQuery.length ? [] : ['inTenant: true']),
+    ...(hasHeader('Idempotency-Key') ? ['creates: true'] : []),
+    ...(hasHeader('If-Match') ? ['changes: true'] : []),
+    ...(isPaged ? ['paged: true'] : []),
+    ...(operation['x-long'] === true ? ['long: true'] : []),
+    ...(isFile ? [`takes: ${quote(takes)}`] : []),
+    ...(streams.length === 0 ? [] : [`streams: [${streams.map(quote).join(', ')}]`]),
+  ];
+  const paged = isPaged ? ' & { readonly paged: true }' : '';
+  return {
+    group,
+    name,
+    type: `${comment(operation.summary, indent)}${indent}readonly ${name}: Operation<${input}, ${output}>${paged};\n`,
+    value: `    ${name}: { ${value.join(', ')} },\n`,
+  };
+};
+
+const operationsFile = ({ components: { schemas }, paths }: Document): string => {
+  const entries = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => entryOf(schemas, path, method, operation)),
+  );
+  const groups = Map.groupBy(entries, ({ group }) => group);
+  const each = (write: (group: string, all: readonly Entry[]) => string): string =>
+    [...groups].map(([group, all]) => write(group, all)).join('');
+  return [
+    head,
+    "import type { FileAnswer, FileBody, InTenant, Operation } from '../operation.ts';",
+    "import type * as t from './types.ts';\n",
+    `export interface Operations {\n${each((group, all) => `  readonly ${group}: {\n${all.map(({ type }) => type).join('')}  };\n`)}}\n`,
+    `export const operations: Operations = {\n${each((group, all) => `  ${group}: {\n${all.map(({ value }) => value).join('')}  },\n`)}};\n`,
+  ].join('\n');
+};
+
+/** Every generated file by its path from the root of the project. */
+export const generateClient = (): ReadonlyMap<string, string> => {
+  const document = describeApi('') as unknown as Document;
+  return new Map([
+    ['server/client/gen/types.ts', typesFile(document)],
+    ['server/client/gen/operations.ts', operationsFile(document)],
+  ]);
+};
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, '../..');
+  for (const [path, text] of generateClient()) writeFileSync(join(root, path), text);
+}

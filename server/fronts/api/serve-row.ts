@@ -1,0 +1,292 @@
+// Serves one row of the contract. For each request, in this order: who may call, path, query, body, If-Match, the handler, the answer. Who
+// calls is known before (authenticate.ts), but for signing in.
+
+import type { IncomingMessage } from 'node:http';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context } from 'hono';
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { takeText } from '../../base/secret-member.ts';
+import type { Grant } from '../../domain/access.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import type { Operations } from '../../operations/index.ts';
+import type { SignInOrigin } from '../../operations/people/interface.ts';
+import type { KeptAnswer } from '../../operations/shared/idempotency.ts';
+import type { Unconfirmed } from '../../ports/fleet.ts';
+import { type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { piecesOf, readBody } from '../shared/read-body.ts';
+import { type Caller, type createAuthenticator, isOwnSite } from './authenticate.ts';
+import { entityTag, matches, versioned } from './entity-tag.ts';
+import { HttpRefusal, ValidationError } from './errors.ts';
+import { StreamedFile } from './export.ts';
+import { BoundAnswer, type Created, SecretJson, SessionChange } from './handlers/handler.ts';
+import { type Idempotency, idempotencyHeader } from './idempotency.ts';
+import { readJson, readQuery } from './validate.ts';
+
+/** Who calls, in the tenant that they act in. */
+export type TenantCaller = Omit<Caller, 'actor'> & { readonly actor: TenantActor };
+
+interface Variables {
+  requestId: string;
+  caller: TenantCaller;
+  /** Which nodes have not confirmed the change, and until when they may act on what was before. */
+  unconfirmed: Unconfirmed | undefined;
+}
+export interface ApiEnv {
+  Variables: Variables;
+  Bindings: HttpBindings;
+}
+type ApiContext = Context<ApiEnv>;
+
+interface Call {
+  readonly actor: TenantActor;
+  readonly grants: readonly Grant[];
+  readonly session: Caller['session'];
+  readonly from: SignInOrigin;
+  readonly search: string;
+  readonly binding: string | undefined;
+  readonly secrets: Readonly<Record<string, Buffer>>;
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly file: AsyncIterable<Uint8Array> | undefined;
+}
+/** A handler as it is called here; the rows and `Handlers` have checked the types. */
+export type AnyHandler = (call: Call) => Promise<unknown>;
+
+/** What all rows share. */
+export interface Shared {
+  readonly operations: Operations;
+  readonly authenticator: ReturnType<typeof createAuthenticator>;
+  readonly idempotency: Idempotency;
+  /** Runs once the answer has been handed to the socket. */
+  readonly afterSent: (context: Context, done: () => void) => void;
+}
+export interface Served extends Shared {
+  readonly row: RouteRow;
+  readonly handler: AnyHandler;
+  /** Reads what `If-Match` is compared with. */
+  readonly current: AnyHandler | undefined;
+}
+
+/** Largest body, in bytes: the longest request has a few names. */
+const maxBody = 64 * 1024;
+
+export const json = (
+  value: unknown,
+  status: 200 | 201 | 202,
+  headers: Readonly<Record<string, string>> = {},
+): Response =>
+  new Response(typeof value === 'string' ? value : JSON.stringify(value), {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+
+/** The body as it comes. */
+const readFile = (incoming: IncomingMessage, type: string): AsyncIterable<Uint8Array> => {
+  if (incoming.headers['content-type'] !== type)
+    throw new HttpRefusal('validation', 415, `this path requires a file: ${type}`);
+  return piecesOf(incoming);
+};
+
+/** Takes the passwords out of a body before it is read as text. */
+const takeSecrets = (row: RouteRow, body: Buffer): Record<string, Buffer> => {
+  const secrets: Record<string, Buffer> = {};
+  for (const name of row.secrets ?? []) {
+    const value = takeText(body, name);
+    if (value === 'malformed') throw new ValidationError([{ path: name, message: 'is not valid JSON' }]);
+    if (value !== null) secrets[name] = value;
+  }
+  return secrets;
+};
+
+/** What a session may not do yet, because its sign-in is not finished. */
+const incomplete = {
+  'second-factor': [
+    'a second factor is required',
+    'verify a one-time code, a passkey or a recovery code: POST /api/session/second-factor',
+  ],
+  'new-password': ['a new password is required', 'set one: POST /api/profile/password'],
+  enrolment: ['a second factor must be set up', 'set up a one-time password or a passkey: POST /api/profile/totp'],
+} as const;
+
+const sendFile = ({ contentType, name, body }: StreamedFile): Response =>
+  new Response(body, {
+    status: 200,
+    headers: { 'content-type': contentType, 'content-disposition': `attachment; filename="${name}"` },
+  });
+
+/** Who has shown no credential: may sign in, and nothing else. */
+const strangerOf = ({ requestId, peer }: SignInOrigin): TenantCaller => ({
+  actor: {
+    kind: 'service',
+    id: 'sign-in',
+    name: 'sign-in',
+    requestId,
+    peer,
+    tenantId: serviceTenantId,
+    reach: serviceTenantId,
+  },
+  grants: [],
+  session: null,
+});
+
+/** Whether it changes something in the tenant acted in, which must not be deleted. */
+const isInTenant = ({ method, needs, tenancy, whenDeleted }: RouteRow): boolean =>
+  method !== 'get' &&
+  needs !== 'signed-in' &&
+  needs !== 'sign-in' &&
+  (tenancy === undefined || tenancy === 'both') &&
+  whenDeleted !== true;
+
+/** Whether the caller may; answers who acts, and how far they see. */
+const admit = (
+  { operations: { access }, row }: Served,
+  context: ApiContext,
+  { actor, grants }: TenantCaller,
+  path: Readonly<Record<string, string>>,
+): TenantActor => {
+  if (row.needs === 'signed-in' || row.needs === 'sign-in') return actor;
+  const itself = row.tenancy === 'itself' ? (path.id ?? '') : null;
+  if (itself !== null) access.requireTenant(grants, row.needs, itself);
+  const scope = row.scope === undefined ? null : { kind: row.scope.kind, id: path[row.scope.parameter] ?? '' };
+  access.check(grants, row.needs, row.tenancy === 'platform' ? null : (itself ?? actor.tenantId), scope);
+  if (isInTenant(row)) access.requireChangeable(actor);
+  const names = new URL(context.req.url).searchParams.has(tenantParameter);
+  return row.namesCopies === true || (row.tenancy === 'both' && !names)
+    ? access.reaching(actor, grants, row.needs)
+    : actor;
+};
+
+const observe = async <T>({ operations }: Served, context: ApiContext, work: () => Promise<T>): Promise<T> => {
+  const observed = await operations.observe(work);
+  context.set('unconfirmed', observed);
+  if ('refusal' in observed) throw observed.refusal;
+  return observed.value;
+};
+
+interface Made {
+  readonly created: Created<unknown>;
+  readonly kept: KeptAnswer;
+}
+
+/** The answer with what was created. A secret is wiped when the connection has taken it. */
+const sendCreated = ({ afterSent }: Served, context: ApiContext, { created: { answer }, kept }: Made): Response => {
+  const headers = { location: kept.location };
+  if (!(answer instanceof SecretJson)) return json(answer, 201, headers);
+  const { bytes } = answer;
+  afterSent(context, () => bytes.fill(0));
+  return new Response(bytes as Uint8Array<ArrayBuffer>, {
+    status: 201,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+};
+
+/** Creates something, once for each Idempotency-Key. */
+const create = async (served: Served, context: ApiContext, call: Call, body: Buffer): Promise<Response> => {
+  const { operations, idempotency, row, handler } = served;
+  const collection = context.req.path.replace(/\/$/, '');
+  const work = async (): Promise<Made> => {
+    const created = (await handler(call)) as Created<unknown>;
+    const kept = row.showsSecret ? null : JSON.stringify(created.answer);
+    return { created, kept: { location: `${collection}/${encodeURIComponent(created.id)}`, body: kept } };
+  };
+  const key = context.req.header(idempotencyHeader);
+  if (key === undefined) return sendCreated(served, context, await work());
+  let fresh: Made | undefined;
+  const { id: actorId, tenantId } = context.get('caller').actor;
+  const request = { key, actorId, requestId: context.get('requestId'), target: `${tenantId} ${collection}`, body };
+  const { kept, repeated } = await idempotency.once(request, async () => {
+    fresh = await work();
+    return fresh.kept;
+  });
+  if (fresh !== undefined) return sendCreated(served, context, fresh);
+  operations.confirm();
+  const { location } = kept;
+  if (kept.body === null)
+    throw new HttpRefusal('conflict', 409, 'this request was completed before, and its secret was shown only then', {
+      hint: `if the secret is lost, delete ${location} and create another`,
+      headers: { location },
+    });
+  return json(kept.body, 201, { location, ...(repeated ? { 'idempotent-replayed': 'true' } : {}) });
+};
+
+const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: Buffer): Promise<Response> => {
+  const { authenticator, row, handler } = served;
+  if (row.creates) return observe(served, context, () => create(served, context, call, bytes));
+  const given = await observe(served, context, () => handler(call));
+  const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
+  if (given instanceof StreamedFile) return sendFile(given);
+  if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
+  if (given instanceof SessionChange) {
+    if (given.session !== null || given.location === null) authenticator.setSession(context, given.session);
+    if (given.location !== null) {
+      authenticator.setBinding(context, null);
+      return context.redirect(given.location, 303);
+    }
+  }
+  const value = given instanceof SessionChange || given instanceof BoundAnswer ? given.answer : given;
+  if (row.answer === null) return context.body(null, 204);
+  if (pendingNodes.length > 0 && typeof value === 'object' && value !== null)
+    return json({ ...value, pendingNodes, pendingUntil: pendingUntil === null ? null : toRfc3339(pendingUntil) }, 200);
+  return context.body(JSON.stringify(value), 200, {
+    'content-type': 'application/json',
+    ...(versioned.has(row) ? { etag: entityTag(value) } : {}),
+  });
+};
+
+const answer = async (served: Served, context: ApiContext, call: Call, bytes: Buffer): Promise<Response> => {
+  const { operations, current, row } = served;
+  const ifMatch = context.req.header('if-match');
+  const checkTag = async (): Promise<void> => {
+    if (ifMatch === undefined || current === undefined) return;
+    const before = await current({ ...call, query: {}, body: {} });
+    if (!matches(ifMatch, entityTag(before)))
+      throw new ServiceError(
+        'precondition-failed',
+        'the resource has changed since it was read (If-Match does not match)',
+        { hint: 'read it again, check what changed, and repeat the request with the new ETag' },
+      );
+  };
+  // A dry run changes nothing, so nothing else would check.
+  await checkTag();
+  // Again in the unit of work that makes the change: the tenant may have been deleted, or the resource changed, since the request came.
+  const check = async (): Promise<void> => {
+    if (isInTenant(row)) await operations.access.requireStillChangeable(call.actor);
+    await checkTag();
+  };
+  return operations.preconditions.under(check, () => carryOut(served, context, call, bytes));
+};
+
+export const serveRow =
+  (served: Served) =>
+  async (context: ApiContext): Promise<Response> => {
+    const { authenticator, row } = served;
+    const from = authenticator.originOf(context, context.get('requestId'));
+    const isOpen = row.needs === 'sign-in';
+    if (isOpen && row.method !== 'get') isOwnSite(context);
+    const caller = isOpen ? strangerOf(from) : context.get('caller');
+    const { grants, session } = caller;
+    const path = context.req.param() as Record<string, string>;
+    if (session?.missing != null && !row.unfinished?.includes(session.missing)) {
+      const [detail, hint] = incomplete[session.missing];
+      throw new ServiceError('sign-in-incomplete', detail, { hint });
+    }
+    const actor = admit(served, context, caller, path);
+    const query = readQuery(row.query, context.req.url);
+    const file = row.takes === undefined ? undefined : readFile(context.env.incoming, row.takes);
+    const bytes =
+      row.method === 'get' || file !== undefined ? Buffer.alloc(0) : await readBody(context.env.incoming, maxBody);
+    const secrets = takeSecrets(row, bytes);
+    try {
+      const body = readJson(row.body, context.req.header('content-type'), bytes);
+      const { search } = new URL(context.req.url);
+      const binding = authenticator.bindingOf(context);
+      const call = { actor, grants, session, from, search, binding, secrets, path, query, body, file };
+      return await answer(served, context, call, bytes);
+    } finally {
+      for (const secret of Object.values(secrets)) secret.fill(0);
+      if (isOpen) bytes.fill(0);
+    }
+  };

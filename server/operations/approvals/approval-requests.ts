@@ -1,0 +1,130 @@
+// A request for approval in the store: read, ended, and compared with what it would do now.
+
+import { ServiceError } from '../../base/errors.ts';
+import { isAllowed } from '../../domain/access.ts';
+import { type Actor, inTenant, type TenantActor } from '../../domain/actor.ts';
+import { type Approval, approversOf, type GovernedKind } from '../../domain/approval.ts';
+import type { AuditKind } from '../../domain/audit-event.ts';
+import type { TenantScope } from '../../domain/tenant.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { findIdentity } from '../access/identities.ts';
+import { fingerprintOf, type GovernedOperation, type Parameters, type Plan, rulesOf } from './governed-operation.ts';
+
+type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
+
+const auditKindOf = {
+  'carried-out': 'approval.carried-out',
+  refused: 'approval.refused',
+  withdrawn: 'approval.withdrawn',
+  expired: 'approval.expired',
+  outdated: 'approval.outdated',
+} as const satisfies Record<Ended, AuditKind>;
+
+const describe = ({ kind, subject, requestedBy }: Approval) => ({
+  operation: kind,
+  subjectKind: subject.kind,
+  subjectId: subject.id,
+  name: subject.name,
+  requestedBy: requestedBy.name,
+});
+
+export const missing = (): ServiceError => new ServiceError('not-found', 'request for approval not found');
+
+export const isOver = ({ state }: Approval): ServiceError =>
+  new ServiceError('conflict', `the request for approval has ended: ${state}`);
+
+export type ApprovalRequests = ReturnType<typeof createApprovalRequests>;
+
+/** `operationOf`: what a request would carry out. */
+export const createApprovalRequests = (
+  clock: Ports['clock'],
+  operationOf: (kind: GovernedKind) => GovernedOperation<Parameters, unknown>,
+) => {
+  const audit = (tx: Repositories, actor: Actor, kind: AuditKind, approval: Approval, more: object = {}) =>
+    tx.audit.append({
+      kind,
+      actor,
+      tenantId: approval.tenantId,
+      subject: { kind: 'approval', id: approval.id },
+      details: { ...describe(approval), ...more },
+    });
+
+  const end = async (
+    tx: Repositories,
+    actor: Actor,
+    approval: Approval,
+    state: Ended,
+    more: object = {},
+  ): Promise<Approval> => {
+    const after: Approval = { ...approval, state, endedAt: clock.now() };
+    await tx.approvals.update(after);
+    await audit(tx, actor, auditKindOf[state], after, more);
+    return after;
+  };
+
+  /** What would be done now; undefined when it is not what the request was about, or not possible any more. */
+  const currentPlan = async (tx: Repositories, approval: Approval): Promise<Plan | undefined> => {
+    const operation = operationOf(approval.kind);
+    try {
+      const plan = await operation.plan(tx, approval.tenantId, approval.parameters);
+      const rules = rulesOf(approval.kind, plan);
+      return fingerprintOf(rules, approval.parameters, plan) === approval.fingerprint ? plan : undefined;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'key-tampered')
+        return undefined;
+      throw error;
+    }
+  };
+
+  const load = async (from: Pick<Repositories, 'approvals'>, tenant: TenantScope, id: string): Promise<Approval> => {
+    const approval = await from.approvals.get(tenant, id);
+    if (approval === undefined) throw missing();
+    if (approval.integrity !== 'ok')
+      throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
+        hint: 'repeat the request',
+      });
+    return approval;
+  };
+
+  /** Of those who agreed, who still may. */
+  const standing = async (tx: Repositories, approval: Approval): Promise<readonly string[]> => {
+    const ids: string[] = [];
+    for (const id of approversOf(approval)) {
+      const identity = await findIdentity(tx, id, clock.now());
+      if (identity !== undefined && isAllowed(identity.grants, 'approvals:decide', approval.tenantId, null))
+        ids.push(id);
+    }
+    return ids;
+  };
+
+  /** The requester, as long as they may ask for it. */
+  const requesterOf = async (
+    tx: Repositories,
+    approval: Approval,
+    requestId: string,
+  ): Promise<TenantActor | undefined> => {
+    const identity = await findIdentity(tx, approval.requestedBy.id, clock.now());
+    const { permission } = operationOf(approval.kind);
+    if (identity === undefined || !isAllowed(identity.grants, permission, approval.tenantId, null)) return undefined;
+    const { kind, id, name } = identity;
+    return inTenant({ kind, id, name, requestId, peer: null }, approval.tenantId);
+  };
+
+  /** One that waits already, or is approved, for the same subject. */
+  const openFor = async (
+    tx: Repositories,
+    tenantId: string,
+    kind: GovernedKind,
+    subjectId: string,
+  ): Promise<Approval | undefined> => {
+    for (const state of ['pending', 'approved'] as const) {
+      const found = await tx.approvals.list(tenantId, { state, subjectId }, { limit: 100 });
+      const same = found.find((each) => each.kind === kind && each.integrity === 'ok');
+      if (same !== undefined) return same;
+    }
+    return undefined;
+  };
+
+  return { audit, end, load, currentPlan, standing, requesterOf, openFor };
+};

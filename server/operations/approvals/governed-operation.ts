@@ -1,0 +1,98 @@
+// An operation that can be under a rule is written as a `GovernedOperation`: what it would do, read from what is stored (`plan`), and how it
+// is done inside a transaction (`carryOut`). It is offered once, when the service is put together:
+//
+//     const destroy = approvals.withApproval('master-key.destroy', { permission, plan, carryOut });
+//     await destroy.run(actor, { applicationId, keyId });      // does it, or throws ApprovalNeeded
+//     await destroy.plan({ applicationId, keyId });            // for ?dryRun=true: impact and rules
+//
+// - `parameters` are what is kept while the request waits: ids and names, nothing secret, nothing large.
+// - `plan` names every vault concerned. The rules of all of them must be satisfied; without any rule `run` carries out at once.
+// - `plan().state` is what the decision rests on. When it is another one at an approval, the request is 'outdated' and nothing is done.
+// - `carryOut` gets the requester as actor, with the request id of the last approval: records of the audit log that belong together
+//   have the same one. It throws like any other unit of work, and then the last approval has not happened either.
+//
+// What has to be delivered to a person (an export) cannot be done while an approver waits: such an operation says `by: 'requester'`. The request
+// becomes 'approved' and stays it until it expires; the requester calls `run` again with the same parameters, and `carryOut` runs in the
+// transaction that ends the approval: once. What such a requester brings along that must not be kept while it waits (a key) is given to `run`
+// and reaches `carryOut` alone.
+
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../base/bytes.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import type { Permission } from '../../domain/access.ts';
+import type { TenantActor } from '../../domain/actor.ts';
+import { type Approval, type ApprovalRule, type GovernedKind, governedKinds } from '../../domain/approval.ts';
+import type { AuditValue } from '../../domain/audit-event.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { ApprovalOperations, DryRun } from './interface.ts';
+
+export type Parameters = { readonly [name: string]: AuditValue };
+
+export interface Plan {
+  readonly tenantId: string;
+  readonly subject: Approval['subject'];
+  /** Whose keys are concerned; empty where no rule has a say. */
+  readonly vaults: readonly Vault[];
+  /** Of these the rule itself may become another one: it has its say whatever it names. */
+  readonly ruled?: ReadonlySet<string>;
+  /** What makes the service itself ask for a second person; null: nothing. */
+  readonly second?: string | null;
+  readonly impact: Approval['impact'];
+  readonly state: AuditValue;
+}
+
+export interface CarriedOut<R> {
+  readonly answer: R;
+  /** Renews what is in memory. */
+  readonly afterCommit: () => Promise<void>;
+}
+
+export interface GovernedOperation<P extends Parameters, R, B = undefined> {
+  /** What the requester needs when it is carried out, too. */
+  readonly permission: Permission;
+  /** Who carries it out when it is approved; the service when absent. */
+  readonly by?: 'requester';
+  /** Throws what `carryOut` would throw where the operation is not possible at all. */
+  readonly plan: (from: Repositories, tenantId: string, parameters: P) => Promise<Plan>;
+  readonly carryOut: (tx: Repositories, actor: TenantActor, parameters: P, brought: B) => Promise<CarriedOut<R>>;
+}
+
+export interface WithApproval<P extends Parameters, R, B = undefined> {
+  /** Throws `ApprovalNeeded` when it waits. */
+  run(actor: TenantActor, parameters: P, ...brought: B extends undefined ? [] : [B]): Promise<R>;
+  plan(actor: TenantActor, parameters: P): Promise<DryRun>;
+}
+
+export interface Approvals {
+  /** Each kind once. */
+  withApproval<P extends Parameters, R, B = undefined>(
+    kind: GovernedKind,
+    operation: GovernedOperation<P, R, B>,
+  ): WithApproval<P, R, B>;
+  readonly operations: ApprovalOperations;
+  /** Ends requests that were not decided in time. */
+  expire(): Promise<void>;
+}
+
+/** The rules that a plan must satisfy. */
+export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Plan): readonly ApprovalRule[] => {
+  const action = governedKinds[kind];
+  const own = second === null ? [] : [{ vaultId: serviceTenantId, vaultName: second, required: 1, approvers: null }];
+  const ofVaults = vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
+    // A rule that was taken out of its row beside the service is still a rule: nothing is done until an operator has checked it.
+    if (integrity !== 'ok')
+      throw new ServiceError('key-tampered', `the stored vault ${name} was changed from outside`, {
+        hint: 'compare the database with a backup; the audit log has an alarm that names the record',
+      });
+    const governs = action === 'rule' || ruled?.has(id) === true || dualControl?.actions.includes(action);
+    if (dualControl === null || !governs) return [];
+    return [{ vaultId: id, vaultName: name, required: dualControl.required, approvers: dualControl.approvers }];
+  });
+  return [...own, ...ofVaults];
+};
+
+/** What the decision rests on. */
+export const fingerprintOf = (rules: readonly ApprovalRule[], parameters: Parameters, { state }: Plan): string =>
+  createHash('sha256').update(canonicalJson({ rules, parameters, state })).digest('hex');

@@ -1,0 +1,43 @@
+// An operator takes the database as it is, although it is not the one of the checkpoint beside the root key.
+
+import { parseCheckpoint } from '../../base/checkpoint.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import { type Actor, serviceActor } from '../../domain/actor.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { nameLog, originSetting } from './audit-origin.ts';
+import { expectedOf, isNamedAnew, restoredSetting, sizeOf, type Unsound } from './compare-log.ts';
+
+/** The log goes on under a new name, and says so. `nameAtStart`: its name when this node started. */
+export const acceptDatabase = async (
+  { store, root, clock, log }: Pick<Ports, 'store' | 'root' | 'clock' | 'log'>,
+  {
+    finding,
+    actor,
+    nameAtStart,
+  }: { readonly finding: Unsound; readonly actor: Actor | undefined; readonly nameAtStart: string | undefined },
+): Promise<void> => {
+  log.warn('the database was accepted although it does not match the checkpoint next to the root key', {
+    ...finding,
+  });
+  store.committed?.accept();
+  const note = root.anchor.read();
+  // Every node is confirmed. With another name for each, the checkpoints of those before would not be of this log any more.
+  const isNamed =
+    ['lost-changes', 'older'].includes(finding.state) && (await isNamedAnew({ store, root }, nameAtStart));
+  await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);
+  await store.write(async (tx) => {
+    const former = (await tx.settings.get(originSetting)) ?? null;
+    if (!isNamed) {
+      await nameLog(tx, clock.now());
+      await tx.audit.dropCheckpoints();
+    }
+    await tx.settings.set(restoredSetting, null);
+    await tx.audit.append({
+      kind: 'audit-log.accepted',
+      actor: actor ?? serviceActor(newId(clock.now())),
+      tenantId: serviceTenantId,
+      subject: { kind: 'service', id: 'audit-log' },
+      details: { state: finding.state, size: sizeOf(finding), expected: expectedOf(finding), former },
+    });
+  });
+};

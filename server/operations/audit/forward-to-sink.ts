@@ -1,0 +1,102 @@
+// The loop of one sink: it sends what comes next, and pauses when there is nothing, or when the sink takes nothing.
+
+import type { Fleet } from '../../ports/fleet.ts';
+import type { Forwarded, LogSinkState } from '../../ports/log-sink.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { DutyLost } from '../nodes/node-duties.ts';
+import type { QuarantineGate } from '../service/quarantine.ts';
+import { readNext } from './forwarded-items.ts';
+import { type Cursor, logName, parseCursor, settingOf } from './sink-cursor.ts';
+
+const pollMs = 500;
+const shortestPauseMs = 500;
+const longestPauseMs = 60_000;
+
+export interface SinkLoop {
+  /** Aborted: the loop ends when there is nothing left, or when its sink takes nothing. */
+  readonly draining: AbortSignal;
+  /** The loop ends with what is under way. */
+  ended(): boolean;
+  /** What is known of each sink, by name. */
+  readonly states: Map<string, Pick<LogSinkState, 'deliveredAt' | 'failure'>>;
+}
+
+export type SinkPorts = Pick<Ports, 'store' | 'clock' | 'log'> & {
+  readonly fleet: Pick<Fleet, 'perform'>;
+  readonly quarantine: Pick<QuarantineGate, 'closed' | 'doubtsLog'>;
+};
+
+/** Resolves after a while, or at once when the service stops. */
+const pause = (ms: number, draining: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      draining.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    timer.unref();
+    if (draining.aborted) end();
+    else draining.addEventListener('abort', end);
+  });
+
+export const forwardToSink = async (
+  { store, clock, log, fleet, quarantine }: SinkPorts,
+  target: Forwarded,
+  { draining, ended, states }: SinkLoop,
+): Promise<void> => {
+  const { sink } = target;
+  /** Undefined while another node forwards: it moves what is stored. */
+  let cursor: Cursor | undefined;
+  let pauseMs = shortestPauseMs;
+  const sendNext = async (): Promise<Cursor | 'nothing'> => {
+    if (quarantine.doubtsLog()) return 'nothing';
+    const name = await logName(store.read, target.log);
+    let from = cursor ?? parseCursor(await store.read.settings.get(settingOf(target)), name);
+    // The database was accepted although it is an older one: records of the same numbers are others.
+    if (from.log !== name)
+      from = sink.wholeLogs ? { log: name, record: 0, checkpoint: 0 } : { ...from, log: name, checkpoint: 0 };
+    const { items, next } = await readNext(store.read, target, from);
+    if (items.length === 0 && next.record === from.record) return 'nothing';
+    if (items.length > 0) await sink.send(items, name);
+    // In quarantine nothing is written: until it ends, only this process knows how far the sink is.
+    if (quarantine.closed() === undefined)
+      await store.write((tx) => tx.settings.set(settingOf(target), `${next.record} ${next.checkpoint} ${next.log}`));
+    return next;
+  };
+  while (!ended()) {
+    try {
+      const sent = await fleet.perform('forwarding', sendNext);
+      if (sent === undefined || sent === 'nothing') {
+        if (sent === undefined) cursor = undefined;
+        if (draining.aborted) return;
+        await pause(pollMs, draining);
+        continue;
+      }
+      cursor = sent;
+      pauseMs = shortestPauseMs;
+      if (states.get(sink.name)?.failure !== null)
+        log.info('a sink is reachable again', { sink: sink.name, log: target.log, record: cursor.record });
+      states.set(sink.name, { deliveredAt: clock.now(), failure: null });
+    } catch (error) {
+      if (draining.aborted) return;
+      if (error instanceof DutyLost) {
+        cursor = undefined;
+        continue;
+      }
+      const before = states.get(sink.name);
+      const message = error instanceof Error ? error.message : 'failed';
+      const since = before?.failure?.since ?? clock.now();
+      if (before?.failure?.message !== message)
+        log.error('a sink is unreachable; delivery will be retried', {
+          sink: sink.name,
+          log: target.log,
+          target: sink.target,
+          error,
+        });
+      states.set(sink.name, { deliveredAt: before?.deliveredAt ?? null, failure: { since, message } });
+      await pause(pauseMs, draining);
+      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    }
+  }
+};

@@ -1,0 +1,107 @@
+// One checkpoint of the audit log: signed over every record and the set of policy rows, stored, and kept beside the root key. Nothing is signed when the
+// database does not continue the one that was signed last.
+
+import { signedNote, verifierKey } from '../../base/checkpoint.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { rootHash } from '../../base/merkle-tree.ts';
+import type { Actor } from '../../domain/actor.ts';
+import { rotationSetting } from '../../domain/changes.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { StoredCheckpoint } from '../../ports/store.ts';
+import { auditOrigin } from './audit-origin.ts';
+import { requireContinued } from './compare-log.ts';
+
+export interface Checkpoints {
+  /** Covers every record. `accepted`: an operator takes the log as it is. Throws ChangedDatabase. */
+  seal(accepted: boolean): Promise<StoredCheckpoint | undefined>;
+  /** The same with the record of a rotation, signed by the former key, which names the next one. */
+  sealWithNextKey(actor: Actor): Promise<StoredCheckpoint>;
+  /** When the last one was made, by the monotonic clock. */
+  sealedAt(): number;
+}
+
+export const createCheckpoints = ({
+  store,
+  ring,
+  root,
+  clock,
+  log,
+}: Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'>): Checkpoints => {
+  let sealedAt = clock.monotonic();
+  const signer = { sign: (text: string) => ring.signAudit(text) };
+  /** Beside the root key stands nothing that the database does not know: after the commit. */
+  const anchor = (note: string): void => {
+    try {
+      root.anchor.write(note);
+    } catch (error) {
+      log.error('the checkpoint of the audit log could not be written next to the root key', { error });
+    }
+  };
+  const seal = async (accepted: boolean): Promise<StoredCheckpoint | undefined> => {
+    const made = await store.write(async (tx) => {
+      // Another node may have rotated it.
+      await ring.refreshAuditKey(tx);
+      const size = await tx.audit.size();
+      if (!accepted) await requireContinued(root, tx, size);
+      const latest = await tx.audit.latestCheckpoint();
+      if (size === 0 || latest?.size === size) return { latest, fresh: false };
+      const checkpoint = {
+        origin: await auditOrigin(tx),
+        size,
+        root: await rootHash(tx.audit.subtree, size),
+        rows: await tx.whole.rowSet(),
+      };
+      const note = signedNote(checkpoint, { publicKey: ring.auditPublicKey(), ...signer });
+      const stored = { size, at: clock.now(), note };
+      await tx.audit.insertCheckpoint(stored);
+      return { latest: stored, fresh: true };
+    });
+    if (made.fresh && made.latest !== undefined) anchor(made.latest.note);
+    sealedAt = clock.monotonic();
+    return made.latest;
+  };
+  const sealWithNextKey = async (actor: Actor): Promise<StoredCheckpoint> => {
+    const next = ring.makeAuditKey();
+    try {
+      const stored = await store.write(async (tx) => {
+        await ring.refreshAuditKey(tx);
+        if (root.previous !== undefined || (await tx.settings.get(rotationSetting)) !== undefined)
+          throw new ServiceError('conflict', 'a rotation is in progress', {
+            hint: 'wait until dke root show reports no rotation, then try again',
+          });
+        await requireContinued(root, tx, await tx.audit.size());
+        const origin = await auditOrigin(tx);
+        const former = ring.auditPublicKey();
+        await tx.settings.set(rotationSetting, 'root');
+        await tx.audit.append({
+          kind: 'audit-log.key-rotated',
+          actor,
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'audit-log' },
+          details: { former: verifierKey(origin, former), next: verifierKey(origin, next.publicKey) },
+        });
+        const size = await tx.audit.size();
+        const note = signedNote(
+          {
+            ...{ origin, size, root: await rootHash(tx.audit.subtree, size), rows: await tx.whole.rowSet() },
+            rotation: { former, next: next.publicKey },
+          },
+          { publicKey: former, ...signer },
+          next,
+        );
+        const made = { size, at: clock.now(), note };
+        await tx.audit.insertCheckpoint(made);
+        await next.store(tx, { origin, size }, made.at);
+        return made;
+      });
+      anchor(stored.note);
+      await ring.refreshAuditKey(store.read);
+      return stored;
+    } finally {
+      next.release();
+    }
+  };
+
+  return { seal, sealWithNextKey, sealedAt: () => sealedAt };
+};

@@ -1,0 +1,88 @@
+// The certificates that this service serves, and those that a start has created.
+
+import type { Clock } from '../../base/clock.ts';
+import { toRfc3339 } from '../../base/clock.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { type Condition, certificateDays, dayMs } from '../../domain/notification.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { ServedCertificate } from '../../ports/meter.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { createdDays, pageSize } from './recent-records.ts';
+import type { NotificationSource } from './watch.ts';
+
+export interface CertificateViews {
+  readonly certificates: () => readonly ServedCertificate[];
+  /** Why the next start could not serve the certificates of the files, or clients would refuse them; null: nothing is wrong. */
+  readonly certificateFault: () => string | null;
+}
+
+export const certificateSources = (
+  { read, clock }: { readonly read: Repositories; readonly clock: Pick<Clock, 'now'> },
+  { certificates, certificateFault }: CertificateViews,
+): readonly NotificationSource[] => {
+  const served = (): Promise<readonly Condition[]> =>
+    Promise.resolve(
+      certificates().flatMap(({ names, beginsAt, endsAt }): readonly Condition[] => {
+        const name = names.join(', ');
+        const about = { tenantId: serviceTenantId, subject: { kind: 'certificate', id: name, name } };
+        const details = { beginsAt: toRfc3339(beginsAt), endsAt: toRfc3339(endsAt) };
+        return [
+          { kind: 'tls.certificate-ending', ...about, harmAt: endsAt, details },
+          { kind: 'tls.certificate-old', ...about, harmAt: beginsAt + certificateDays * dayMs, details },
+        ];
+      }),
+    );
+
+  const certificateFiles = (): Promise<readonly Condition[]> => {
+    const fault = certificateFault();
+    if (fault === null) return Promise.resolve([]);
+    const subject = { kind: 'service', id: 'service', name: fault } as const;
+    return Promise.resolve([
+      { kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: {} },
+    ]);
+  };
+
+  /** Certificates that clients may not know, for a while after they were first served. */
+  const unknownCertificates =
+    (kind: 'tls.certificate-created' | 'tls.issuer-changed') => async (): Promise<readonly Condition[]> => {
+      const filter = { kind, from: clock.now() - createdDays * dayMs, order: 'newest' } as const;
+      return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(({ at, details }) => ({
+        kind,
+        tenantId: serviceTenantId,
+        subject: {
+          kind: 'certificate',
+          id: String(details.fingerprint),
+          name: `${String(details.names)} on ${String(details.node)}`,
+        },
+        harmAt: at,
+        details: { ...details },
+      }));
+    };
+
+  return [
+    {
+      about: 'the certificates',
+      kinds: ['tls.certificate-ending', 'tls.certificate-old'],
+      every: 'minute',
+      look: served,
+    },
+    {
+      about: 'the files of the certificates',
+      kinds: ['tls.file-unusable'],
+      every: 'minute',
+      look: certificateFiles,
+    },
+    {
+      about: 'certificates that a start created',
+      kinds: ['tls.certificate-created'],
+      every: 'minute',
+      look: unknownCertificates('tls.certificate-created'),
+    },
+    {
+      about: 'certificates of another issuer',
+      kinds: ['tls.issuer-changed'],
+      every: 'minute',
+      look: unknownCertificates('tls.issuer-changed'),
+    },
+  ];
+};

@@ -1,0 +1,180 @@
+// The service itself: its logs and their sinks, its root key and erasure runs, and the node that looks.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import type { Condition, NotificationKind } from '../../domain/notification.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { LogState } from '../../ports/log.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { LogForwarding } from '../audit/forward-logs.ts';
+import type { Operations } from '../index.ts';
+import { hasOldRootCopy } from '../service/set-up-steps.ts';
+import type { NotificationSource } from './watch.ts';
+
+const minuteMs = 60_000;
+const service = { kind: 'service', id: 'service', name: 'service' } as const;
+
+export interface ServiceViews {
+  readonly forwarding: Pick<LogForwarding, 'state'>;
+  readonly health: Operations['health'];
+  readonly logState: () => LogState;
+  readonly folder: { readonly away: () => boolean; readonly archive: { readonly directory: string } };
+}
+
+type ServicePorts = Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'fleet'>;
+
+const platform = async (
+  { store: { read }, clock, root, erasure }: Pick<ServicePorts, 'store' | 'clock' | 'root' | 'erasure'>,
+  { forwarding }: Pick<ServiceViews, 'forwarding'>,
+): Promise<readonly Condition[]> => {
+  const now = clock.now();
+  const found: Condition[] = [];
+  for (const { name, target, log, lag, lost, lostAt, failure } of await forwarding.state()) {
+    if (lostAt !== null && now - lostAt < 24 * 60 * minuteMs)
+      found.push({
+        kind: 'requests.sink-lost',
+        tenantId: serviceTenantId,
+        subject: { kind: 'audit-sink', id: name, name },
+        harmAt: lostAt,
+        details: { target, lag, lost },
+      });
+    if (failure !== null && now - failure.since > 5 * minuteMs)
+      found.push({
+        kind: 'audit.sink-behind',
+        tenantId: serviceTenantId,
+        subject: { kind: 'audit-sink', id: name, name },
+        harmAt: failure.since,
+        details: { target, log, lag, message: failure.message.slice(0, 200) },
+      });
+  }
+  const size = await read.audit.size();
+  const checkpoint = await read.audit.latestCheckpoint();
+  const covered = checkpoint?.size ?? 0;
+  const [first] =
+    size > covered ? await read.audit.list(everyTenant, { order: 'oldest' }, { after: String(covered), limit: 1 }) : [];
+  if (first !== undefined && now - first.at > 5 * minuteMs)
+    found.push({
+      kind: 'audit.checkpoint-stale',
+      tenantId: serviceTenantId,
+      subject: service,
+      harmAt: first.at,
+      details: { records: size - covered },
+    });
+  // During a run the new root key is not the only one yet.
+  if (root.previous === undefined && (await hasOldRootCopy(read, root)))
+    found.push({
+      kind: 'root.backup-old',
+      tenantId: serviceTenantId,
+      subject: service,
+      harmAt: null,
+      details: { rootEpoch: root.current.epoch },
+    });
+  const { state, hold, failure } = erasure.state();
+  if (state === 'failed')
+    found.push({
+      kind: 'erasure.failed',
+      tenantId: serviceTenantId,
+      subject: service,
+      harmAt: null,
+      details: { reason: failure ?? '' },
+    });
+  if (state === 'held' && hold !== null)
+    found.push({
+      kind: 'erasure.held',
+      tenantId: serviceTenantId,
+      subject: service,
+      harmAt: hold.since,
+      details: {
+        records: hold.records.length,
+        nodes: hold.nodes,
+        standbys: hold.standbys,
+        snapshots: hold.snapshots,
+      },
+    });
+  return found;
+};
+
+/** Of the node that has the duty to look. */
+const ownState = async (
+  { core, deadlines, directory, fleet }: Pick<ServicePorts, 'core' | 'deadlines' | 'directory' | 'fleet'>,
+  { health, logState, folder }: ServiceViews,
+): Promise<readonly Condition[]> => {
+  const own = (kind: NotificationKind, details: Condition['details'], name: string = service.name): Condition => ({
+    kind,
+    tenantId: serviceTenantId,
+    subject: { ...service, name },
+    harmAt: null,
+    details,
+  });
+  const failed = (await health()).checks.filter(({ healthy }) => !healthy);
+  const { dropped } = directory.requestLog();
+  const time = await deadlines.state();
+  const { failure: logFailure } = logState();
+  return [
+    ...(failed.length === 0
+      ? []
+      : [
+          own(
+            'health.failing',
+            Object.fromEntries(failed.map(({ name, detail }) => [name, detail.slice(0, 200)])),
+            failed.map(({ name }) => name).join(', '),
+          ),
+        ]),
+    ...(core.memoryStatus().locked ? [] : [own('memory.unlocked', {})]),
+    ...(dropped === 0 ? [] : [own('requests.dropped', { dropped })]),
+    ...(time.doubt === null
+      ? []
+      : [own('clock.doubted', { expected: toRfc3339(time.now), aheadSeconds: Math.round(time.doubt.ahead / 1000) })]),
+    ...(folder.away() ? [own('snapshot.folder-away', {}, folder.archive.directory)] : []),
+    ...(logFailure === null
+      ? []
+      : [
+          own('log.failing', {
+            since: toRfc3339(logFailure.since),
+            reason: logFailure.message.slice(0, 200),
+            lost: logFailure.lost,
+          }),
+        ]),
+    ...(await fleet.nodes())
+      .filter(({ state }) => state === 'silent')
+      .map(
+        ({ id, name, heartbeatAt }): Condition => ({
+          kind: 'node.silent',
+          tenantId: serviceTenantId,
+          subject: { kind: 'node', id, name },
+          harmAt: heartbeatAt,
+          details: {},
+        }),
+      ),
+  ];
+};
+
+export const serviceSources = (ports: ServicePorts, views: ServiceViews): readonly NotificationSource[] => [
+  {
+    about: 'audit log and erasure',
+    kinds: [
+      'audit.sink-behind',
+      'requests.sink-lost',
+      'audit.checkpoint-stale',
+      'root.backup-old',
+      'erasure.held',
+      'erasure.failed',
+    ],
+    every: 'minute',
+    look: () => platform(ports, views),
+  },
+  {
+    about: 'the state of the service',
+    kinds: [
+      'health.failing',
+      'memory.unlocked',
+      'requests.dropped',
+      'clock.doubted',
+      'log.failing',
+      'snapshot.folder-away',
+      'node.silent',
+    ],
+    every: 'minute',
+    look: () => ownState(ports, views),
+  },
+];

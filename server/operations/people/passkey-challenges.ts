@@ -1,0 +1,54 @@
+// Challenges of passkeys. Each is in the database until it is answered, once.
+
+import type { PasskeyQuestion } from '../../ports/identity.ts';
+import type { StoredAttempt } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+
+const holdsMs = 5 * 60_000;
+
+/** The challenge that an answer says it answers, and who the authenticator says it is of; checked afterwards. */
+export const readAnswer = (
+  answer: object,
+): { readonly challenge: string; readonly credentialId: string; readonly userId: string | null } | undefined => {
+  try {
+    const { id, response } = answer as { id?: unknown; response?: { clientDataJSON?: unknown; userHandle?: unknown } };
+    const { challenge } = JSON.parse(Buffer.from(String(response?.clientDataJSON), 'base64url').toString('utf8')) as {
+      challenge?: unknown;
+    };
+    if (typeof challenge !== 'string' || typeof id !== 'string') return undefined;
+    const handle = response?.userHandle;
+    return {
+      challenge,
+      credentialId: id,
+      userId: typeof handle === 'string' ? Buffer.from(handle, 'base64url').toString('utf8') : null,
+    };
+  } catch {
+    return undefined;
+  }
+};
+
+export type PasskeyChallenges = ReturnType<typeof createPasskeyChallenges>;
+
+export const createPasskeyChallenges = ({ store, ring, clock }: Pick<Ports, 'store' | 'ring' | 'clock'>) => {
+  const hashOf = (challenge: string): string => ring.hashToken('sign-in-attempt', `passkey\0${challenge}`);
+
+  const keep = async (
+    kind: StoredAttempt['kind'],
+    userId: string | null,
+    { options, challenge }: PasskeyQuestion,
+  ): Promise<object> => {
+    const expiresAt = clock.now() + holdsMs;
+    await store.write((tx) => tx.attempts.insert({ hash: hashOf(challenge), kind, userId, data: '{}', expiresAt }), {
+      durable: false,
+    });
+    return options;
+  };
+
+  /** The challenge of a response; it is used up by this. */
+  const take = async (kind: StoredAttempt['kind'], userId: string | null, challenge: string): Promise<boolean> => {
+    const attempt = await store.write((tx) => tx.attempts.take(hashOf(challenge)), { durable: false });
+    return attempt?.kind === kind && attempt.userId === userId && attempt.expiresAt > clock.now();
+  };
+
+  return { keep, take };
+};

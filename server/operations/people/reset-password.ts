@@ -1,0 +1,43 @@
+// Takes a user's password away and invites the user to set a new one.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import type { StoredUser } from '../../ports/people.ts';
+import { revokeTokensOf } from '../access/manage-tokens.ts';
+import type { ChangeUser } from './change-user.ts';
+import type { UserOperations } from './interface.ts';
+import { refuseOwnSecret } from './provided.ts';
+import { endSessionsOf, invite, recordUser, type UserPorts } from './user-records.ts';
+import { refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
+
+export const resetPassword =
+  (ports: UserPorts, change: ChangeUser): UserOperations['resetPassword'] =>
+  async (actor, own, id, { revokeTokens = false } = {}) => {
+    const { hash, ...invitation } = invite(ports);
+    const user = await change(actor, own, id, async (tx, before) => {
+      refuseOneself(actor, id, 'reset their own password');
+      refuseOwnSecret(ports.provider, before);
+      requireLasting(own, before.grants);
+      await refuseNamedApprover(tx, id);
+      if (before.state !== 'active')
+        throw new ServiceError('conflict', 'the user is disabled', { hint: 'enable them first' });
+      await refuseLast(tx, before);
+      const after: StoredUser = {
+        ...before,
+        password: null,
+        hasPassword: false,
+        invitationHash: hash,
+        invitedUntil: invitation.expiresAt,
+      };
+      await tx.users.update(after);
+      const sessionsEnded = await endSessionsOf(tx, id);
+      if (revokeTokens) await revokeTokensOf(tx, actor, id, ports.clock.now());
+      await recordUser(tx, 'invitation.issued', actor, after, {
+        name: after.name,
+        expiresAt: toRfc3339(invitation.expiresAt),
+        sessionsEnded,
+      });
+      return after;
+    });
+    return { user, invitation };
+  };

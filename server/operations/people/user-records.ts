@@ -1,0 +1,53 @@
+// What changes of users have in common: their audit records, invitations, and what ends with a user's access.
+
+import { serviceTenantId } from '../../base/ids.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
+import type { IdentityProvider } from '../../ports/identity.ts';
+import type { StoredUser } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { makeBearer } from '../access/bearer.ts';
+import type { Invitation } from './interface.ts';
+
+export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity'> & {
+  readonly provider: IdentityProvider | undefined;
+};
+
+export const recordUser = <K extends AuditKind>(
+  tx: Repositories,
+  kind: K,
+  actor: Actor,
+  user: Pick<StoredUser, 'id' | 'tenantId'>,
+  details: AuditDetails<K>,
+): Promise<unknown> =>
+  tx.audit.append({
+    kind,
+    actor,
+    tenantId: user.tenantId ?? serviceTenantId,
+    subject: { kind: 'user', id: user.id },
+    details,
+  });
+
+export const invite = ({ core, ring, clock, people, identity }: UserPorts): Invitation & { readonly hash: string } => {
+  const token = makeBearer(core, 'invitation');
+  return {
+    token,
+    hash: ring.hashToken('invitation', token),
+    expiresAt: clock.now() + people.invitationMs,
+    url: `${identity.publicUrl()}/invitation#${token}`,
+  };
+};
+
+export const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
+  tx.sessions.removeOf({ kind: 'user', id }, null);
+
+/** Takes every factor of a user away, with the secrets of one-time passwords. */
+export const removeFactorsOf = async (tx: Repositories, userId: string): Promise<number> => {
+  const factors = await tx.factors.list(userId);
+  for (const { id, kind } of factors) {
+    if (kind === 'totp') await tx.records.wipe(id, 1, 'second-factor');
+    await tx.factors.remove(id);
+  }
+  return factors.length;
+};

@@ -1,0 +1,85 @@
+// What errors of the database mean to callers. After one that leaves everything uncertain, nothing is written any more.
+
+import { ServiceError } from '../base/errors.ts';
+import type { Engine } from './engine.ts';
+import { StoreError } from './errors.ts';
+
+export interface StoreErrors {
+  /** Of an error of a unit of work, or of its transaction. */
+  ofWriting(error: unknown): unknown;
+  /** Of an error of a read: the same, but no reason to stop. */
+  ofReading(error: unknown): unknown;
+  /** Throws when nothing may be written any more. */
+  requireTrusted(): void;
+  /** The store is being closed: reads fail for that reason. */
+  closing(): void;
+}
+
+export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) => void): StoreErrors => {
+  const away = (error: unknown): { readonly cause: unknown; readonly hint?: string } => {
+    const hint = engine.whenAway(error);
+    return hint === undefined ? { cause: error } : { cause: error, hint };
+  };
+  let fatal = false;
+  const ofWriting = (error: unknown): unknown => {
+    if (error instanceof ServiceError) return error;
+    const kind = engine.kindOf(error);
+    if (kind === 'fatal') {
+      if (!fatal) {
+        fatal = true;
+        onFatal(
+          new StoreError('io', `writing ${engine.place} failed: what was not confirmed is lost`, { cause: error }),
+        );
+      }
+      return new ServiceError('unavailable', 'the store has failed', { cause: error });
+    }
+    if (kind === 'full')
+      return new ServiceError('unavailable', 'the disk is full: nothing was changed', {
+        hint: engine.whenFull,
+        cause: error,
+      });
+    if (kind === 'busy')
+      return new ServiceError('unavailable', 'another process has locked the database: nothing was changed', {
+        hint: 'stop the process that has the database open for writing',
+        cause: error,
+      });
+    if (kind === 'away')
+      return new ServiceError('unavailable', 'the database does not answer: nothing was changed', away(error));
+    if (kind === 'unknown')
+      return new ServiceError('unavailable', `${engine.place} has not confirmed the change: it may be made yet`, {
+        hint: `check whether it was made before you repeat it; ${engine.whenStalled}`,
+        reason: 'unconfirmed',
+        cause: error,
+      });
+    if (kind === 'constraint')
+      return new ServiceError('conflict', 'the change conflicts with another one', { cause: error });
+    return error;
+  };
+  let closing = false;
+  const ofReading = (error: unknown): unknown => {
+    if (error instanceof ServiceError) return error;
+    // A caller reads one thing after another while the service stops.
+    if (closing) return new ServiceError('unavailable', 'the service is stopping', { cause: error });
+    const kind = engine.kindOf(error);
+    if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', away(error));
+    if (kind === 'full')
+      return new ServiceError('unavailable', 'the disk is full', { hint: engine.whenFull, cause: error });
+    if (kind === 'busy')
+      return new ServiceError('unavailable', 'another process has locked the database', {
+        hint: 'stop the process that has the database open for writing',
+        cause: error,
+      });
+    return error;
+  };
+  return {
+    ofWriting,
+    ofReading,
+    // A sync that failed is told once: the next one of the same file succeeds, and what was lost stays lost. So nothing is committed behind it.
+    requireTrusted: () => {
+      if (fatal) throw new StoreError('io', 'the store has failed');
+    },
+    closing: () => {
+      closing = true;
+    },
+  };
+};

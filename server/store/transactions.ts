@@ -1,0 +1,154 @@
+// The writer's transactions: each unit of work with what it has changed, so that the commit tells the other processes, and the mark of the
+// committed records moves with it.
+
+import { CompiledQuery, type Kysely } from 'kysely';
+import type { Clock } from '../base/clock.ts';
+import { ServiceError } from '../base/errors.ts';
+import type { ChangeMark } from '../domain/change-protocol.ts';
+import { type Changes, mergeChanges } from '../domain/changes.ts';
+import type { Repositories } from '../ports/store.ts';
+import { noteChanges } from './changes.ts';
+import type { Engine, HeadOfChanges } from './engine.ts';
+import { createRepositories } from './repositories.ts';
+import type { RowSet } from './row-set.ts';
+import type { Schema } from './schema.ts';
+import type { StoreErrors } from './store-errors.ts';
+import { createWriter, type Stalls, type Writer, type WriterConnection } from './writer.ts';
+
+/** How long the database may give no sign before who waits for it is answered. */
+const stalledAfterMs = 5_000;
+const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
+
+const stallsOf = (engine: Engine, clock: Clock, onLate: () => void): Stalls => ({
+  afterMs: stalledAfterMs,
+  now: () => clock.monotonic(),
+  undone: (forMs) =>
+    new ServiceError('unavailable', `${engine.place} has not answered for ${seconds(forMs)}: nothing was changed`, {
+      hint: engine.whenStalled,
+    }),
+  unknown: (forMs) =>
+    new ServiceError(
+      'unavailable',
+      `${engine.place} has not confirmed the change for ${seconds(forMs)}: it may be made yet`,
+      { hint: `check whether it was made before you repeat it; ${engine.whenStalled}`, reason: 'unconfirmed' },
+    ),
+  onLate,
+});
+
+export interface TransactionOptions {
+  readonly engine: Engine;
+  readonly db: Kysely<Schema>;
+  readonly set: RowSet;
+  readonly clock: Clock;
+  readonly errors: StoreErrors;
+  /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
+  readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
+  /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
+  readonly onLate?: ((changes: Changes) => void) | undefined;
+}
+
+export interface Transactions {
+  readonly writer: Writer;
+  /** What a unit of work uses. */
+  readonly tx: Repositories;
+  /** The newest change that this process knows. */
+  mark(): ChangeMark;
+}
+
+export const createTransactions = ({
+  engine,
+  db,
+  set,
+  clock,
+  errors,
+  onKeks,
+  onLate,
+}: TransactionOptions): Transactions => {
+  const run = async (text: string): Promise<void> => {
+    await db.executeQuery(CompiledQuery.raw(text));
+  };
+  const { shared } = engine;
+  /** What the unit of work under way has changed, and those of the transaction before it. */
+  let unit: Changes[] = [];
+  let done: Changes[] = [];
+  /** Whether the transaction under way is a durable one. */
+  let lasting = true;
+  let mark: ChangeMark = { epoch: 0, history: '' };
+  let keks: number | undefined;
+  const { transaction } = set;
+  const plain = createRepositories(db, set, 'transaction', clock);
+  /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
+  const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};
+  const audit: Repositories['audit'] = {
+    ...plain.audit,
+    append: async (event) => {
+      records.unit = await plain.audit.append(event);
+      return records.unit;
+    },
+  };
+  const tx = noteChanges({ ...plain, audit }, (changes) => unit.push(changes));
+  const endUnit = (): void => {
+    transaction.releaseSavepoint();
+    done.push(...unit);
+    records.done = records.unit ?? records.done;
+  };
+  const beginUnit = (): void => {
+    unit = [];
+    records.unit = undefined;
+    transaction.savepoint();
+  };
+  let told: HeadOfChanges | undefined;
+  const connection: WriterConnection = {
+    begin: async (durable) => {
+      errors.requireTrusted();
+      lasting = durable;
+      unit = [];
+      done = [];
+      records.unit = undefined;
+      records.done = undefined;
+      transaction.begin();
+      const found = await engine.begin(run, durable);
+      // A request that changes nothing has found the work of this change done.
+      if (found !== undefined) mark = { epoch: found.epoch, history: found.history };
+      if (found?.keks === keks) return;
+      await onKeks?.(plain);
+      keks = found?.keks;
+    },
+    isLocked: (error) => engine.kindOf(error) === 'busy',
+    prepare: async () => {
+      errors.requireTrusted();
+      await transaction.prepare(db);
+      told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
+    },
+    commit: async () => {
+      await engine.commit(run);
+      transaction.committed();
+      records.committed = records.done ?? records.committed;
+      if (lasting && records.committed !== undefined) engine.mark?.write(records.committed);
+      if (told !== undefined) {
+        mark = { epoch: told.epoch, history: told.history };
+        ({ keks } = told);
+      }
+      engine.committed();
+    },
+    rollback: () => {
+      transaction.rolledBack();
+      return engine.rollback(run);
+    },
+    savepoint: () => {
+      beginUnit();
+      return run('savepoint unit');
+    },
+    releaseSavepoint: async () => {
+      await run('release savepoint unit');
+      endUnit();
+    },
+    rollbackToSavepoint: () => {
+      beginUnit();
+      return run('rollback to savepoint unit');
+    },
+    endOnlyUnit: endUnit,
+  };
+  const stalls = stallsOf(engine, clock, () => onLate?.(mergeChanges(done)));
+  return { writer: createWriter(connection, errors.ofWriting, stalls), tx, mark: () => mark };
+};

@@ -1,0 +1,44 @@
+// Creation of what needs only a name: a tenant, a vault, a TDE group.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useAnnounce } from './announce.tsx';
+import { NameField } from './field.tsx';
+import { FormDialog } from './form.tsx';
+
+export const CreateDialog = ({
+  kind,
+  help,
+  path,
+  renews = [path],
+  onClose,
+}: {
+  /** "tenant", "vault", "group". */
+  kind: string;
+  /** Below the field of the name. */
+  help: string;
+  path: string;
+  /** First parts of the query keys that the creation changes. */
+  renews?: readonly string[];
+  onClose: () => void;
+}) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [name, setName] = useState('');
+  return (
+    <FormDialog<{ readonly name: string }>
+      title={`Create a ${kind}`}
+      call={{ method: 'POST', path, body: { name } }}
+      creates
+      submitLabel={`Create ${kind}`}
+      onCancel={onClose}
+      onDone={async (created) => {
+        await Promise.all(renews.map((key) => client.invalidateQueries({ queryKey: [key] })));
+        announce(`${kind.charAt(0).toUpperCase()}${kind.slice(1)} “${created.name}” created`);
+        onClose();
+      }}
+    >
+      {(fault) => <NameField help={help} value={name} onValue={setName} fault={fault('name')} />}
+    </FormDialog>
+  );
+};

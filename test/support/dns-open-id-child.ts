@@ -1,0 +1,24 @@
+// Looks up an OpenID provider, and prints what a person is told.
+import { createOpenId } from '../../server/identity/open-id.ts';
+
+const quiet = () => undefined;
+const provider = createOpenId(
+  {
+    ...{
+      issuer: 'https://people.example',
+      clientId: 'dke',
+      clientSecret: undefined,
+      label: 'People',
+      scopes: 'openid',
+    },
+    ...{ ca: undefined, roleClaim: undefined, roles: new Map(), secondFactor: 'ours', tokenMs: 1 },
+  },
+  { debug: quiet, info: quiet, warn: quiet, error: quiet },
+);
+try {
+  await provider.begin('https://keys.example/callback');
+} catch (error) {
+  process.stdout.write((error as Error).message);
+}
+// The look-up that is still under way would keep it for as long as the resolver tries.
+process.exit(0);

@@ -1,0 +1,144 @@
+// A host that has a minimal Debian and nothing of the project: a root file system made by debootstrap from the archive that this system
+// itself is installed from, kept in build/, and unpacked for each host. Hosts run in namespaces of their own, so that port 443, users and
+// processes are theirs, and all of it ends with them; hosts that are made from each other share a network.
+//
+// There is no init: `systemctl` is a script that runs what the unit says (ExecStart as User, with its state directory and its ambient
+// capabilities) and knows no other units than those that are installed. systemd itself: house/server-unit, scenario/packages.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { until } from './host.ts';
+import { archive } from './old-system.ts';
+import { type Outcome, run } from './tools.ts';
+
+const release = 'bookworm';
+const packages = ['ca-certificates', 'sudo', 'jq', 'openssl', 'curl', 'systemd', 'procps'];
+const cache = resolve(import.meta.dirname, '../../build', `fresh-system-${release}.tar`);
+
+const systemctl = `#!/bin/bash
+set -eu
+action=$1 unit=\${!#}
+file=/usr/lib/systemd/system/$unit.service
+[ -e "$file" ] || { echo "Unit $unit.service could not be found." >&2; exit 5; }
+of() { sed -n "s/^$1=//p" "$file" | head -n 1; }
+user=$(of User) state=/var/lib/$(of StateDirectory) pid=/run/$unit.pid out=/run/$unit.out
+case $action in
+  stop)
+    [ ! -e "$pid" ] || { kill "$(cat "$pid")" 2>/dev/null || true
+      while kill -0 "$(cat "$pid")" 2>/dev/null; do sleep 0.1; done; rm "$pid"; } ;;
+  start | enable)
+    install -d -o "$user" -g "$user" -m "$(of StateDirectoryMode)" "$state"
+    cd "$state"
+    capability=$(of AmbientCapabilities | tr A-Z a-z | sed s/^cap_//)
+    : >"$out"
+    ( umask "$(of UMask)"
+      setsid setpriv --reuid="$user" --regid="$user" --init-groups --inh-caps="+$capability" --ambient-caps="+$capability" \\
+        $(of ExecStart) >>"$out" 2>>/run/$unit.log </dev/null &
+      echo $! >"$pid"; wait $! || true; echo ended >>"$out" ) >/dev/null 2>&1 &
+    until grep -qE '^(listening on|ended)' "$out"; do sleep 0.1; done
+    grep -q '^listening on' "$out" || { cat /run/$unit.log >&2; exit 1; } ;;
+  *) echo "systemctl of the tests knows no $action" >&2; exit 2 ;;
+esac
+`;
+
+/** Why there is no such system here, or undefined. Makes the copy that all hosts are made from. */
+export const whyNoFreshSystem = (): string | undefined => {
+  if (process.getuid?.() !== 0) return 'it takes root';
+  if (spawnSync('unshare', ['--mount', '--net', '--pid', '--fork', 'true']).status !== 0)
+    return 'this host does not permit namespaces';
+  if (existsSync(cache)) return undefined;
+  const site = archive();
+  if (site === undefined) return 'no archive of Debian is configured (apt-get update)';
+  if (spawnSync('debootstrap', ['--version']).error !== undefined) return 'debootstrap is not installed';
+  const work = `${cache}.work`;
+  rmSync(work, { recursive: true, force: true });
+  const made = spawnSync('debootstrap', ['--variant=minbase', `--include=${packages.join(',')}`, release, work, site], {
+    encoding: 'utf8',
+  });
+  if (made.status !== 0) return `debootstrap: ${made.stdout.trim().split('\n').at(-1)}`;
+  execFileSync('tar', ['--directory', work, '--create', '--file', `${cache}.new`, '.']);
+  renameSync(`${cache}.new`, cache);
+  rmSync(work, { recursive: true });
+  return undefined;
+};
+
+export interface FreshSystem {
+  readonly folder: string;
+  /** A script in bash in the session of a user, whose variables and folder last. */
+  type(user: string, script: string, input?: string): Promise<Outcome>;
+  end(): Promise<void>;
+}
+
+/** In the host. */
+export const homeOf = (user: string): string => (user === 'root' ? '/root' : join('/home', user));
+
+/** The process that holds the namespaces: the child of unshare. */
+const childOf = (pid: number): number | undefined => {
+  const [first] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  return first === undefined ? undefined : Number(first);
+};
+
+export interface FreshOptions {
+  /** Names of this host. */
+  readonly names?: readonly string[];
+  /** Users besides root. */
+  readonly users?: readonly string[];
+  /** A host whose network this one shares. */
+  readonly beside?: number | undefined;
+}
+
+export const startFreshSystem = async (
+  folder: string,
+  { names = [], users = [], beside }: FreshOptions = {},
+): Promise<FreshSystem & { readonly holder: number }> => {
+  mkdirSync(folder, { recursive: true });
+  execFileSync('tar', ['--directory', folder, '--extract', '--file', cache]);
+  writeFileSync(join(folder, 'etc/hosts'), `127.0.0.1 localhost ${names.join(' ')}\n`);
+  writeFileSync(join(folder, 'usr/local/bin/systemctl'), systemctl, { mode: 0o755 });
+  // What a person answers at a terminal.
+  writeFileSync(join(folder, 'etc/apt/apt.conf.d/yes'), 'APT::Get::Assume-Yes "true";\n');
+  const network = beside === undefined ? ['--net'] : [];
+  const inNetwork = beside === undefined ? [] : ['nsenter', `--target=${beside}`, '--net', '--'];
+  const [program = '', ...args] = [
+    ...inNetwork,
+    ...['unshare', '--mount', ...network, '--pid', '--fork', '--kill-child', 'sh', '-c'],
+    'mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && { ip link set lo up || true; } && touch "$1/run/ready" && exec chroot "$1" sleep infinity',
+    'sh',
+    folder,
+  ];
+  const outer: ChildProcess = spawn(program, args, { stdio: 'ignore' });
+  await until('the host is there', async () => (existsSync(join(folder, 'run/ready')) ? true : undefined));
+  const holder = childOf(outer.pid ?? 0);
+  if (holder === undefined) throw new Error('the host has ended');
+  const inside = (command: readonly string[], input?: string): Promise<Outcome> =>
+    run('nsenter', [`--target=${holder}`, '--mount', '--net', '--pid', '--root', '--wd', '--', ...command], {
+      environment: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' },
+      ...(input !== undefined && { input }),
+    });
+  for (const each of users) {
+    const { code, complaints } = await inside(['useradd', '--create-home', '--shell', '/bin/bash', each]);
+    if (code !== 0) {
+      process.kill(holder, 'SIGKILL');
+      throw new Error(complaints);
+    }
+    appendFileSync(join(folder, 'etc/sudoers'), `${each} ALL=(ALL) NOPASSWD: ALL\n`);
+  }
+  return {
+    folder,
+    holder,
+    async type(user, script, input) {
+      const state = `/tmp/session-${user}`;
+      const home = homeOf(user);
+      const keep = `{ declare -p | grep -v "^declare -[^ ]*r"; echo "cd $PWD"; } > ${state}`;
+      const text = `cd ${home}; export HOME=${home}; [ ! -e ${state} ] || . ${state}; trap '${keep}' EXIT; set -eux -o pipefail\n${script}`;
+      return inside(['runuser', '-u', user, '--', 'bash', '-c', text], input);
+    },
+    async end() {
+      // The first process of the host: all others end with it.
+      process.kill(holder, 'SIGKILL');
+      if (outer.exitCode === null) await once(outer, 'exit');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};

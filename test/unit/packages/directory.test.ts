@@ -1,0 +1,53 @@
+// The folder of packages that the service distributes: downloads that end early, and what an inspection finds.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inspectPackageDirectory, openPackageDirectory } from '../../../server/packages/directory.ts';
+
+const good = 'dke-provider_1.0.0_amd64.deb';
+const damaged = 'dke-mariadb_1.0.0_amd64.deb';
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-packages-'));
+  const sum = createHash('sha256').update('as it was built').digest('hex');
+  writeFileSync(join(folder, good), 'as it was built');
+  writeFileSync(join(folder, damaged), 'changed on its way');
+  writeFileSync(join(folder, 'SHA256SUMS'), `${sum}  ${good}\n${sum}  ${damaged}\n`);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const openFiles = (): readonly string[] =>
+  readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${fd}`);
+      return path.startsWith(folder) ? [path] : [];
+    } catch {
+      return [];
+    }
+  });
+
+test.each([0, 1])('a download that ends after %d parts leaves no file open', async (parts) => {
+  const content = (await openPackageDirectory(folder).open(good))[Symbol.asyncIterator]();
+  expect(openFiles()).toEqual([join(folder, good)]);
+  for (let part = 0; part < parts; part++) await content.next();
+  await content.return?.();
+  expect(openFiles()).toEqual([]);
+});
+
+test('an inspection names each package that does not match, and counts the others', async () => {
+  expect(await inspectPackageDirectory(folder)).toEqual({
+    matching: 1,
+    faults: [expect.stringContaining(`${damaged} does not match its checksum`)],
+  });
+  expect(openFiles()).toEqual([]);
+});
+
+test('an inspection says that the folder cannot be read', async () => {
+  expect(await inspectPackageDirectory(join(folder, 'missing'))).toEqual({
+    matching: 0,
+    faults: [expect.stringMatching(/SHA256SUMS cannot be read \(ENOENT\)/)],
+  });
+});
