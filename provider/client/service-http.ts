@@ -83,13 +83,8 @@ const openConnector = (config: ProviderConfig): buildConnector.connector => {
   };
 };
 
-/** `withdrawn` hears of each request that was withdrawn, `unconfirmed` of each change that some nodes of the service have not confirmed. */
-export const openHttpService = (
-  config: ProviderConfig,
-  withdrawn: (requestId: string, outcome: WithdrawalOutcome) => void = () => undefined,
-  unconfirmed: (requestId: string, route: RouteName, pending: PendingNodes) => void = () => undefined,
-): ServiceDoor => {
-  const pool = new Pool(config.origin, {
+const openPool = (config: ProviderConfig): Pool =>
+  new Pool(config.origin, {
     connections: maxConnections,
     pipelining: 1,
     connect: openConnector(config),
@@ -102,10 +97,15 @@ export const openHttpService = (
     keepAliveMaxTimeout: keptMs,
     maxResponseSize: maxEnvelope,
   });
+
+type Unconfirmed = (requestId: string, route: RouteName, pending: PendingNodes) => void;
+
+/** Sends a request once. `started` hears of the exchange before its answer. */
+const sender = (config: ProviderConfig, pool: Pool, unconfirmed: Unconfirmed) => {
   const authorization = `Bearer ${config.accessToken}`;
   const epochName = epochHeader.toLowerCase();
 
-  const send = async <R extends RouteName>(
+  return async <R extends RouteName>(
     { route, handle, head, raw }: ServiceRequest<R>,
     { requestId, instance }: Caller,
     started: (exchange: Exchange) => void,
@@ -136,6 +136,16 @@ export const openHttpService = (
       sent.fill(0);
     }
   };
+};
+
+/** `withdrawn` hears of each request that was withdrawn, `unconfirmed` of each change that some nodes of the service have not confirmed. */
+export const openHttpService = (
+  config: ProviderConfig,
+  withdrawn: (requestId: string, outcome: WithdrawalOutcome) => void = () => undefined,
+  unconfirmed: Unconfirmed = () => undefined,
+): ServiceDoor => {
+  const pool = openPool(config);
+  const send = sender(config, pool, unconfirmed);
 
   const withdrawals = createWithdrawals(async (caller) => {
     let expire = (): void => undefined;

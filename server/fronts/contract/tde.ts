@@ -20,9 +20,11 @@ import type {
   VerifyHead,
   WrapHead,
 } from './tde-mechanisms.ts';
+import type { CreateObject, Destination, KeyUsage, ObjectClass, WrappedKey } from './tde-objects.ts';
 
 export { type PendingNodes, readPendingNodes } from './pending-nodes.ts';
 export { type CipherHead, leastVerifiedMac, type MacHead, maxEnvelope } from './tde-mechanisms.ts';
+export type { CreateObject, Destination, KeyAlgorithm, KeyUsage, ObjectClass, WrappedKey } from './tde-objects.ts';
 
 export const envelopeType = 'application/vnd.dke.envelope';
 
@@ -46,53 +48,21 @@ export interface InstanceHeader {
 export const instanceText = (instance: InstanceHeader): string =>
   Buffer.from(JSON.stringify(instance)).toString('base64url');
 
-export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
-/** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
-export const keyAlgorithms = [
-  'aes',
-  'generic',
-  'rsa',
-  'ec',
-  'secp256k1',
-  'brainpool',
-  'ed25519',
-  'ed448',
-  'x25519',
-  'x448',
-] as const;
-export type KeyAlgorithm = (typeof keyAlgorithms)[number];
-export type KeyUsage = 'encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive';
-
-/** A token object as the service knows it. `attributes` is the agent's own encoding, kept verbatim and bound to the record. */
-export interface TokenObject {
-  /** Stable, positive, below 2^31; never reused. */
+/** A token object as the service knows it. */
+export interface TokenObject extends CreateObject {
   readonly handle: number;
   /** The service's id: for keys the same id as in /api/keys. */
   readonly id: string;
-  readonly class: ObjectClass;
-  /** Base64 of the label's bytes. */
-  readonly label: string;
-  readonly algorithm: KeyAlgorithm | null;
-  readonly bits: number | null;
-  readonly usages: readonly KeyUsage[];
-  readonly sensitive: boolean;
-  readonly extractable: boolean;
   /** Secret and private keys: true when the service made the key, or derived it from such a one, and it was sensitive ever since. */
   readonly alwaysSensitive: boolean;
   /** The same for extractable: true when it never was. */
   readonly neverExtractable: boolean;
-  readonly modifiable: boolean;
-  readonly destroyable: boolean;
   /** True when the service made the key itself, false when it was imported. */
   readonly local: boolean;
-  /** Visible only after login. */
-  readonly private: boolean;
   /** Base64: first 3 bytes, as PKCS#11 computes it; null for data objects. */
   readonly checkValue: string | null;
   /** Base64 of the SubjectPublicKeyInfo (RFC 5280) of a public key, and of a private key's public half; null otherwise. */
   readonly publicKey: string | null;
-  /** Base64 of the agent's encoding of every other attribute. */
-  readonly attributes: string;
   /** RFC 3339. */
   readonly createdAt: string;
   readonly state: 'active' | 'disabled' | 'soft-deleted';
@@ -119,39 +89,6 @@ export interface ServiceInfo {
     readonly publicKey: string;
   };
 }
-
-export type CreateObject = Pick<
-  TokenObject,
-  | 'class'
-  | 'label'
-  | 'algorithm'
-  | 'bits'
-  | 'usages'
-  | 'sensitive'
-  | 'extractable'
-  | 'modifiable'
-  | 'destroyable'
-  | 'private'
-  | 'attributes'
->;
-
-/**
- * Where a key goes that was unwrapped or derived: onto the token, or to the agent that asks, sealed to `recipient`, Base64 of
- * the agent's ephemeral X25519 public key (RFC 9180, base mode; see `sealedKeyInfo`). `object.bits` may be null where the
- * wrapped key tells it, and for a wrapped private key `algorithm` may be another one of its family: curves that sign and agree (`ec`,
- * `secp256k1`, `brainpool`), that sign (`ed25519`, `ed448`), that agree (`x25519`, `x448`).
- */
-export type Destination =
-  | { readonly on: 'token'; readonly object: CreateObject }
-  | {
-      readonly on: 'session';
-      readonly recipient: string;
-      readonly class: 'secret-key' | 'private-key';
-      readonly algorithm: KeyAlgorithm;
-      readonly bits: number | null;
-      readonly sensitive: boolean;
-      readonly extractable: boolean;
-    };
 
 /**
  * HPKE's `info` for a key that the service seals to the agent; its `aad` is the handle of the object that it comes of, as u32.
@@ -211,11 +148,6 @@ export interface PartHead {
 
 /** Most bytes of a sealed state. */
 export const maxState = 512;
-
-/** What is wrapped: an object of the token, or the agent's session key, sealed in the raw bytes. */
-export type WrappedKey =
-  | { readonly from: 'token'; readonly handle: number }
-  | { readonly from: 'session'; readonly class: 'secret-key' | 'private-key'; readonly sensitive: boolean };
 
 /** What is left of a withdrawn request. `kept`: it changed an object, or what it created was used since. */
 export type WithdrawalOutcome = 'not-carried-out' | 'undone' | 'kept';

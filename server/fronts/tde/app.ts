@@ -252,33 +252,18 @@ const createShownCertificates = (): ((socket: Socket) => ShownCertificate | null
   };
 };
 
-export type TdeFront = RawFront;
-
-export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
-  const { operations, core, log, requestId, epoch, observe, describe } = options;
-  const handlers = createHandlers(operations.tde);
-  const outbox = createOutbox();
+/** Finds out who calls. Throws 'unauthenticated'. */
+const authenticator = (tde: Operations['tde']) => {
   const instances = createInstances();
   const certificateOf = createShownCertificates();
-  const wipe = (buffer: Uint8Array): void => core.wipe(buffer);
-
-  const idOf = ({ headers }: IncomingMessage): string => {
-    const given = headers['x-request-id'];
-    return typeof given === 'string' && requestKey.test(given) ? given : requestId();
-  };
-
-  const authenticate = (
-    { headers, socket }: IncomingMessage,
-    { accessGuid, appId }: TdePath,
-    id: string,
-  ): Promise<TdeCaller> => {
+  return ({ headers, socket }: IncomingMessage, { accessGuid, appId }: TdePath, id: string): Promise<TdeCaller> => {
     const bearer = /^Bearer ([^\s]+)$/i.exec(headers.authorization ?? '')?.[1];
     if (bearer === undefined || bearer !== accessGuid)
       throw new ServiceError('unauthenticated', 'the access token is not valid', {
         hint: 'write the same access_guid into access_token and server_url of pkcs11.toml',
       });
     const instance = instances.parse(headers['x-dke-instance']);
-    return operations.tde.authenticate({
+    return tde.authenticate({
       accessGuid: bearer,
       appId,
       instance,
@@ -287,24 +272,29 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
       certificate: () => certificateOf(socket),
     });
   };
+};
 
-  const unpack = (body: Buffer): ReturnType<typeof unpackEnvelope> => {
-    try {
-      checkHeadSize(splitEnvelope(body).json);
-      return unpackEnvelope(body);
-    } catch (error) {
-      if (error instanceof ServiceError) throw error;
-      throw new ServiceError('validation', 'the body is not an envelope', { cause: error });
-    }
-  };
+const unpack = (body: Buffer): ReturnType<typeof unpackEnvelope> => {
+  try {
+    checkHeadSize(splitEnvelope(body).json);
+    return unpackEnvelope(body);
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('validation', 'the body is not an envelope', { cause: error });
+  }
+};
 
-  /** What a repeat must ask for, too. The raw bytes may be a key's value: no digest of them is kept. */
-  const fingerprint = (route: keyof TdeRoutes, handle: number, body: Buffer, raw: Buffer): string =>
-    createHash('sha256')
-      .update(`${route}\n${handle}\n${raw.length}\n`)
-      .update(body.subarray(0, body.length - raw.length))
-      .digest('base64url');
-  const run = <R extends keyof TdeRoutes>(
+/** What a repeat must ask for, too. The raw bytes may be a key's value: no digest of them is kept. */
+const fingerprint = (route: keyof TdeRoutes, handle: number, body: Buffer, raw: Buffer): string =>
+  createHash('sha256')
+    .update(`${route}\n${handle}\n${raw.length}\n`)
+    .update(body.subarray(0, body.length - raw.length))
+    .digest('base64url');
+
+/** Checks a request's body and headers, and carries it out. */
+const runner = (tde: Operations['tde']) => {
+  const handlers = createHandlers(tde);
+  return <R extends keyof TdeRoutes>(
     route: R,
     caller: TdeCaller,
     handle: number,
@@ -323,6 +313,22 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
       ...call,
     });
   };
+};
+
+export type TdeFront = RawFront;
+
+export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
+  const { operations, core, log, requestId, epoch, observe, describe } = options;
+  const outbox = createOutbox();
+  const wipe = (buffer: Uint8Array): void => core.wipe(buffer);
+
+  const idOf = ({ headers }: IncomingMessage): string => {
+    const given = headers['x-request-id'];
+    return typeof given === 'string' && requestKey.test(given) ? given : requestId();
+  };
+
+  const authenticate = authenticator(operations.tde);
+  const run = runner(operations.tde);
 
   const answer = async (
     incoming: IncomingMessage,

@@ -4,21 +4,8 @@
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyDestination, SealTo } from '../../operations/index.ts';
-import { type InstanceHeader, keyAlgorithms, maxState, sealedKeyInfo, type TdeRoutes } from '../contract/tde.ts';
-import {
-  base64Text,
-  bytes,
-  flag,
-  integer,
-  list,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  text,
-  union,
-  type ValueOf,
-} from '../contract/tde-codec.ts';
+import { type InstanceHeader, maxState, sealedKeyInfo, type TdeRoutes } from '../contract/tde.ts';
+import { bytes, flag, integer, nullable, object, oneOf, optional, text, type ValueOf } from '../contract/tde-codec.ts';
 import {
   cipher,
   decryption,
@@ -30,38 +17,20 @@ import {
   verifiedMac,
   wrapping,
 } from '../contract/tde-mechanisms.ts';
-
-const objectClass = oneOf(['secret-key', 'public-key', 'private-key', 'certificate', 'data']);
-const secretClass = oneOf(['secret-key', 'private-key']);
-const algorithm = oneOf(keyAlgorithms);
-const usage = oneOf(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive']);
-const usages = list(usage, 7);
-const label = base64Text(1024);
-const attributes = base64Text(64 * 1024);
-const bits = nullable(integer(1, 65_536));
-const handle = integer(1, 0x7fffffff);
-const recipient = base64Text(32);
+import {
+  attributes,
+  createObject,
+  destination,
+  label,
+  objectClass,
+  recipient,
+  usage,
+  usages,
+  wrappedKey,
+} from '../contract/tde-objects.ts';
 
 const empty = object({});
-const createObject = object({
-  class: objectClass,
-  label,
-  algorithm: nullable(algorithm),
-  bits,
-  usages,
-  sensitive: flag,
-  extractable: flag,
-  modifiable: flag,
-  destroyable: flag,
-  private: flag,
-  attributes,
-});
 const part = { state: bytes(maxState), last: flag };
-const destination = union('on', {
-  token: { object: createObject },
-  session: { recipient, class: secretClass, algorithm, bits, sensitive: flag, extractable: flag },
-});
-const wrappedKey = union('from', { token: { handle }, session: { class: secretClass, sensitive: flag } });
 
 const instanceHeader = z.object({
   host: z.string().max(1024),

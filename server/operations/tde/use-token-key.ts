@@ -3,7 +3,6 @@
 // Refusals name the reason that the database's administrator needs. One request costs no store access when the key is in
 // the directory's cache.
 
-import { createHash } from 'node:crypto';
 import { digestLengths } from '../../base/digests.ts';
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import type { Key, KeyUsage } from '../../domain/key.ts';
@@ -15,6 +14,7 @@ import type { Repositories } from '../../ports/store.ts';
 import { recordPlace } from '../keys/key-records.ts';
 import { requireRsaSize, requireSwitch } from './compatibility.ts';
 import type { PartOfMessage, TdeCaller, TdeOperations } from './interface.ts';
+import { createIvClaims } from './iv-claims.ts';
 import { inTurn, isSlowPrivateKey } from './slow-work.ts';
 import {
   findVisible,
@@ -198,7 +198,24 @@ export const requireStillExportable = async (
   if (object.sensitive && !sensitive) throw new ServiceError('forbidden', 'the key became sensitive in the meantime');
 };
 
-const nothing = new Uint8Array(0);
+/** The same with a private key, whose size says whether it takes a turn. */
+const withPrivateKey = async <T>(
+  ports: UsePorts,
+  caller: TdeCaller,
+  handle: number,
+  use: KeyUsage,
+  work: (reference: KeyRef, loaded: LoadedObject, slow: boolean) => T | Promise<T>,
+): Promise<T> => {
+  const loaded = await ports.directory.object(handle);
+  const slow = loaded !== undefined && isSlowPrivateKey(loaded.object);
+  const run = () =>
+    withTokenKey(ports, caller, { handle, use }, (reference, now) => {
+      requireRsaSize(caller, ports.core.describe(reference), 'forbidden');
+      return work(reference, now, slow);
+    });
+  return slow ? inTurn('computation', caller, run) : run();
+};
+
 const wrongSignature = (): ServiceError => new ServiceError('invalid-ciphertext', 'the signature is wrong');
 
 export const tokenKeyUses = (
@@ -224,53 +241,7 @@ export const tokenKeyUses = (
     work: (reference: KeyRef, loaded: LoadedObject) => T | Promise<T>,
   ): Promise<T> => withTokenKey(ports, caller, { handle, use }, work);
 
-  /** The same with a private key, whose size says whether it takes a turn. */
-  const withPrivateKey = async <T>(
-    caller: TdeCaller,
-    handle: number,
-    use: KeyUsage,
-    work: (reference: KeyRef, loaded: LoadedObject, slow: boolean) => T | Promise<T>,
-  ): Promise<T> => {
-    const loaded = await ports.directory.object(handle);
-    const slow = loaded !== undefined && isSlowPrivateKey(loaded.object);
-    const run = () =>
-      withKey(caller, handle, use, (reference, now) => {
-        requireRsaSize(caller, core.describe(reference), 'forbidden');
-        return work(reference, now, slow);
-      });
-    return slow ? inTurn('computation', caller, run) : run();
-  };
-
-  // One IV is for one message: a second one would tell the difference of the two and let others forge (SP 800-38D, section 8). The agent refuses
-  // every repeat, but it ends, and other hosts have the key as well. The same message again, from a library whose agent ended
-  // before the answer, gives the same bytes and tells nothing. Remembered in the addon, two entries for each message.
-  const [ivs, messages] = [core.newIvOwner(), core.newIvOwner()];
-  const claim = (iv: Uint8Array, identity: string, message: Buffer): void => {
-    if (core.claimIv(ivs, iv, Buffer.from(identity))) core.claimIv(messages, iv, message);
-    else if (!core.ivUsed(messages, iv, message))
-      throw new ServiceError('conflict', 'the key has encrypted another message with this IV', {
-        hint: 'use a new IV for every message',
-      });
-  };
-  const digestOf = (head: string, aad: Uint8Array, input: Uint8Array): Buffer =>
-    createHash('sha256').update(head).update(aad).update(input).digest();
-  const claimIv = ({ id }: { readonly id: string }, parameters: CipherParameters, input: Uint8Array): void => {
-    if (parameters.algorithm !== 'aes-gcm' && parameters.algorithm !== 'aes-ccm') return;
-    const { iv, aad = nothing, tagLength } = parameters;
-    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length}\n`;
-    claim(iv, id, digestOf(head, aad, input));
-  };
-  // The parts of a message are claimed one by one: each state, which follows from all parts before, goes on in one way only.
-  const claimPart = (
-    { id }: { readonly id: string },
-    parameters: Extract<CipherParameters, { readonly tagLength: number }>,
-    { state, last, input }: PartOfMessage,
-  ): void => {
-    const { iv, aad = nothing, tagLength } = parameters;
-    const before = state.length === 0 ? '' : createHash('sha256').update(state).digest('base64url');
-    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length} part ${last} ${before}\n`;
-    claim(iv, before === '' ? id : `${id} ${before}`, digestOf(head, aad, input));
-  };
+  const { claimIv, claimPart } = createIvClaims(core);
   const contextOf = (caller: TdeCaller, { id }: { readonly id: string }): Buffer =>
     Buffer.from(`${caller.application.id}\n${id}`);
 
@@ -324,7 +295,7 @@ export const tokenKeyUses = (
       }),
     decryptWithPrivateKey: async (caller, handle, parameters, input) => {
       if (parameters.padding === 'pkcs1') requireSwitch(caller, ['rsa-pkcs1-encryption']);
-      return withPrivateKey(caller, handle, 'decrypt', (reference, { object }, slow) => {
+      return withPrivateKey(ports, caller, handle, 'decrypt', (reference, { object }, slow) => {
         if (object.algorithm !== 'rsa') throw new ServiceError('key-usage', 'the key is not an RSA key');
         return slow
           ? core.rsaDecryptLater(reference, parameters, input)
@@ -335,7 +306,7 @@ export const tokenKeyUses = (
       // Of the other signatures the service sees the finished digest only; the agent refuses those of SHA-1.
       if (parameters.algorithm === 'rsa-pss' && parameters.digest === 'sha1')
         requireSwitch(caller, ['sha1-signatures']);
-      return withPrivateKey(caller, handle, 'sign', (reference, { object }, slow) => {
+      return withPrivateKey(ports, caller, handle, 'sign', (reference, { object }, slow) => {
         if (object.class !== 'private-key') throw new ServiceError('key-usage', 'the key is not a private key');
         return slow ? core.signLater(reference, parameters, input) : core.sign(reference, parameters, input);
       });

@@ -5,7 +5,7 @@ import { mostTags, tagPattern } from '../../../base/tags.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
 import type { KeyState } from '../../../domain/lifecycle.ts';
-import { keyAlgorithms } from '../tde.ts';
+import { keyAlgorithms } from '../tde-objects.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import {
   displayName,

@@ -1,0 +1,56 @@
+// That no IV encrypts two messages under one key of the token.
+
+import { createHash } from 'node:crypto';
+import { ServiceError } from '../../base/errors.ts';
+import type { CipherParameters, CryptoCore } from '../../ports/crypto-core.ts';
+import type { PartOfMessage } from './interface.ts';
+
+const nothing = new Uint8Array(0);
+const digestOf = (head: string, aad: Uint8Array, input: Uint8Array): Buffer =>
+  createHash('sha256').update(head).update(aad).update(input).digest();
+
+interface Named {
+  readonly id: string;
+}
+
+export interface IvClaims {
+  /** Throws 'conflict' if the key has encrypted another message with this IV. */
+  claimIv(object: Named, parameters: CipherParameters, input: Uint8Array): void;
+  claimPart(
+    object: Named,
+    parameters: Extract<CipherParameters, { readonly tagLength: number }>,
+    part: PartOfMessage,
+  ): void;
+}
+
+export const createIvClaims = (core: Pick<CryptoCore, 'newIvOwner' | 'claimIv' | 'ivUsed'>): IvClaims => {
+  // One IV is for one message: a second one would tell the difference of the two and let others forge (SP 800-38D, section 8). The agent refuses
+  // every repeat, but it ends, and other hosts have the key as well. The same message again, from a library whose agent ended
+  // before the answer, gives the same bytes and tells nothing. Remembered in the addon, two entries for each message.
+  const [ivs, messages] = [core.newIvOwner(), core.newIvOwner()];
+  const claim = (iv: Uint8Array, identity: string, message: Buffer): void => {
+    if (core.claimIv(ivs, iv, Buffer.from(identity))) core.claimIv(messages, iv, message);
+    else if (!core.ivUsed(messages, iv, message))
+      throw new ServiceError('conflict', 'the key has encrypted another message with this IV', {
+        hint: 'use a new IV for every message',
+      });
+  };
+  const claimIv = ({ id }: { readonly id: string }, parameters: CipherParameters, input: Uint8Array): void => {
+    if (parameters.algorithm !== 'aes-gcm' && parameters.algorithm !== 'aes-ccm') return;
+    const { iv, aad = nothing, tagLength } = parameters;
+    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length}\n`;
+    claim(iv, id, digestOf(head, aad, input));
+  };
+  // The parts of a message are claimed one by one: each state, which follows from all parts before, goes on in one way only.
+  const claimPart = (
+    { id }: { readonly id: string },
+    parameters: Extract<CipherParameters, { readonly tagLength: number }>,
+    { state, last, input }: PartOfMessage,
+  ): void => {
+    const { iv, aad = nothing, tagLength } = parameters;
+    const before = state.length === 0 ? '' : createHash('sha256').update(state).digest('base64url');
+    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length} part ${last} ${before}\n`;
+    claim(iv, before === '' ? id : `${id} ${before}`, digestOf(head, aad, input));
+  };
+  return { claimIv, claimPart };
+};
