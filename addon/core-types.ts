@@ -62,9 +62,9 @@ export interface KeyDescription {
 
 /** A part of a message that no process keeps the rest of: what must be known from the parts before is sealed under the key. */
 export interface MessagePart {
-  /** What the sealed state is bound to, beside the key and the parameters: it must be the same with every part. */
+  /** What the sealed state is bound to, in addition to key and parameters: it must be the same with every part. */
   readonly context: Uint8Array;
-  /** What the part before has answered; nothing with the first part, which alone brings the additional data. */
+  /** The state that the previous part returned; absent with the first part. Only the first part has additional data. */
   readonly state: Uint8Array;
   readonly last: boolean;
   readonly input: Uint8Array;

@@ -1,11 +1,11 @@
 // The typed face of the core addon, and the only file that loads the .node.
 //
-// The addon holds every secret byte. What crosses this line are key references (opaque numbers), operation references,
+// Every secret byte stays in the addon. What crosses this line are key references (opaque numbers), operation references,
 // key records (sealed), public keys, and buffers of data. No function returns the value of a key except
 // `exportSecret` and `exportPrivateKey`, which exist for PKCS#11 keys that are extractable and not sensitive: a house test names
 // the files that may call them. A key that goes to another process goes sealed (`hpkeSealKey`).
 //
-// Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages hold no data.
+// Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages contain no data.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -47,7 +47,7 @@ export type CoreErrorCode =
   | 'signature-invalid'
   | 'memory-lock' // the process may not lock enough memory (RLIMIT_MEMLOCK)
   | 'io' // a file or socket failed; the message names the path and errno
-  | 'permission' // owner or mode of a file is not as it must be; the message names the path and the wanted mode
+  | 'permission' // owner or mode of a file is not as it must be; the message names the path and the required mode
   | 'format' // a file or record has an unknown version or a broken layout
   | 'unsupported'
   | 'internal';
@@ -125,7 +125,7 @@ export interface Core {
   /** Wipes the key now; running operations on it fail with bad-key from here on. Unknown references are ignored. */
   release(key: KeyRef): void;
   /**
-   * HKDF (RFC 5869) from a secret key into a new one; `extract` alone gives as many bytes as the digest has. The salt may be the
+   * HKDF (RFC 5869) from a secret key into a new one; only `extract` gives as many bytes as the digest has. The salt may be the
    * value of another secret key.
    */
   hkdf(
@@ -317,7 +317,7 @@ export interface Core {
   /** Opens a record. Throws authentication-failed when any bound field differs, format when it is no record. */
   openRecord(kek: KeyRef, context: RecordContext, record: Uint8Array): KeyRef;
   /**
-   * Opens a record and seals what it holds under another KEK or another context. The key is not imported. Throws as `openRecord`.
+   * Opens a record and seals its content under another KEK or another context. The key is not imported. Throws as `openRecord`.
    */
   resealRecord(from: KeyRef, was: RecordContext, record: Uint8Array, to: KeyRef, becomes: RecordContext): Buffer;
   /** The epoch and version written in a record's header, without opening it. */
@@ -326,13 +326,13 @@ export interface Core {
   createRootFile(path: string): RootFile;
   /** The same with the root key of a backup, of this epoch; answers a reference of its own. */
   restoreRootFile(path: string, epoch: number, key: KeyRef): RootFile;
-  /** Opens it: checks owner, mode and layout. `slots` says how many slots hold a key (2 = an unfinished rotation). */
+  /** Opens it: checks owner, mode and layout. `slots` is the number of slots that contain a key (2 = an unfinished rotation). */
   openRootFile(path: string): { readonly current: RootFile; readonly previous: RootFile | undefined };
   /** Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot stays. */
   addRootEpoch(path: string): RootFile;
   /** The same with the KEK given, which is another node's root key of this epoch; answers a reference of its own. */
   takeRootEpoch(path: string, epoch: number, key: KeyRef): RootFile;
-  /** Writes the current slot once more, and syncs it: what a failed sync has left is perhaps in the cache alone. */
+  /** Writes the current slot again and syncs it: after a failed sync, the data may be only in the cache. */
   settleRootFile(path: string): void;
   /** Overwrites the slot of an older epoch in place, fsyncs, reads back through O_DIRECT where possible. */
   eraseRootEpoch(path: string, epoch: number): void;
@@ -375,7 +375,7 @@ export interface Core {
   createFrameServer(options: FrameServerOptions, handlers: FrameHandlers): FrameServer;
   /** From any thread: makes `run` return. Unknown ids are ignored. */
   wakeFrameServer(id: number): void;
-  /** From any thread: makes `run` return 'stopped', now and for ever. */
+  /** From any thread: makes `run` return 'stopped', now and at every later call. */
   stopFrameServer(id: number): void;
 }
 

@@ -57,7 +57,7 @@ export interface FrameHandlers {
   refuse?(connection: number, request: Buffer, length: number, reply: Buffer): number;
   /** A connection was closed at once because its user has too many. Told once in ten seconds for each user. */
   tooMany?(peer: Peer): void;
-  /** Once for each connection that `connect` accepted, after it has gone, on whichever side it was closed. */
+  /** Once for each connection that `connect` accepted, after either side closed it. */
   close(connection: number): void;
 }
 export interface IvUser {
@@ -116,7 +116,7 @@ export interface FrameServer {
    */
   run(glance?: boolean): 'woken' | 'pending' | 'stopped';
   /**
-   * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has gone). Copies what the
+   * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has closed them). Copies what the
    * socket does not take at once. False when the connection's user holds too much (`userBytes`): send a reply of at most 4096 bytes instead.
    */
   send(connection: number, callCode: number, body: Uint8Array): boolean;
@@ -144,7 +144,7 @@ export interface FrameServer {
     readonly replayedFrames: number;
     readonly laneMessages: number;
     readonly rejected: number;
-    /** Frames and answers that were not taken because their user holds too much. */
+    /** Frames and answers that were not accepted because their user has too much in memory. */
     readonly refusedFrames: number;
     readonly heldBytes: number;
   };

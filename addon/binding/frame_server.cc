@@ -4,7 +4,7 @@
 // no number, ends the run with that error after its connection was closed; the server stays usable.
 //
 // A worker that is terminated, or whose process exits, has to come out of a blocked `run`. Node announces both through the
-// thread's libuv loop, so the loop's own descriptor is watched beside the sockets: `run` then answers 'woken', and Node takes
+// thread's libuv loop, so the loop watches libuv's descriptor together with the sockets: `run` returns 'woken', and Node takes
 // over. The same makes an ordinary message to the worker end its run.
 #include "../core/frames.h"
 #include "arguments.h"
@@ -109,7 +109,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return Napi::Persistent(handler.As<Napi::Function>());
   }
 
-  // A Buffer over the loop's memory. It holds the memory, not the loop: a view that outlives the server stays harmless.
+  // A Buffer over the loop's memory. It owns the memory, not the loop: a view that outlives the server stays harmless.
   Napi::Object View(Napi::Env env, uint8_t* memory) const {
     auto* const hold = new std::shared_ptr<FrameBuffers>(loop_->buffers());
     const auto release = [](napi_env, void*, void* hint) { delete static_cast<std::shared_ptr<FrameBuffers>*>(hint); };

@@ -37,7 +37,7 @@ napi_value Open(const Arguments& arguments) {
   return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(AddKey(std::move(key)))));
 }
 
-// Opened here; what it holds is checked by a job.
+// Opened here; a job checks its content.
 napi_value OpenLater(const Arguments& arguments) {
   const Bytes sealed = arguments.ReadBytes(3);
   auto opened = arguments.Unwrap(HpkeOpen(arguments.Key(0), ReadContext(arguments, 1), sealed.data, sealed.size));

@@ -93,7 +93,7 @@ void Jobs::Settle(napi_env env, napi_value, void*, void* data) {
     napi_reject_deferred(env, running->deferred, Napi::Error::New(env, "out of memory").Value());
   }
   if (scoped) napi_close_handle_scope(env, scope);
-  // What the job held is wiped and freed now.
+  // Wipes and frees the job's data now.
   running->job.reset();
   running->settled = true;
   if (--jobs.unsettled_ == 0) napi_unref_threadsafe_function(env, jobs.done_);

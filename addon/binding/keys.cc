@@ -150,7 +150,7 @@ napi_value Release(const Arguments& arguments) {
   return nullptr;
 }
 
-// The value of a key that is HKDF's salt. A copy, so that two keys are never held at once.
+// The value of a key that is HKDF's salt. A copy, so that two keys are never locked at once.
 SecureBuffer SaltOf(const Arguments& arguments, size_t index) {
   KeyPtr key = FindKey(arguments.Key(index));
   if (key == nullptr) Fail(arguments.env(), BadKey());
@@ -305,7 +305,7 @@ napi_value ImportRsaLater(const Arguments& arguments) {
       FinishKey);
 }
 
-// The value is unwrapped here, where its wrapping key may be used; what it holds is checked by a job.
+// The value is unwrapped here, where its wrapping key may be used; a job checks its content.
 napi_value OpenLater(const Arguments& arguments, Result<SecureBuffer> unwrapped, UnwrappedKind kind) {
   return RunLater<LooseKey>(
       arguments,

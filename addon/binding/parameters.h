@@ -29,7 +29,7 @@ class RsaDecryptionJob {
   std::vector<uint8_t> label_;
   std::vector<uint8_t> encrypted_;
 };
-// 'private' is for the private key that a PKCS#8 holds.
+// 'private' is for the private key in a PKCS#8 structure.
 UnwrappedKind ReadUnwrapped(const Arguments& arguments, size_t index);
 // Bytes of the key that is unwrapped; 0 when they are not known.
 size_t ReadUnwrappedLength(const Arguments& arguments, size_t index);

@@ -79,7 +79,7 @@ struct CurveRow {
   const char* group;   // as libcrypto names the group, or the key type where it has no groups
   int bits;            // of the field, in whole bytes where the curve is not one of Weierstrass form
   size_t field_bytes;  // of a coordinate, or of a whole key
-  // Of keys that are on this curve alone; of all others the kinds are kEcPrivate and kEcPublic.
+  // Only for keys on this curve; all others have the kinds kEcPrivate and kEcPublic.
   KeyKind private_kind = KeyKind::kEcPrivate;
   KeyKind public_kind = KeyKind::kEcPublic;
 };

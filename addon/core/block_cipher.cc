@@ -20,7 +20,7 @@ constexpr uint64_t kMaxGcm = (uint64_t{1} << 36) - 32;
 
 int Encrypting(Direction direction) { return direction == Direction::kEncrypt ? 1 : 0; }
 
-// Sets a context up for one message. With `fresh`, cipher and key too; otherwise the IV alone.
+// Sets a context up for one message. With `fresh`, cipher and key too; otherwise only the IV.
 Status Arm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const CipherParameters& parameters, bool fresh) {
   const CipherRow& row = Row(parameters.mode);
   const EVP_CIPHER* cipher = fresh ? AesCipher(row, key.secret.size()) : nullptr;
@@ -48,7 +48,7 @@ Status Arm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const C
 
 bool Authenticates(CipherMode mode) { return mode == CipherMode::kGcm || mode == CipherMode::kCcm; }
 
-// Bytes that a message of CCM may have: its length has 15 - n bytes beside a nonce of n (SP 800-38C, A.1).
+// Bytes that a message of CCM may have: its length has 15 - n bytes for a nonce of n bytes (SP 800-38C, A.1).
 size_t LongestCcm(size_t nonce_length) {
   const size_t bytes = 15 - nonce_length;
   return bytes >= 4 ? kMaxCcm : (size_t{1} << 8 * bytes) - 1;
@@ -169,7 +169,7 @@ Result<size_t> DecryptPaddedAside(EVP_CIPHER_CTX* context, const CipherParameter
   return length;
 }
 
-// With the key held: one message on the key's cached context.
+// With the key locked: one message on the key's cached context.
 Result<size_t> MessageWith(Key& key, Direction direction, const CipherParameters& parameters, const uint8_t* input, size_t input_length,
                            uint8_t* output, size_t output_length) {
   DKE_RETURN_IF_ERROR(CheckMessage(direction, parameters, input_length));

@@ -70,7 +70,7 @@ Result<std::string> CreateSelfSignedCertificate(const std::string& key_path, con
 
   X509_NAME* subject = X509_get_subject_name(x509);
   const auto* common_name = reinterpret_cast<const unsigned char*>(names[0].c_str());
-  // A minute ago: a client whose clock is a little behind shall not refuse the first start.
+  // A minute ago, so that a client whose clock is slightly behind does not refuse the first start.
   if (!numbered || X509_set_version(x509, X509_VERSION_3) != 1 || X509_gmtime_adj(X509_getm_notBefore(x509), -60) == nullptr ||
       X509_gmtime_adj(X509_getm_notAfter(x509), static_cast<long>(days) * 86400) == nullptr ||
       X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, common_name, -1, -1, 0) != 1 ||

@@ -1,4 +1,4 @@
-// Files that hold secrets: opened without following links, owner and mode checked, written whole.
+// Files that contain secrets: opened without following links, owner and mode checked, written whole.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ class File {
 Status FileFailure(const char* what, const std::string& path);
 
 // Opens a secret file for reading: a regular file of ours (or root's) that no one else can read or write, in a directory that
-// no one else can write. `wanted_mode` is what the message tells the person to set.
+// no one else can write. `wanted_mode` is the mode that the error message says to set.
 Result<File> OpenSecretFile(const std::string& path, const char* wanted_mode);
 // Makes a file that must not exist yet, and makes its name durable after `SyncDirectory`.
 Result<File> CreateFile(const std::string& path, unsigned mode);

@@ -18,7 +18,7 @@
 namespace dke {
 
 constexpr size_t kHeader = 12;
-// After so many rounds with the same single caller it counts as alone; it is then read this often without asking epoll for
+// After so many rounds with the same single caller, it counts as the only one; it is then read this often without asking epoll for
 // others.
 constexpr uint64_t kLoneRounds = 16;
 constexpr size_t kSmall = FrameHandler::kSmall;

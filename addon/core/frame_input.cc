@@ -59,14 +59,14 @@ bool FrameLoop::HasRoom(const Connection* connection, size_t more) const {
   return options_.user_bytes == 0 || connection->user->held + more <= options_.user_bytes;
 }
 
-// Keeps what is not a whole frame yet, and whole frames whose turn comes later. False when the connection cannot go on.
+// Keeps what is not a whole frame yet, and whole frames whose turn comes later. False when the connection cannot continue.
 bool FrameLoop::Keep(Connection* connection, const uint8_t* rest, size_t length) {
   if (length <= kSmall || connection->ready || connection->paused || HasRoom(connection, length)) return connection->in.Append(rest, length);
   return RefuseFrame(connection, rest, length);
 }
 
 // Makes room for more of the frame that is in `in`. It grows with what has really come, not with what a header promises. False when there
-// is nothing to be read into: the frame is thrown away, or the connection is gone.
+// is nothing to be read into: the frame is discarded, or the connection is closed.
 bool FrameLoop::MakeRoom(Connection* connection) {
   FrameBytes& in = connection->in;
   const size_t wanted = std::min(std::max<size_t>(2 * in.size(), kSmall), options_.max_frame + kHeader);
@@ -185,7 +185,7 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
   return at;
 }
 
-// Hands the handler what was front without it; the answers, which were given already, are dropped. False when the connection is gone.
+// Hands the handler what was front without it; the answers, which were given already, are dropped. False when the connection is closed.
 bool FrameLoop::ShowUnseen(Connection* connection) {
   constexpr uint32_t kNobodys = 1;
   while (!connection->closed && connection->replays->unseen()) {

@@ -2,7 +2,7 @@
 
 namespace dke {
 
-// There are few users, and they seldom change: those that are gone are removed when a new one comes.
+// There are few users, and they seldom change: those that left are removed when a new one connects.
 std::shared_ptr<FrameUser> FrameUsers::Find(uint32_t uid) {
   const auto found = users_.find(uid);
   if (found != users_.end()) {

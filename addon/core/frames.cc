@@ -1,5 +1,5 @@
 // The frame server's loop: what it waits for, which connection is served when, and the end of a connection. frames.h says what it is; the other
-// frame_*.cc hold the listener, the way in, the way out, and the lanes.
+// frame_*.cc contain the listener, input, output and the lanes.
 #include "frames.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ constexpr int kEventsPerRound = 64;
 constexpr int64_t kFlowWindows = 10;
 
 // glibc 2.35 and newer register restartable sequences (rseq(2)) for every thread, which costs each change of process an eighth of a
-// microsecond, and use them for sched_getcpu alone, which does without. A loop that changes places with its peers at every call does
+// microsecond, and use them only for sched_getcpu, which works without them. A loop that changes places with its peers at every call does
 // without, too.
 void LeaveRestartableSequences() {
 #ifdef SYS_rseq

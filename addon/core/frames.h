@@ -6,7 +6,7 @@
 // numbers (call code, length of the options, length of the body), the options, the body. Options name a module to p11-kit
 // and mean nothing here: they are skipped on the way in and left empty on the way out.
 //
-// While calls flow, a peer of our own dialect and this loop pass messages through shared memory beside the socket (lane.h).
+// While calls flow, a peer of our own dialect and this loop pass messages through shared memory in addition to the socket (lane.h).
 //
 // One thread owns a FrameLoop. Only FrameSignal (wake, stop) may be used from others.
 //
@@ -57,7 +57,7 @@ struct FrameOptions {
   uint32_t admission_frame = 1 << 20;
   // Limits for all connections of one user (uid) together. 0 = none.
   uint32_t user_connections = 0;
-  // Bytes that the loop holds: frames that are not complete, and answers that the peer has not read.
+  // Bytes that the loop stores: frames that are not complete, and answers that the peer has not read.
   uint64_t user_bytes = 0;
   // A peer that is answered this version byte is offered a lane. 0 = none is.
   uint32_t lane_version = 0;
@@ -69,7 +69,7 @@ struct FrameStatistics {
   uint64_t replayed_frames = 0;  // of them, those that the handler has not seen
   uint64_t lane_messages = 0;  // requests that came through a lane
   uint64_t rejected = 0;     // connections refused or closed because of a limit or a broken frame
-  uint64_t refused_frames = 0;  // frames and answers that were not taken because their user holds too much
+  uint64_t refused_frames = 0;  // frames and answers that were not accepted because their user has too much in memory
   uint64_t held_bytes = 0;   // of all users
 };
 
@@ -96,7 +96,7 @@ class FrameHandler {
   // A connection of this user was closed at once because the user has too many. Told once in ten seconds for each user. Returns kFailed or
   // anything else.
   virtual int64_t TooMany(const FramePeer& /*peer*/) { return 0; }
-  // Once for each connection that Connect accepted, after it has gone. Returns kFailed or anything else.
+  // Once for each connection that Connect accepted, after it is closed. Returns kFailed or anything else.
   virtual int64_t Close(uint64_t connection) = 0;
 };
 
@@ -183,7 +183,7 @@ class FrameLoop {
   bool running() const { return running_; }
 
   // Serves until the loop is woken or stopped, or until the events at hand are done and a handler answered kLater. Not
-  // re-entrant. After kFailed and every answer but kStopped it may be called again; kStopped is the answer for ever.
+  // re-entrant. After kFailed and every answer but kStopped it may be called again; kStopped is then the answer to every call.
   RunResult Run(FrameHandler* handler);
   // Serves what is there now and does not sleep: for a host that has work of its own left. Then kWoken, or as above.
   RunResult Glance(FrameHandler* handler);
@@ -198,7 +198,7 @@ class FrameLoop {
   // from a handler.
   void Admit(uint64_t connection, bool admitted);
   // Sends a reply to a frame that was answered kLater. kNoRoom when its user holds too much: then a reply of at most kSmall bytes is due
-  // instead. A connection that has gone is no error.
+  // instead. A closed connection is not an error.
   enum class Sent { kYes, kTooLong, kNoRoom };
   Sent Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length);
   // What may be answered without the handler, for one connection: see Replays. From the loop's own thread, also from a handler.
@@ -297,7 +297,7 @@ class FrameLoop {
   Connection* lone_ = nullptr;  // the only one that had anything to read in the last round
   uint64_t lone_rounds_ = 0;    // for how many rounds that has been so
   uint64_t lone_unasked_ = 0;   // how often it was read since the others were polled
-  std::vector<Connection*> lanes_;  // those that are polled; null: gone since the last poll
+  std::vector<Connection*> lanes_;  // those that are polled; null: closed since the last poll
   uint64_t lane_rounds_ = 0;
   uint64_t quiet_rounds_ = 0;   // how often in a row the sockets had nothing while lanes were polled
 

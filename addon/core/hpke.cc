@@ -37,7 +37,7 @@ struct Part {
   size_t size;
 };
 
-// Some parts hold secrets, so their concatenation is in the arena.
+// Some parts contain secrets, so their concatenation is in the arena.
 Result<SecureBuffer> Concatenate(std::initializer_list<Part> parts) {
   size_t size = 0;
   for (const Part& part : parts) size += part.size;

@@ -1,5 +1,5 @@
 // A strict JSON reader (RFC 8259) over bytes: valid UTF-8, no byte order mark, no member twice in an object, a depth cap, one
-// value and nothing after it. It keeps nothing: a visitor is told what stands where, and decides what to copy.
+// value and nothing after it. It stores nothing: a visitor receives each value with its position and decides what to copy.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class JsonVisitor {
  public:
   virtual ~JsonVisitor() = default;
   // A member of an object at `depth` (1 for the outermost), named `name` (escapes resolved). `parent` is the name of the
-  // member that holds this object, empty for the outermost. Return false to refuse the document.
+  // member that contains this object, empty for the outermost. Return false to refuse the document.
   // Names and value are good during the call.
   virtual bool Member(size_t depth, std::string_view parent, std::string_view name, const JsonValue& value) = 0;
 };

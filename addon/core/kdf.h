@@ -12,7 +12,7 @@ namespace dke {
 // bytes may have an info of 32 KiB.
 constexpr size_t kMostHashedInfo = 1 << 20;
 
-// Both steps, or one of them (RFC 5869, 2.2 and 2.3). Extraction alone gives as many bytes as the digest has.
+// Both steps, or one of them (RFC 5869, 2.2 and 2.3). Extraction without expansion gives as many bytes as the digest has.
 enum class HkdfSteps : uint8_t { kBoth, kExtract, kExpand };
 
 Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,

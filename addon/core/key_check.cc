@@ -28,7 +28,7 @@ constexpr uint8_t kContext0 = 0xa0;
 constexpr uint8_t kContext1 = 0xa1;
 constexpr uint8_t kImplicit1 = 0x81;
 
-// Reads DER values one after the other. Lengths are definite and end inside the value that holds them.
+// Reads DER values one after the other. Lengths are definite and end inside the value that contains them.
 class Reader {
  public:
   Reader() = default;

@@ -100,7 +100,7 @@ Result<std::vector<uint8_t>> SealPlain(KeyRef kek, const RecordContext& context,
   return record;
 }
 
-// Gives `kind || value` of a record that authenticates and holds a kind that can be kept.
+// Gives `kind || value` of a record that authenticates and contains a kind that can be stored.
 Result<SecureBuffer> OpenPlain(KeyRef kek, const RecordContext& context, const uint8_t* record, size_t size) {
   DKE_RETURN_IF_ERROR(CheckContext(context));
   Result<RecordHead> head = PeekRecord(record, size);

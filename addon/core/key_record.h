@@ -28,13 +28,13 @@ constexpr size_t kRecordSalt = 32;
 
 Result<std::vector<uint8_t>> SealRecord(KeyRef kek, const RecordContext& context, KeyRef key);
 Result<KeyRef> OpenRecord(KeyRef kek, const RecordContext& context, const uint8_t* record, size_t size);
-// Opens a record and seals what it holds under another KEK or another context, with a fresh salt. The key itself is never built: the cost
+// Opens a record and seals its content under another KEK or another context, with a fresh salt. The key itself is never built: the cost
 // is the same for every kind of key.
 Result<std::vector<uint8_t>> ResealRecord(KeyRef from, const RecordContext& was, const uint8_t* record, size_t size, KeyRef to,
                                           const RecordContext& becomes);
 Result<RecordHead> PeekRecord(const uint8_t* record, size_t size);
 
-// Seals with a given salt, for the fixed vectors alone: a salt is used once.
+// Seals with a given salt, only for the fixed vectors: a salt is used once.
 Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext& context, KeyRef key, const uint8_t (&salt)[kRecordSalt]);
 
 }  // namespace dke

@@ -14,7 +14,7 @@
 
 namespace dke {
 
-// The initial value of KW has 8 bytes, that of KWP 4; null stands for the one that the RFC fixes.
+// The initial value of KW has 8 bytes, that of KWP 4; null means the one that the RFC defines.
 struct KeyWrapParameters {
   bool padded = false;
   const uint8_t* iv = nullptr;
@@ -25,7 +25,7 @@ Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef key, const KeyWrapP
 // What an unwrapped key is to become: a secret key of a kind, or, absent, the private key that its PKCS#8 says.
 using UnwrappedKind = std::optional<KeyKind>;
 // `bytes` is the length of the secret key where that is known, and 0 otherwise: where it differs from what was wrapped by no more than
-// the padding, the padding is taken off.
+// the padding, the padding is removed.
 Result<LooseKey> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters, UnwrappedKind kind,
                            size_t bytes);
 Result<std::vector<uint8_t>> WrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, KeyRef key);

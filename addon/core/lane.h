@@ -33,7 +33,7 @@ class FrameLane {
   bool spinning() const;
   // The CPU from which the peer asked last; -1 when it does not tell.
   int cpu() const;
-  // Tells the peer whether this side is looking. After false, Take must be called once more.
+  // Shows the peer whether this side is polling. After false, Take must be called again.
   void Watch(bool watching);
   // Tells the peer whether so many call at once that spinning for an answer only takes the CPU from those who are served before.
   void TellCrowded(bool crowded);

@@ -47,7 +47,7 @@ struct Element {
 Element LoadElement(const uint8_t bytes[kBlock]);
 void StoreElement(const Element& element, uint8_t bytes[kBlock]);
 
-// GHASH of what came so far, times H once more (SP 800-38D, 6.3 and 6.4). GHASH of two pieces is that of the first times a power of H, plus
+// GHASH of the input so far, multiplied by H again (SP 800-38D, 6.3 and 6.4). GHASH of two pieces is that of the first times a power of H, plus
 // that of the second, which libcrypto's GMAC gives: so all but a few multiplications are done by libcrypto.
 class Ghash {
  public:

@@ -1,5 +1,5 @@
 // GCM, CCM, HMAC and CMAC of messages that are longer than one request, part by part. Nothing is kept between two parts: what has to be known for
-// the next one is sealed, and the caller brings it back. So any process that has the key can go on, and a part that is done twice
+// the next one is sealed, and the caller brings it back. So any process that has the key can continue, and a part that is done twice
 // gives the same bytes twice.
 //
 // A sealed state opens only under the same key, with the same parameters, the same use and the same context. The caller sees neither the chaining values
@@ -17,10 +17,10 @@ namespace dke {
 enum class PartUse : uint8_t { kEncrypt = 1, kDecrypt = 2, kCheck = 3, kMac = 4 };
 
 struct MessagePart {
-  // What the sealed state is bound to beside key, use and parameters: whose message it is.
+  // What the sealed state is bound to in addition to key, use and parameters: whose message it is.
   const uint8_t* context = nullptr;
   size_t context_length = 0;
-  // What the part before has answered. Nothing with the first part, which alone brings the additional data.
+  // The state that the previous part returned; empty with the first part. Only the first part has additional data.
   const uint8_t* state = nullptr;
   size_t state_length = 0;
   bool last = false;

@@ -7,7 +7,7 @@
 namespace dke {
 namespace {
 
-// Slots are used again, numbers are not: a number holds its slot and how often the slot has been used.
+// Slots are used again, numbers are not: a number contains its slot and how often the slot has been used.
 constexpr unsigned kSlotBits = 22;
 
 struct Slot {

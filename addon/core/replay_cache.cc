@@ -163,7 +163,7 @@ size_t ReplayCache::Update(Known* known, const uint8_t* message, size_t length, 
   return answered;
 }
 
-// Nothing is left to come, so nothing is told but that all went well.
+// No output remains, so the answer is only success.
 size_t ReplayCache::Last(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
   const Replay& replay = known->replay;
   const size_t head = replay.last_answer.size();

@@ -1,4 +1,4 @@
-// Replays: messages that a frame server's handler has carried out, and that this side carries out again by itself.
+// Replays: messages that a frame server's handler has carried out, and that this side carries out again without the handler.
 //
 // A database encrypts or signs message after message, each with an Init and an operation, under a few keys; Java makes that an Init, an
 // Update with all of the data and a Final with nothing left. What such calls

@@ -29,7 +29,7 @@ constexpr uint32_t kFormat = 1;
 constexpr uint8_t kSlotMagic[4] = {'S', 'L', 'O', 'T'};
 constexpr size_t kKey = 32;
 constexpr size_t kSlotBody = 4 + 4 + kKey;  // magic, epoch, key
-constexpr size_t kSlot = kSlotBody + 32;    // and their SHA-256, which tells a torn slot from a whole one
+constexpr size_t kSlot = kSlotBody + 32;    // and their SHA-256, which distinguishes a torn slot from a complete one
 
 struct OpenSlots {
   File file;

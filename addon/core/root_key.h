@@ -20,12 +20,12 @@ Result<RootSlot> CreateRootFile(const std::string& path, const RootSlot& given =
 // The live slots, the highest epoch first: one, or two while a rotation is unfinished.
 Result<std::vector<RootSlot>> OpenRootFile(const std::string& path);
 // Writes a key into the free slot: a fresh one with the next epoch, or the one given (its key is not 0), whose epoch must be newer.
-// Answers a reference of its own. kBadArgument when both are taken.
+// Answers a reference of its own. kBadArgument when both are in use.
 Result<RootSlot> AddRootEpoch(const std::string& path, const RootSlot& given = {0, 0});
 // Overwrites the slot of an epoch in place and reads it back. Refuses the highest epoch.
 Status EraseRootEpoch(const std::string& path, uint32_t epoch);
 
-// Writes the current slot once more and syncs it: after a sync that failed, what is read may be in the cache alone, and a later sync
+// Writes the current slot again and syncs it: after a failed sync, what is read may be only in the cache, and a later sync
 // says nothing of it.
 Status SettleRootFile(const std::string& path);
 

@@ -1,6 +1,6 @@
 // RSA encryption (RFC 8017): OAEP, and PKCS#1 v1.5.
 //
-// PKCS#1 v1.5 padding must not be checked where an attacker sees the result: each answer tells something about the message (Bleichenbacher, 1998).
+// PKCS#1 v1.5 padding must not be checked where an attacker sees the result: each answer reveals something about the message (Bleichenbacher, 1998).
 // Decryption here never reports wrong padding. It answers with a message that follows from the key and the ciphertext, as libcrypto
 // does since 3.2 ("implicit rejection", draft-irtf-cfrg-rsa-guidance), and takes the same steps either way. Who may use this padding is the
 // callers' decision.

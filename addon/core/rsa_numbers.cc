@@ -84,7 +84,7 @@ class Completion {
     return nullptr;
   }
 
-  // A prime of the modulus: a square root of 1 that is neither 1 nor -1 tells one.
+  // A prime of the modulus: a square root of 1 that is neither 1 nor -1 reveals one.
   BignumPtr FindPrime(const BIGNUM* public_exponent) {
     BignumPtr odd = New();
     BignumPtr most = New();

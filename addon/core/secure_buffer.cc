@@ -31,7 +31,7 @@ struct Header {
 static_assert(sizeof(Header) == kHeader, "blocks stay aligned to 16 bytes");
 constexpr uint32_t kGuard = 0x444b4531;
 
-// What a free block holds; the rest of it is zero.
+// The content of a free block; the rest of it is zero.
 struct FreeBlock {
   FreeBlock* next;
 };

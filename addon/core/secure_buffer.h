@@ -37,7 +37,7 @@ void Wipe(void* data, size_t size);
 class SecureBuffer {
  public:
   SecureBuffer() = default;
-  // The longest one that the arena can hold.
+  // The longest one that fits into the arena.
   static constexpr size_t kLargest = (size_t{1} << 17) - 16;
   // kMemoryLock when the arena is not there or full, kInternal when `size` is more than kLargest.
   static Result<SecureBuffer> Make(size_t size);

@@ -9,7 +9,7 @@
 
 namespace dke {
 
-// kSigning for one day, region and service, from a generic key that holds the characters of the secret access key.
+// kSigning for one day, region and service, from a generic key that contains the characters of the secret access key.
 Result<KeyRef> SigV4SigningKey(KeyRef secret, const std::string& date, const std::string& region, const std::string& service);
 // What was signed, in the pieces that a verifier has: the canonical request but for its last line, and the string to sign but
 // for its last line.

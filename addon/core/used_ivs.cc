@@ -98,7 +98,7 @@ struct Memory {
   uint64_t key[2];
   Table newer;
   Table older;
-  // A generator that fails leaves nothing to go on with.
+  // Without a working generator, nothing can continue.
   Memory() {
     if (!RandomPublic(reinterpret_cast<uint8_t*>(key), sizeof key).ok()) abort();
   }

@@ -34,7 +34,7 @@ int fstat64(int fd, struct stat64 *status) __attribute__((alias("fstat")));
 /** Whether the process has one thread, 2.32: without it, nothing is known, and reference counts stay atomic. */
 char __libc_single_threaded = 0;
 
-/** 2.36. The C++ library asks for it when a program wants random numbers of it, which ours does not. */
+/** 2.36. The C++ library calls it when a program requests random numbers from it; ours does not. */
 uint32_t arc4random(void) {
   uint32_t number;
 

@@ -59,7 +59,7 @@ export const layoutOf = (name: LayoutName, base: string): Layout => {
 
 export const octal = (mode: number): string => (mode & 0o7777).toString(8);
 
-/** Libraries under the tree that are not ours, the version-less names and links included. Our agent's folder holds none. */
+/** Libraries under the tree that are not ours, the version-less names and links included. Our agent's folder contains none. */
 export const otherLibraries = ({ tree, folder, library }: Layout): string[] => {
   const search = (directory: string): string[] => {
     if (directory === join(folder, 'agent')) return [];

@@ -99,7 +99,7 @@ export const closureOf = (root: string, entries: readonly string[]): Closure => 
     if (code.has(path)) return;
     code.add(path);
     const text = readFileSync(join(root, path), 'utf8');
-    // Workers are named by a text too, so any text that names a file beside this one counts.
+    // Workers are named by a text too, so any text that names a file next to this one counts.
     for (const [, target = ''] of text.matchAll(literal)) {
       const found = join(dirname(path), target);
       if (existsSync(join(root, found))) addCode(found);
@@ -129,7 +129,7 @@ export const filesOfPackage = (root: string, folder: string): string[] =>
     })
     .sort();
 
-/** The folder that holds package.json and dist: the project, or what a package installed. */
+/** The folder that contains package.json and dist: the project, or what a package installed. */
 export const programRoot = (from = import.meta.dirname): string => {
   for (let folder = from; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'dist'))) return folder;
@@ -159,7 +159,7 @@ export const addonOf = (root: string): string =>
 export const libraryFolderOf = (root: string): string =>
   dirname(firstThere(libraryName, join(root, '1.0', libraryName), join(root, 'build/provider/1.0', libraryName)));
 
-/** The script without the place of the project that built it: an installed agent runs what lies beside it and nothing else. */
+/** The script without the place of the project that built it: an installed agent runs only what is next to it. */
 export const installedScript = (text: string): string => text.replace(/^project=.*$/m, "project=''");
 
 export const agentEntries = ['dist/provider/client/main.js', 'dist/provider/client/listen.js'] as const;

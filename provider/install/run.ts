@@ -295,7 +295,7 @@ export class Run {
     return done;
   }
 
-  /** Finishes what a run that was cut off had begun. */
+  /** Finishes what an interrupted run started. */
   finish(state: State | undefined): State | undefined {
     if (state?.pending == null) return state;
     this.remarks.push(

@@ -23,7 +23,7 @@ export interface State {
   readonly format: 1;
   readonly current: string | null;
   readonly previous: string | null;
-  /** A switch that has begun: what it leads to. */
+  /** A switch that was started: its target. */
   readonly pending: { readonly current: string; readonly previous: string | null } | null;
 }
 

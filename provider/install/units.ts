@@ -33,7 +33,7 @@ Backlog=512
 WantedBy=sockets.target
 `;
 
-/** Directives that hold for agent and service alike. MemoryDenyWriteExecute is not among them: Node compiles as it runs. */
+/** Directives that apply to agent and service. MemoryDenyWriteExecute is not among them: Node compiles as it runs. */
 export const hardening = `NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=read-only

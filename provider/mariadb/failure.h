@@ -1,5 +1,5 @@
 /*
- * What went wrong, in one line that tells the administrator what to do. Functions that can fail take one, fill it in and answer
+ * What went wrong, in one line that says what the administrator can do. Functions that can fail take one, fill it in and answer
  * -1; the part that talks to people (plugin.c) prints it. It never contains key bytes.
  */
 #ifndef DKE_MARIADB_FAILURE_H

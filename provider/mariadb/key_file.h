@@ -44,7 +44,7 @@ void key_file_free(struct key_file *file);
 enum key_file_found { KEY_FILE_FOUND, KEY_FILE_ABSENT, KEY_FILE_UNUSABLE };
 /**
  * Reads the file and its copy and takes the one that is whole and newer. `remark` says what was wrong with the other, or is empty:
- * writing both again cures it. With KEY_FILE_UNUSABLE the failure tells why neither can be used.
+ * writing both again cures it. With KEY_FILE_UNUSABLE the failure says why neither can be used.
  */
 enum key_file_found key_file_load(const char *path, struct key_file *file, struct failure *remark, struct failure *failure);
 /** Writes the copy, then the file; each is complete on the disk, under another name, before it takes its place. */
@@ -55,7 +55,7 @@ int key_file_replace(const char *path, const char *text, size_t length, struct f
 /** CRC-32 as in zlib and PNG. */
 uint32_t key_file_checksum(const char *text, size_t length);
 
-/** Takes the file for this process alone, until the descriptor is closed; -1 when another process has it. */
+/** Locks the file for this process until the descriptor is closed; -1 when another process has it. */
 int key_file_lock(const char *path, struct failure *failure);
 
 #endif

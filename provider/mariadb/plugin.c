@@ -28,7 +28,7 @@ static struct store store;
 static bool opened;
 /* For the keyring in use: readers are every thread that touches a page. */
 static pthread_rwlock_t in_use = PTHREAD_RWLOCK_INITIALIZER;
-/* For changes, one at a time. Taken first, and held while the service is asked. */
+/* For changes, one at a time. Locked first, also during the call to the service. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
 static atomic_ulong master_rotations;
@@ -144,7 +144,7 @@ static unsigned int get_key(unsigned int id, unsigned int version, unsigned char
 
 /* ---- Changes, asked for by SET GLOBAL --------------------------------------------------------------------------------------- */
 
-/* Ends a change: puts the new keyring in use, or tells client and log why there is none. */
+/* Ends a change: puts the new keyring in use, or reports to client and log why there is none. */
 static int conclude(struct keyring *ring, const struct failure *failure, atomic_ulong *counter, const char *done) {
   char text[sizeof failure->text + 64];
 

@@ -40,7 +40,7 @@ static int new_master(struct store *store, struct keyring *ring, struct failure 
  * it re-encrypts nothing while the setting is 0. */
 enum { FIRST_VERSION = 1, VERSION_STEP = 2 };
 
-/* Gives each new key the mark that tells it from any other key of the same id and version. */
+/* Gives each new key the mark that distinguishes it from other keys of the same id and version. */
 static int mark_keys(struct keyring *ring, struct failure *failure) {
   for (size_t i = 0; i < ring->count; i++)
     if (ring->keys[i].mark[0] == 0 && random_hex(ring->keys[i].mark, KEYRING_MARK_LENGTH) != 0)

@@ -48,7 +48,7 @@ bool acting_for_owner(void) { return acting.for_owner; }
 uid_t acting_user(void) { return acting.for_owner ? acting.user : geteuid(); }
 gid_t acting_group(void) { return acting.for_owner ? acting.group : getegid(); }
 
-/* The kernel's own names: these change the thread that calls alone. With the file system's user the kernel takes root's capabilities over
+/* The kernel's own names: these change only the calling thread. With the file system's user the kernel takes root's capabilities over
    files away, and gives them back with root. */
 static void set(uid_t user, gid_t group) {
   const int saved = errno;

@@ -78,7 +78,7 @@ void call_get_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
 void call_get_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
 void call_get_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count);
 void call_get_result(struct call *call, CK_ULONG_PTR result);
-/** Writes an IV and a tag back, if the call went well and the answer holds them. */
+/** Writes an IV and a tag back, if the call succeeded and the answer contains them. */
 void call_get_message(struct call *call);
 void call_get_query(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 /** Frees what a call has, lets its thread be cancelled again, and answers the return value. */

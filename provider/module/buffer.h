@@ -15,14 +15,14 @@ enum {
   BUFFER_SMALL = 640    /* what hot calls need, on the caller's stack */
 };
 
-/** The length of an array that stands for a null pointer. */
+/** The length of an array that means a null pointer. */
 #define BUFFER_NULL 0xffffffffu
 
 struct buffer {
   unsigned char *data;
   size_t length;
   size_t capacity;
-  size_t at; /* where reading goes on */
+  size_t at; /* where reading continues */
   bool failed;
   unsigned char small[BUFFER_SMALL];
 };

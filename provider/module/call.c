@@ -49,7 +49,7 @@ static void remember(struct call *call) {
     else if (!goes_on) sessions_drop(call->session, 1u << row->ends);
   } else if (row->continues != 0 && !goes_on && !(call->only != 0 && call->rv == CKR_OK)) {
     /* A part of a call in one piece is not one: that call begins again as a whole. */
-    /* With a part gone through, the operation lives in that agent alone: starting afresh would lose the part. */
+    /* After a part was processed, only that agent has the operation: a new start would lose the part. */
     const bool is_part = row == &call_rows[ROW_C_EncryptUpdate] || row == &call_rows[ROW_C_DecryptUpdate];
     sessions_continue(call->session, row->continues, is_part && call->rv == CKR_OK && call->got == call->given);
   }

@@ -55,13 +55,13 @@ static bool is_system_folder_usable(char *path, size_t size) {
   if (lstat(system_folder, &status) != 0 || !S_ISDIR(status.st_mode)) return false;
   if ((status.st_mode & S_IWOTH) != 0) return false;
   snprintf(path, size, "%s/agent.sock", system_folder);
-  /* eaccess would tell what root may, which is everything. Who may not connect there is told so. */
+  /* eaccess would report what root may do, which is everything. Who may not connect there is told so. */
   if (acting_for_owner()) return status.st_uid == acting_user() || (lstat(path, &socket_status) == 0 && S_ISSOCK(socket_status.st_mode));
   if (lstat(path, &socket_status) == 0) return S_ISSOCK(socket_status.st_mode) && eaccess(path, W_OK) == 0;
   return eaccess(system_folder, W_OK | X_OK) == 0;
 }
 
-/** Ours alone, or made so now. A folder that another user prepared is refused: its owner could put an agent there. */
+/** Only ours, or made so now. A folder that another user prepared is refused: its owner could put an agent there. */
 static bool is_own_folder(const char *folder) {
   struct stat status;
 
@@ -328,7 +328,7 @@ static CK_RV start_agent(const char *path, int *fd) {
     process_sleep(10000);
   }
   if (*fd < 0 && rv == CKR_OK) rv = tell_unreachable(path);
-  /* Not by closing alone: a child that was made past the C library has the descriptor, too, and would keep the lock. */
+  /* Closing is not enough: a child that was made past the C library has the descriptor, too, and would keep the lock. */
   flock(lock, LOCK_UN);
   process_close(lock);
   if (*fd >= 0) start_failed_at = 0;

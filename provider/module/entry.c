@@ -47,7 +47,7 @@ CK_RV C_Finalize(CK_VOID_PTR reserved) {
 
   if (rv != CKR_OK) return rv;
   if (reserved != NULL) return CKR_ARGUMENTS_BAD;
-  /* The agent lets go of the connection's sessions either way; its answer changes nothing. */
+  /* The agent releases the connection's sessions in both cases; its answer changes nothing. */
   if (call_begin(&call, &call_rows[ROW_C_Finalize])) call_run(&call);
   call_end(&call);
   return library_finalize();
@@ -189,7 +189,7 @@ CK_RV C_GetFunctionStatus(CK_SESSION_HANDLE session) {
 
 CK_RV C_CancelFunction(CK_SESSION_HANDLE session) { return C_GetFunctionStatus(session); }
 
-/* Slots never come or go. Waiting for ever for what cannot happen would hang a thread of the host, so that is refused. */
+/* Slots never come or go. Waiting for what cannot happen would hang a thread of the host, so that is refused. */
 CK_RV C_WaitForSlotEvent(CK_FLAGS flags, CK_SLOT_ID_PTR slot, CK_VOID_PTR reserved) {
   const CK_RV rv = library_ready();
   if (rv != CKR_OK) return rv;

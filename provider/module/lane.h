@@ -33,7 +33,7 @@ bool lane_free(const struct lane *lane, size_t length);
 bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer *request);
 /** Whether so many call at once that spinning for an answer only takes the CPU from those who are to be served before. */
 bool lane_crowded(const struct lane *lane);
-/** Tells the agent whether a thread polls for answers, or sleeps here. After a change, fetch once more before sleeping. */
+/** Shows the agent whether a thread polls for answers, or sleeps here. After a change, fetch again before sleeping. */
 void lane_listen(struct lane *lane, enum lane_listening listening);
 /** Changes whenever the agent has sent something, here or through the socket. */
 uint32_t lane_bell(const struct lane *lane);

@@ -27,7 +27,7 @@ static bool may_begin_again(const struct large *large, int attempt) {
   return large->lost && attempt + 1 < ATTEMPTS && (large->written == 0 || !parts_overlap(large));
 }
 
-/** The operation is over for the caller. The agent has ended it as well where the error is its own. */
+/** The operation has ended for the caller. The agent has ended it as well where the error is its own. */
 static CK_RV give_up(const struct large *large, const struct call_row *row, CK_RV rv) {
   if (rv == CKR_OK || !large->broken || operation_of(row) < 0) return rv;
   sessions_drop(large->session, 1u << operation_of(row));

@@ -1,4 +1,4 @@
-/* Starting the agent that is installed beside the library. */
+/* Starts the agent that is installed next to the library. */
 #ifndef DKE_LAUNCH_H
 #define DKE_LAUNCH_H
 

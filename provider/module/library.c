@@ -18,7 +18,7 @@
 static struct {
   _Atomic pid_t owner;
   atomic_bool ready;
-  atomic_bool foreign_lost; /* a peer that is not ours cannot resume: its sessions are gone for good */
+  atomic_bool foreign_lost; /* a peer that is not ours cannot resume: its sessions are lost */
   _Atomic uint32_t lock;    /* of process_lock: C_Initialize, C_Finalize, reconnecting */
   atomic_uint attempts;     /* at reconnecting, for those who waited for one that failed */
   CK_RV last_attempt;
@@ -75,7 +75,7 @@ static void leave_parent(void) {
 }
 
 /* A child that never calls us must not keep the parent's connection: while it lives the agent would hold on to the sessions and
- * keys of a parent that is gone. A child made by vfork or posix_spawn does not come here. */
+ * keys of a parent that has exited. A child made by vfork or posix_spawn does not come here. */
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(process_before_fork, process_allow_forks, leave_parent);
 }

@@ -223,7 +223,7 @@ CK_RV parts_announce(struct large *large, const struct call_row *row, CK_BYTE_PT
         if (large->out == NULL) call.rv = CKR_OK;
       }
     }
-    call.asked_length = true; /* nothing has been taken in: the operation goes on */
+    call.asked_length = true; /* no input was consumed: the operation continues */
     large->only = call.epoch;
   }
   return parts_end(&call, large);

@@ -30,7 +30,7 @@ void recovery_close_strays(void) {
     buffer_put_u32(&request, CALL_CLOSE_SESSION);
     buffer_put_array(&request, "u", 1);
     buffer_put_u64(&request, stray);
-    /* On that connection alone: on the next one the handle is another session's. */
+    /* Only on that connection: on the next one the handle is another session's. */
     transport_exchange(&request, NULL, &reply, epoch, delivery_deadline(&call_rows[ROW_C_CloseSession]), false);
     log_line("a session that was opened too late has been closed");
   }
@@ -55,7 +55,7 @@ void recovery_end_refused(const struct call *refused) {
   if (refused->dialect != DIALECT_OWN) return;
   for (int i = 0; i < OPERATIONS_MAX; i++) {
     if (i != row->ends && (row->continues & 1u << i) == 0) continue;
-    if (call_operation_flag(i) == CKF_FIND_OBJECTS) continue; /* C_FindObjectsFinal alone ends a search */
+    if (call_operation_flag(i) == CKF_FIND_OBJECTS) continue; /* only C_FindObjectsFinal ends a search */
     recovery_cancel(refused->session, i);
     sessions_drop(refused->session, 1u << i);
   }

@@ -158,7 +158,7 @@ enum sent sender_send(struct pending *call, struct buffer *request, struct trans
     if (sent != SENT) {
       /* nothing of the request is under way */
     } else if (takes_lane(call, request->length + (frames == NULL ? 0 : frames->length))) {
-      lane_listen(wire.lane, LANE_LISTENING); /* we shall be the one who reads, and the answer may come at once */
+      lane_listen(wire.lane, LANE_LISTENING); /* this thread will read, and the answer may arrive at once */
       call->in_lane = true;
       call->bell = lane_bell(wire.lane);
       if (!lane_ask(wire.lane, frames, request)) ring();

@@ -172,7 +172,7 @@ static void clear_due(struct session *session, int operation) {
   if (session->due == 0) atomic_fetch_sub(&table.due, 1);
 }
 
-/** A Final that is held back stays: its operation is over already. */
+/** A Final that is held back stays: its operation has already ended. */
 static void forget_message(struct session *session, int operation) {
   struct message *message = &session->messages[operation];
 

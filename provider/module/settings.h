@@ -21,7 +21,7 @@ struct settings {
 
 /** Reads the environment and the file. Always leaves usable values. */
 void settings_read(struct settings *settings);
-/** The scanner alone, for tests. */
+/** Only the scanner, for tests. */
 void settings_scan(struct settings *settings, const char *text);
 
 #endif

@@ -16,7 +16,7 @@ enum {
   SPINNING_FIRST = 8, /* of a phase's calls that do not count: both sides are only getting used to it */
   SPINNING_CALLS = 32, /* that count */
   SPINNING_ODD = 8, /* the longest of those that count each way, left out */
-  SPINNING_LONGEST = 1000, /* microseconds: a call that takes longer tells of something else */
+  SPINNING_LONGEST = 1000, /* microseconds: a longer call has another cause */
   SPINNING_KEPT = 4096, /* calls until the next trial */
   SPINNING_KEPT_LONG = 8 * SPINNING_KEPT /* when trial after trial comes out the same way */
 };
@@ -38,7 +38,7 @@ struct spinning {
 
 /** The start of a trial, with nothing known. */
 void spinning_begin(struct spinning *spinning);
-/** Whether the time of the next call is wanted. */
+/** Whether the time of the next call is required. */
 bool spinning_counts(const struct spinning *spinning);
 /** A call is over that took so many microseconds (any number when its time is not wanted). True when `sleeps` has to be checked. */
 bool spinning_note(struct spinning *spinning, int64_t took);

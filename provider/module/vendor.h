@@ -1,5 +1,5 @@
 /*
- * The library's own interface, beside those of the standard: C_GetInterface with the name "Vendor DKE". Include pkcs11.h first.
+ * The library's own interface, in addition to those of the standard: C_GetInterface with the name "Vendor DKE". Include pkcs11.h first.
  *
  * A later version 1.x adds functions at the end and changes none that is here.
  */

@@ -128,7 +128,7 @@ void wire_release(void) {
 bool wire_lose(uint32_t epoch, bool leads) {
   bool done;
 
-  wire_cut(epoch); /* ends a send that holds the write lock */
+  wire_cut(epoch); /* ends a send that has the write lock */
   process_lock(&wire.write_lock);
   process_lock(&wire.lock);
   done = wire.epoch != epoch || wire.fd < 0;

@@ -29,11 +29,11 @@ struct pending {
   bool sending; /* its thread is not done with sending, so it is given no other work; changes under `lock` */
   bool keep_late;
   bool ahead_sent; /* something that goes ahead of it is in the socket */
-  bool in_lane; /* went through the lane, and alone */
+  bool in_lane; /* sent through the lane, while no other call was under way */
   uint32_t bell; /* of the lane, before */
 };
 
-/** A call that has given up, and whose reply is wanted all the same. */
+/** A call that has given up, but whose reply is still required. */
 struct late {
   struct late *next;
   uint32_t code;
@@ -55,7 +55,7 @@ struct wire {
   atomic_bool led;
   struct late *late;
   atomic_uint late_replies; /* of those on the list, how many have come */
-  /* Only the leader uses these: bytes received and not yet handed out. The next leader goes on with them. */
+  /* Only the leader uses these: bytes received and not yet handed out. The next leader continues with them. */
   unsigned char *input;
   size_t input_capacity;
   size_t input_from;
@@ -73,7 +73,7 @@ void wire_settle(struct pending *call, uint32_t state);
 void wire_pass_on(void);
 /** Makes a call the leader if there is none. Its own thread does this. */
 void wire_lead_if_needed(struct pending *call);
-/** Keeps a reply that comes after its caller's deadline, if it is wanted. */
+/** Keeps a reply that comes after its caller's deadline, if it is required. */
 void wire_keep_late(uint32_t code, const unsigned char *body, size_t length);
 void wire_forget_late(void);
 /** Takes a call off the list that has not been answered. False when it has been meanwhile. Takes `lock` itself. */

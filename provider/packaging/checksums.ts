@@ -1,4 +1,4 @@
-// SHA256SUMS beside the packages of a build: `sha256sum --check` compares them where they arrive.
+// SHA256SUMS next to the packages of a build: `sha256sum --check` compares them where they arrive.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

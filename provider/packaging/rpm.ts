@@ -59,7 +59,7 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
     ...[...(spec.depends.rpm ?? []), ...(scripts === undefined ? [] : ['/usr/sbin/update-alternatives'])].map(
       (name) => `Requires: ${name}`,
     ),
-    // Libraries inside are for this package alone.
+    // Libraries inside are only for this package.
     '%global __provides_exclude ^lib.*[.]so.*$',
     '%description',
     ...spec.description.flatMap((text) => [text, '']),

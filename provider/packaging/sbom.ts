@@ -97,7 +97,7 @@ const node = (): Component => {
   });
 };
 
-/** A static library of this system: Debian's version tells which corrections are in it. */
+/** A static library of this system: Debian's version shows which corrections are in it. */
 const fromDebian = (name: string, debianPackage: string, license: string, description: string): Component => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: fields of dpkg-query.
   const format = ['--showformat', '${source:Package} ${source:Version}'];

@@ -116,7 +116,7 @@ export const attributes = {
 
 export type AttributeName = keyof typeof attributes;
 
-/** The numbers alone: `CKA.LABEL` is CKA_LABEL. */
+/** Only the numbers: `CKA.LABEL` is CKA_LABEL. */
 export const CKA = Object.fromEntries(Object.entries(attributes).map(([name, { type }]) => [name, type])) as {
   readonly [Name in AttributeName]: (typeof attributes)[Name]['type'];
 };

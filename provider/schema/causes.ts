@@ -11,7 +11,7 @@ export interface CauseRow {
   readonly told: 'library' | 'agent';
   readonly what: string;
   readonly todo: string;
-  /** What the call answers; null: the call goes on, the line is a warning. Several where the function decides. */
+  /** What the call answers; null: the call continues, the line is a warning. Several where the function decides. */
   readonly rv: ReturnValueName | readonly ReturnValueName[] | null;
 }
 

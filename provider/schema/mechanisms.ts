@@ -147,7 +147,7 @@ export const mechanisms = {
 
 export type MechanismName = keyof typeof mechanisms;
 
-/** The numbers alone: `CKM.AES_CBC` is CKM_AES_CBC. */
+/** Only the numbers: `CKM.AES_CBC` is CKM_AES_CBC. */
 export const CKM = Object.fromEntries(Object.entries(mechanisms).map(([name, { type }]) => [name, type])) as {
   readonly [Name in MechanismName]: (typeof mechanisms)[Name]['type'];
 };

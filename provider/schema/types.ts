@@ -149,7 +149,7 @@ export interface MessageParameter {
   readonly ivFixedBits: number;
   /** A CKG_ generator of IVs. */
   readonly ivGenerator: number;
-  /** The tag to be checked; empty where none is wanted. */
+  /** The tag to check; empty where none is required. */
   readonly tag: Uint8Array;
   readonly tagBits: number;
 }
@@ -160,7 +160,7 @@ export interface MessageResult {
   readonly tag: Uint8Array | null;
 }
 
-/** Where the caller wants bytes. */
+/** Where the caller requests bytes. */
 export interface OutBuffer {
   /**
    * Bytes the caller has room for; `null` when only the length is asked: answer with `LengthOnly`. Of a `hot` call it is valid during
@@ -328,13 +328,13 @@ export interface CallOptions {
   readonly since?: '3.0';
   /** The C entry point is written by hand (module/entry.c). */
   readonly byHand?: true;
-  /** Answered by the library alone: never on the wire. */
+  /** Answered only by the library: never on the wire. */
   readonly local?: true;
   /** Decoded without allocation into a reused input. */
   readonly hot?: true;
   /** Sent again after the agent was lost only if it had not been sent: doing it twice is not the same as once. */
   readonly once?: true;
-  /** Starts, goes on with, or ends an operation: what the library may repeat after the agent was restarted. */
+  /** Starts, continues or ends an operation: what the library may repeat after the agent was restarted. */
   readonly starts?: OperationKind;
   readonly continues?: readonly OperationKind[];
   readonly ends?: OperationKind;

@@ -72,3 +72,26 @@ test('texts of the console use the terms of the field', () => {
   );
   expect(found).toEqual([]);
 });
+
+const avoidedInSource: readonly (readonly [RegExp, string])[] = [
+  [/\b(for good|for ever)\b/i, 'permanently'],
+  [/\bonce more\b/i, 'again'],
+  [/\blets? go of\b/i, 'release'],
+];
+
+test('sources of the addon and of the provider use the terms of the field', () => {
+  const clean = [
+    'addon',
+    ...['module', 'schema', 'mariadb', 'install', 'java', 'glibc'].map((name) => `provider/${name}`),
+  ];
+  const found = files(clean, '.ts', '.c', '.cc', '.h', '.java').flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, at) =>
+        avoidedInSource.flatMap(([word, better]) =>
+          word.test(line) ? [`${path}:${at + 1}: ${line.trim()} (better: ${better})`] : [],
+        ),
+      ),
+  );
+  expect(found).toEqual([]);
+});

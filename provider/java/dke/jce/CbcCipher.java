@@ -231,7 +231,7 @@ final class CbcCipher extends CipherSpi {
     }
   }
 
-  /** Of the data key, which is what the caller's key stands for. */
+  /** Of the data key that the caller's key represents. */
   @Override
   protected int engineGetKeySize(Key named) {
     return 256;

@@ -2,7 +2,7 @@
 // all, with keys that Java never sees. What such a program calls its key is here the reference of a data key (KeyFile); the data
 // key is unwrapped by a master key of the token, stays in the agent, and every block is encrypted there.
 //
-// For OpenJDK 17. Oracle's JDK takes ciphers from signed jars alone.
+// For OpenJDK 17. Oracle's JDK accepts ciphers only from signed jars.
 package dke.jce;
 
 import java.security.Provider;

@@ -58,7 +58,7 @@ final class DataKeys {
     return key == null ? renew(reference, null) : key;
   }
 
-  /** Unwraps once more, unless another thread has done so since {@code stale} was in use. */
+  /** Unwraps again, unless another thread has done so since {@code stale} was in use. */
   synchronized long renew(String reference, Long stale) throws InvalidKeyException {
     Long current = unwrapped.get(reference);
     if (current != null && !current.equals(stale)) return current;

@@ -37,7 +37,7 @@ record KeyFile(String reference, String master, byte[] wrapped) {
     return folder.resolve(reference + ".key");
   }
 
-  /** Reads and checks; what is wrong is told with the path. */
+  /** Reads and checks; errors name the path. */
   static KeyFile read(Path folder, String reference) throws InvalidKeyException {
     Path path = pathOf(folder, reference);
     Map<String, String> fields = new HashMap<>();

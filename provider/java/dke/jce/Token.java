@@ -139,7 +139,7 @@ final class Token {
     }
   }
 
-  /** Wraps a key that was made or unwrapped for the purpose WRAP, and lets go of it. */
+  /** Wraps a key that was made or unwrapped for the purpose WRAP, and releases it. */
   byte[] wrap(String master, long dataKey) throws InvalidKeyException {
     try {
       byte[] wrapped = pkcs11.C_WrapKey(owner, new CK_MECHANISM(PKCS11Constants.CKM_AES_KEY_WRAP), master(master), dataKey);
@@ -197,7 +197,7 @@ final class Token {
     try {
       pkcs11.C_CloseSession(session);
     } catch (PKCS11Exception error) {
-      // It is gone already, which is what is wanted.
+      // It no longer exists, which is the goal.
     }
   }
 }
