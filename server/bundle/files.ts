@@ -1,13 +1,8 @@
 // The files of a configuration bundle: what a database host needs to use its master keys, with the commands that install it. The
 // archive is made where the access_guid is shown (the command, the console), because the service does not store it.
 
+import type { ArchiveFile } from './archive.ts';
 import { databases, systems, type Target } from './targets.ts';
-
-export interface BundleFile {
-  readonly name: string;
-  readonly mode: number;
-  readonly content: Uint8Array<ArrayBuffer>;
-}
 
 export interface BundlePackage {
   readonly name: string;
@@ -145,11 +140,11 @@ const toHex = (bytes: ArrayBuffer): string =>
   [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Every file but the packages. Their contents are secret: the caller wipes them. */
-export const bundleFiles = async (input: BundleInput): Promise<readonly BundleFile[]> => {
+export const bundleFiles = async (input: BundleInput): Promise<readonly ArchiveFile[]> => {
   const encoder = new TextEncoder();
   const config =
     input.authority === null ? input.config : `${input.config.trimEnd()}\nca_file = ${JSON.stringify(authorityPath)}\n`;
-  const files: BundleFile[] = [
+  const files: ArchiveFile[] = [
     { name: 'README.txt', mode: 0o644, content: encoder.encode(readme(input)) },
     { name: 'install.sh', mode: 0o755, content: encoder.encode(installScript(input)) },
     { name: 'pkcs11.toml', mode: 0o600, content: encoder.encode(config) },

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { archiveEnd, entryHeader, entryPadding } from '../bundle/archive.ts';
+import { archivePieces } from '../bundle/archive.ts';
 import { bundleFiles } from '../bundle/files.ts';
 import {
   architectureNames,
@@ -57,7 +57,7 @@ export const tomlOf = ({ config }: IssuedAccessGuid, { databaseCaFile }: BundleO
 interface Fetched {
   readonly name: string;
   readonly sha256: string;
-  readonly content: Buffer;
+  readonly content: Uint8Array<ArrayBuffer>;
 }
 
 /** The packages of the target that the service has. The bundle is useful without them, so a failure is only reported. */
@@ -111,16 +111,8 @@ export const makeBundle = async (
     config: tomlOf(issued, options),
     authority: databaseCaFile === undefined ? authority : null,
   });
-  const now = Math.floor(Date.now() / 1000);
-  const entries = [...files, ...packages.map((each) => ({ ...each, mode: 0o644 }))];
-  const archive = Buffer.concat([
-    ...entries.flatMap(({ name, mode, content }) => [
-      entryHeader({ name, mode, size: content.length }, now),
-      content,
-      entryPadding(content.length),
-    ]),
-    archiveEnd(),
-  ]);
+  const all = [...files, ...packages.map((each) => ({ ...each, mode: 0o644 }))];
+  const archive = Buffer.concat(archivePieces(all, Math.floor(Date.now() / 1000)));
   for (const { content } of files) content.fill(0);
   // Packages are compressed already.
   const compressed = gzipSync(archive, { level: 1 });

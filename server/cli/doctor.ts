@@ -31,11 +31,15 @@ interface DoctorOptions {
 const defaultConf = '/etc/dke/pkcs11.toml';
 const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: 'skipped' } as const;
 
-const databaseHost = async (conf: string, options: DoctorOptions): Promise<CheckedPart> => {
-  const { diagnose } = await loadProvider<{
-    readonly diagnose: (options: object) => Promise<readonly CheckResult[]>;
-  }>('client/diagnose');
-  const { label, library, socket } = options;
+interface ProviderDiagnosis {
+  readonly diagnose: (options: object) => Promise<readonly CheckResult[]>;
+}
+
+const databaseHost = async (
+  { diagnose }: ProviderDiagnosis,
+  conf: string,
+  { label, library, socket }: DoctorOptions,
+): Promise<CheckedPart> => {
   return {
     what: 'this database host',
     whoSays: 'the database prints',
@@ -244,17 +248,20 @@ export const addDoctor = (program: Command): void => {
         throw new CommandError('config', 'there is nothing to check here', {
           hint: 'give --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
+      // Loaded by the user who runs the command: the owner of the files may have no access to the programs.
+      const provider = conf === undefined ? undefined : await loadProvider<ProviderDiagnosis>('client/diagnose');
+      const offline = config === undefined ? undefined : await import('../app/offline.ts');
       becomeOwner([conf ?? [], config === undefined ? [] : dataOf(config)].flat());
       const diagnoses: CheckedPart[] = [];
-      if (conf !== undefined) diagnoses.push(await databaseHost(conf, options));
-      if (config !== undefined)
+      if (conf !== undefined && provider !== undefined) diagnoses.push(await databaseHost(provider, conf, options));
+      if (config !== undefined && offline !== undefined)
         diagnoses.push({
           what: 'the host of the service',
           results: await diagnoseServerHost({
             configPath: resolve(config),
             workingDirectory: process.cwd(),
-            inspectDatabase: async (path) => (await import('../app/offline.ts')).inspectDatabase(path),
-            inspectPackages: async (path) => (await import('../app/offline.ts')).inspectPackageDirectory(path),
+            inspectDatabase: async (path) => offline.inspectDatabase(path),
+            inspectPackages: offline.inspectPackageDirectory,
           }),
         });
       conclude(diagnoses, options.output);

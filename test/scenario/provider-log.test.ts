@@ -354,7 +354,8 @@ const ways = {
     const on = { config: join(folder, 'pkcs11.toml'), logs: folder };
     copyFileSync(host().config, on.config);
     chownSync(on.config, 1, 1);
-    chmodSync(on.config, 0o600);
+    // The owner is checked before the mode. The library, as another user, reads its time limits from the file.
+    chmodSync(on.config, 0o644);
     // One agent for all users of a host, as systemd starts it: root would act for the owner, and an agent of its own cannot be started by
     // a user who may not enter the folder of this checkout.
     const socket = join(folder, 'agent.sock');

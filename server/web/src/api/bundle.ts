@@ -1,6 +1,6 @@
 // The configuration bundle of an application, made in this browser: the access_guid is not sent anywhere again.
 
-import { archiveEnd, entryHeader, entryPadding } from '../../../bundle/archive.ts';
+import { archivePieces } from '../../../bundle/archive.ts';
 import { bundleFiles } from '../../../bundle/files.ts';
 import { databases, packagesFor, type Target } from '../../../bundle/targets.ts';
 import { send, sendForBytes } from './client.ts';
@@ -39,16 +39,8 @@ export const makeBundle = async (
     config: config.pkcs11_toml,
     authority: config.ca_pem,
   });
-  const now = Math.floor(Date.now() / 1000);
-  const entries = [...files, ...packages.map((each) => ({ ...each, mode: 0o644 }))];
-  const archive = new Blob([
-    ...entries.flatMap(({ name, mode, content }) => [
-      entryHeader({ name, mode, size: content.length }, now),
-      content,
-      entryPadding(content.length),
-    ]),
-    archiveEnd(),
-  ]);
+  const all = [...files, ...packages.map((each) => ({ ...each, mode: 0o644 }))];
+  const archive = new Blob([...archivePieces(all, Math.floor(Date.now() / 1000))]);
   const compressed = archive.stream().pipeThrough(new CompressionStream('gzip'));
   return { archive: await new Response(compressed).blob(), missing };
 };
