@@ -47,8 +47,9 @@ export interface MariadbSite extends Site {
 export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<MariadbSite> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
   const site = await startSite({ ...options, folder });
-  // Waited for without a limit, which the library has that would start it: a loaded machine is not what is checked.
-  await startAgent(folder, { environment: { DKE_AGENT_LOG_DIR: site.logDirectory } });
+  // Started without a time limit. The library, which would start it otherwise, waits for 15 s: not enough on a machine under heavy load.
+  const startAgentIn = (where: string) => startAgent(where, { environment: { DKE_AGENT_LOG_DIR: site.logDirectory } });
+  await startAgentIn(folder);
   const running = new Set<Mariadb>();
   const ownAgents: string[] = [];
   const started = async (database: Promise<Mariadb>): Promise<Mariadb> => {
@@ -75,8 +76,15 @@ export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port
         dke_key_management_pkcs11_config: config,
         dke_key_management_key_file: keyFile,
       });
-      const start = (...more: readonly string[]): Promise<Mariadb> =>
-        started(startMariadb(own, [...settings, '--log-bin=binlog', ...more], environment));
+      let agent: Promise<unknown> | undefined;
+      const withAgent = (): Promise<unknown> => {
+        agent ??= socket === site.socket ? Promise.resolve() : startAgentIn(own);
+        return agent;
+      };
+      const start = async (...more: readonly string[]): Promise<Mariadb> => {
+        await withAgent();
+        return started(startMariadb(own, [...settings, '--log-bin=binlog', ...more], environment));
+      };
       return {
         name,
         folder: own,
@@ -98,6 +106,7 @@ export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port
             ['/var/lib/mysql-keys', join(own, 'keys')],
             ['/var/lib/mysql', join(own, 'data')],
           ]);
+          await withAgent();
           const { code, complaints } = await run('sh', ['-ec', script], { environment });
           if (code !== 0) throw new Error(`${block}: ${complaints.slice(-3000)}`);
         },
