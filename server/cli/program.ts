@@ -127,10 +127,10 @@ export const makeProgram = async (version: string, only: readonly string[] = Obj
 
 /** The command, with the noun that these words ask for. */
 export const makeProgramFor = async (version: string, words: readonly string[]): Promise<Command> => {
-  // What is wrong with an option is said later, when the command runs.
+  // The version, and what is wrong with an option, are printed later, when the command runs.
   const reader = withoutNouns(version)
     .exitOverride()
-    .configureOutput({ writeErr: () => undefined });
+    .configureOutput({ writeOut: () => undefined, writeErr: () => undefined });
   try {
     return makeProgram(version, reader.parseOptions([...words]).operands.slice(0, 2));
   } catch {

@@ -49,6 +49,13 @@ test.each([
   expect(files.filter((file) => /^(fronts|config|app|domain|operations)\//.test(file))).toEqual([]);
 });
 
+test.each([[['--version']], [['-V']], [['-V', 'vault', 'list']]])(
+  '%j prints the version once, and nothing else',
+  (words) => {
+    expect(load(...words).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  },
+);
+
 test('the help of the command names every noun, and loads none', async () => {
   const { stdout, files } = load('--help');
   for (const { name, summary } of (await makeProgram('1')).commands.map((each) => ({
