@@ -1,13 +1,12 @@
-// At the start of a database: waits until the service answers, for as long as wait_seconds in pkcs11.toml allows, so that a host that starts
-// before the service, or before its network, comes up all the same. Whatever the service says ends the wait, a refusal too: the first call
-// tells it. Nothing here keeps other calls waiting.
+// At the start of a database: waits until the service answers, at most wait_seconds (pkcs11.toml), so that a host can start before the service or
+// its network. Any answer of the service ends the wait, also a refusal, which the first call then reports. Other calls do not wait.
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { CauseName } from '../schema/causes.ts';
 import type { Log } from './log.ts';
 import { ServiceCallError, type ServiceDoor, type Wait } from './service.ts';
 
-/** What may pass by itself: no way to the service, or a service that is starting. */
+/** Causes that may end without action: the service cannot be reached, or is starting. */
 const passing: ReadonlySet<CauseName> = new Set(['service-down', 'service-name', 'service-slow', 'service-busy']);
 
 const firstPauseMs = 250;

@@ -34,8 +34,8 @@ export interface Certificates {
   /** The listener serves these from now on. Answers those whose issuer is not that of the one before. */
   taken(pairs: Pairs): readonly IssuerChange[];
   served(): readonly ServedCertificate[];
-  /** The certificate (PEM) that clients have to trust; null: the served chain does not contain it, or nothing is served yet. */
-  authority(): string | null;
+  /** The certificate (PEM) that clients have to trust to reach this host; null: the served chain does not contain it, or nothing is served yet. */
+  authority(host: string): string | null;
   /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
   fault(trusted: readonly string[]): string | null;
 }
@@ -55,7 +55,7 @@ export const openCertificates = (
   );
   let present: Pairs = [];
   let served: readonly ServedCertificate[] = [];
-  let authority: string | null = null;
+  let chain = '';
   let made: ReturnType<Certificates['made']>;
   return {
     path,
@@ -74,7 +74,7 @@ export const openCertificates = (
     renew: (present, trusted) => files.renewPairs(present, [...rootCertificates, ...trusted]),
     taken: (pairs) => {
       served = pairs.map(({ certificate }) => readServedCertificate(certificate));
-      authority = authorityOf(pairs[0]?.certificate ?? '');
+      chain = pairs[0]?.certificate ?? '';
       files.logTaken(pairs);
       const changes = pairs.flatMap(({ certificate }, index) => {
         const reason = distrustFault(present[index]?.certificate ?? certificate, certificate);
@@ -85,7 +85,7 @@ export const openCertificates = (
       return changes;
     },
     served: () => served,
-    authority: () => authority,
+    authority: (host) => authorityOf(chain, host),
     fault: (trusted) => {
       try {
         const [fault] = files.faultsOf(present, files.readPairs(), [...rootCertificates, ...trusted]);

@@ -99,7 +99,7 @@ export const createPorts = (
     asksClientCertificates: config.tls.clientCertificates,
     stopping,
     publicUrl,
-    authority: certificates.authority,
+    authority: () => certificates.authority(new URL(publicUrl()).hostname),
   };
   const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
   const marks = createProbeMarks(

@@ -13,7 +13,7 @@ import type { Parts } from './parts.ts';
 import type { OpenedPorts } from './ports.ts';
 
 export interface Start {
-  /** Does every step. Called again after a failure, it goes on with the step that failed. */
+  /** Runs every step. A call after a failure continues with the step that failed. */
   run(): Promise<void>;
   /** Of the first administrator, at the first start. */
   adminToken(): string | undefined;

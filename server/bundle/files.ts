@@ -43,7 +43,7 @@ const installCommand = {
 const steps = {
   oracle: {
     commands: ['dke provider install --owner "$owner"'],
-    next: 'run: dke provider check. Then follow docs/databases/oracle.md.',
+    next: 'run dke provider check, then follow docs/databases/oracle.md.',
   },
   mariadb: {
     commands: [
@@ -95,12 +95,12 @@ const installScript = ({ target, application, authority, packages, missing }: Bu
     '[ -n "$dry" ] || id "$user" >/dev/null 2>&1 || fail "there is no OS user $user: install the database first, or set OWNER=user:group"',
     `run install -m 755 -d ${configFolder}`,
     `if [ -e ${configFolder}/pkcs11.toml ] && ! cmp -s pkcs11.toml ${configFolder}/pkcs11.toml; then`,
-    `  run mv --backup=numbered ${configFolder}/pkcs11.toml ${configFolder}/pkcs11.toml.former`,
+    `  run cp -p --backup=numbered ${configFolder}/pkcs11.toml ${configFolder}/pkcs11.toml.former`,
     'fi',
     `run install -o "$user" -g "$group" -m 600 pkcs11.toml ${configFolder}/pkcs11.toml`,
     ...(authority === null ? [] : [`run install -m 644 ca.pem ${authorityPath}`]),
     ...commands.map((command) => `run ${command}`),
-    `printf '%s\\n' '${next.startsWith('run:') ? next.replace('run:', 'Next: run') : `Next: ${next}`}'`,
+    `printf '%s\\n' 'Next: ${next}'`,
     '',
   ].join('\n');
 };

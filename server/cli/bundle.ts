@@ -105,7 +105,8 @@ export const makeBundle = async (
   if (system === undefined || database === undefined) throw new CommandError('internal', 'a bundle without its host');
   const target = { system, database, architecture };
   const { packages, missing } = await fetchPackages(caller, target);
-  const authority = issued.config.ca_pem ?? caller.authority?.toString('latin1') ?? null;
+  // What this command trusts has led it to the service; otherwise the service says what its own certificate needs.
+  const authority = caller.authority?.toString('latin1') ?? issued.config.ca_pem;
   const files = await bundleFiles({
     ...{ target, application, packages, missing },
     config: tomlOf(issued, options),

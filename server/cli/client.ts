@@ -126,7 +126,7 @@ const commandError = (error: unknown): unknown => {
   const { id, missing, expiresAt, state } = error.approval;
   return new CommandError(
     'waiting',
-    `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} agree until ${expiresAt}`,
+    `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} approve it by ${expiresAt}`,
     { hint: `dke approval show ${id} (${state}); approvers say dke approval approve ${id}` },
   );
 };

@@ -1,6 +1,7 @@
 // `dke doctor`: runs the diagnostics of a database host, of the service's host, or of both, and shows the first failing layer
 // first. The database host's checks belong to the agent's program, which is found by its place in the installation.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Writable } from 'node:stream';
@@ -204,6 +205,16 @@ const dataOf = (config: string): string => {
     return config;
   }
 };
+const nogroup = 65_534;
+/** The user's own group. A file of the user may be in another one, such as root's: only a user without a name gets the file's. */
+const groupOf = (uid: number, ofFile: number): number => {
+  const { status, stdout } = spawnSync('id', ['-g', String(uid)], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  if (status === 0) return Number(stdout);
+  return ofFile === 0 ? nogroup : ofFile;
+};
 /**
  * As root the checks would show other results: root can read everything, and does not own the files that the user of the service must own.
  * So root becomes their owner.
@@ -218,13 +229,14 @@ const becomeOwner = (paths: readonly string[]): void => {
       hint: 'check them separately: dke doctor --conf pkcs11.toml, dke doctor --config dke.toml',
     });
   if (uid === 0) return;
+  const group = groupOf(uid, gid);
   try {
-    (process as NodeJS.Process & { initgroups?: (user: number, group: number) => void }).initgroups?.(uid, gid);
+    (process as NodeJS.Process & { initgroups?: (user: number, group: number) => void }).initgroups?.(uid, group);
   } catch {
     // A user without a name has no other groups.
-    process.setgroups?.([gid]);
+    process.setgroups?.([group]);
   }
-  process.setgid?.(gid);
+  process.setgid?.(group);
   process.setuid?.(uid);
 };
 

@@ -17,7 +17,7 @@ const meanings: Readonly<Record<ExitClass, string>> = {
   'not-found': 'there is no such thing',
   refused: 'the state does not allow it',
   'checks-failed': 'a check found something',
-  waiting: 'nothing was done yet: others must agree',
+  waiting: 'nothing was done yet: others must approve it',
 };
 
 const special: Readonly<Record<string, string>> = { '\\': '\\(rs', '-': '\\-', '’': '\\(cq', '…': '...' };

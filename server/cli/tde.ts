@@ -280,19 +280,19 @@ const addMasterKey = (tde: Noun): void => {
   noun.row(
     masterKeys.destroy,
     'destroy <key>',
-    'Destroys a master key for good: both copies are wiped, every use fails from now on, and what was encrypted ' +
+    'Destroys a master key permanently: both copies are wiped, every use fails from now on, and what was encrypted ' +
       'under it becomes unreadable.',
     {
       also,
       plan: {
         name: ({ key }) => key.name,
-        say: ({ key, blastRadius }) => `${key.name} will be destroyed for good (${describeRadius(blastRadius)}).`,
+        say: ({ key, blastRadius }) => `${key.name} will be destroyed permanently (${describeRadius(blastRadius)}).`,
         show: (output, { key, blastRadius, plan }) => {
           output.say(`dry run: nothing was changed. ${key.name} would be destroyed.`);
           output.say(describeRadius(blastRadius));
           for (const line of copyLines(blastRadius.copies)) output.say(line);
           for (const { vaultName, required } of plan?.rules ?? [])
-            output.say(`${required} others must agree (dual control of ${vaultName})`);
+            output.say(`${required} others must approve it (dual control of ${vaultName})`);
         },
       },
       text: (output, { key }) => output.record(key),

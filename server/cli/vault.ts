@@ -11,7 +11,7 @@ const routes = operations.vaults;
 type DualControl = AnswerOf<typeof routes.dualControl>;
 
 const addDualControl = (vault: Noun): void => {
-  const noun = vault.noun('dual-control', 'what m of n others must agree to');
+  const noun = vault.noun('dual-control', 'what m of n others must approve');
   const show = {
     value: (answer: DualControl) => answer.plan ?? answer,
     text: (output: Output, { plan, rule, approvers }: DualControl): void => {

@@ -52,10 +52,16 @@ export const fits = (key: string, pem: string): boolean => {
 const isSelfIssued = (certificate: X509Certificate): boolean =>
   certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);
 
-/** The certificate that clients of a chain have to trust, PEM: its last one, if that has no other issuer. Null: the chain does not contain it. */
-export const authorityOf = (pem: string): string | null => {
-  const last = chainOf(pem).at(-1);
-  return last !== undefined && isSelfIssued(last) ? last.toString() : null;
+/**
+ * The certificate (PEM) that clients have to trust to reach this host: the last one of the chain. Null when that has another issuer, which is then
+ * known elsewhere, or when the chain is for other names: something else answers for the host, such as a balancer with its own certificate.
+ */
+export const authorityOf = (pem: string, host: string): string | null => {
+  const chain = chainOf(pem);
+  const [own, last] = [chain[0], chain.at(-1)];
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  const isForHost = isIP(address) === 0 ? own?.checkHost(address) : own?.checkIP(address);
+  return isForHost !== undefined && last !== undefined && isSelfIssued(last) ? last.toString() : null;
 };
 
 /** Whether each certificate of a chain is followed by its issuer; what is wrong otherwise. */
@@ -128,8 +134,8 @@ export const replacementFault = ({ present, next, names, authorities, now }: Rep
 };
 
 /**
- * Why clients that trust the issuer of the present chain alone refuse the next one; undefined where one issuer stands at the top of both. A
- * certificate that is signed by itself is its own issuer.
+ * Why clients that trust only the issuer of the present chain refuse the next one; undefined if the same issuer is at the top of both. A
+ * self-signed certificate is its own issuer.
  */
 export const distrustFault = (present: string, next: string): string | undefined => {
   const [oldTop, newTop] = [chainOf(present).at(-1), chainOf(next).at(-1)];

@@ -1,9 +1,9 @@
 // The folder of packages that the service distributes ([server] packages_directory), as `npm run package` writes it. Only files that its
-// SHA256SUMS names are offered, and only after their bytes matched. Links are not followed.
+// SHA256SUMS names are offered, and only after their bytes matched. Links to packages are not followed.
 
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readFile } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '../base/errors.ts';
 import { readPackageName } from '../bundle/targets.ts';
@@ -23,7 +23,7 @@ const readSums = async (folder: string): Promise<ReadonlyMap<string, string>> =>
   const fail = (error: unknown): never => {
     throw unavailable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, error);
   };
-  if ((await lstat(path).catch(fail)).size > mostSums) throw unavailable(`${path} is too long`);
+  if ((await stat(path).catch(fail)).size > mostSums) throw unavailable(`${path} is too long`);
   const text = await readFile(path, 'utf8').catch(fail);
   return new Map(
     text.split('\n').flatMap((line) => {

@@ -98,8 +98,8 @@ const settle = (core: WrappingCore, { path, current }: OpenRoot): void => {
 const erasePrevious = (core: WrappingCore, state: OpenRoot): void => {
   const { path, current, previous } = state;
   if (previous === undefined) return;
-  // The slot beside the current one, also when nothing whole is in it any more: after a write whose sync failed the cache
-  // says that it is erased, and the device may not.
+  // The slot next to the current one, also if it has no complete key any more: after a write whose sync failed, the cache shows it as
+  // erased, but the device may not.
   const place = readWrapped(core, path).places.get(current.epoch);
   const older = slotAt.find((at) => at !== place);
   if (place === undefined || older === undefined) throw damaged(path, 'has lost the current root key');

@@ -62,7 +62,7 @@ test('a key under a rule of two is deleted when two others have agreed', async (
 
   expect(await manager.dke('key', 'delete', key.id, '--confirm', 'orders')).toMatchObject({
     code: exitCodes.waiting,
-    stderr: expect.stringContaining('2 others must agree'),
+    stderr: expect.stringContaining('2 others must approve it by'),
   });
   expect(await state()).toBe('active');
   const { items } = answer<{ items: Approval[] }>(await anna.dke('approval', 'list', '--state', 'pending'));

@@ -145,6 +145,17 @@ describe('a bundle', () => {
   });
 });
 
+test('a bundle has the authority that the command itself trusts', async () => {
+  const trusted = join(site.folder, 'trusted.pem');
+  writeFileSync(trusted, `the authority of a balancer\n${readFileSync(site.server.caFile, 'utf8')}`);
+  const run = await done(
+    ...['--ca-file', trusted, 'tde', 'app', 'register', 'shop', '--group', 'finance', '--bundle', 'shop.tar.gz'],
+    ...['--system', 'debian', '--database', 'oracle'],
+  );
+  expect(run.code).toBe(0);
+  expect(readFileSync(join(unpack('shop.tar.gz'), 'ca.pem'), 'utf8')).toBe(readFileSync(trusted, 'utf8'));
+});
+
 describe('without a package in the service', () => {
   test('the bundle says what to install first', async () => {
     const run = await dke(

@@ -92,6 +92,21 @@ test.runIf(process.getuid?.() === 0)(
   },
 );
 
+test.runIf(process.getuid?.() === 0)('root has only the groups of the owner, not the group of the file', async () => {
+  const place = mkdtempSync(join(folder, 'case-'));
+  chmodSync(folder, 0o755);
+  chmodSync(place, 0o755);
+  const [own, authority] = [join(place, 'pkcs11.toml'), join(place, 'ca.pem')];
+  copyFileSync(server.caFile, authority);
+  chmodSync(authority, 0o640);
+  writeFileSync(own, readFileSync(conf, 'utf8').replace(server.caFile, authority), { mode: 0o600 });
+  // Of the user daemon, in root's group.
+  chownSync(own, 1, 0);
+  expect((await diagnosed('--conf', own)).states).not.toMatchObject({ tls: 'ok' });
+  chmodSync(authority, 0o644);
+  expect((await diagnosed('--conf', own)).states).toMatchObject({ configuration: 'ok', tls: 'ok' });
+});
+
 test.runIf(process.getuid?.() === 0)('root checks the data of the service as their owner', async () => {
   const place = mkdtempSync(join(folder, 'case-'));
   chmodSync(folder, 0o755);

@@ -131,7 +131,7 @@ export type DualControlRule = {
   readonly required: number;
   /** Ids of the tokens or users that may approve; null: everyone who has the permission. */
   readonly approvers: readonly string[] | null;
-  /** destroy: destroying keys, and everything that ends their use for good. */
+  /** destroy: destroying keys, and everything that ends their use permanently. */
   readonly actions: readonly ('destroy' | 'export' | 'restore')[];
   /** Whether a database may destroy a master key directly. */
   readonly databases: 'allowed' | 'refused';
@@ -167,7 +167,7 @@ export type NewDualControlRule = {
   readonly required: number;
   /** Ids of the tokens or users that may approve; null: everyone who has the permission. */
   readonly approvers?: readonly string[] | null | undefined;
-  /** destroy: destroying keys, and everything that ends their use for good. */
+  /** destroy: destroying keys, and everything that ends their use permanently. */
   readonly actions: readonly ('destroy' | 'export' | 'restore')[];
   /** Whether a database may destroy a master key directly. */
   readonly databases?: 'allowed' | 'refused' | undefined;

@@ -14,7 +14,7 @@
 // What has to be delivered to a person (an export) cannot be done while an approver waits: such an operation says `by: 'requester'`. The request
 // becomes 'approved' and stays it until it expires; the requester calls `run` again with the same parameters, and `carryOut` runs in the
 // transaction that ends the approval: once. What such a requester brings along that must not be kept while it waits (a key) is given to `run`
-// and reaches `carryOut` alone.
+// and reaches only `carryOut`.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/bytes.ts';
@@ -81,7 +81,7 @@ export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Pl
   const action = governedKinds[kind];
   const own = second === null ? [] : [{ vaultId: serviceTenantId, vaultName: second, required: 1, approvers: null }];
   const ofVaults = vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
-    // A rule that was taken out of its row beside the service is still a rule: nothing is done until an operator has checked it.
+    // A rule that was removed from its row outside the service may still apply: nothing is done until an operator has checked it.
     if (integrity !== 'ok')
       throw new ServiceError('key-tampered', `the stored vault ${name} was changed from outside`, {
         hint: 'compare the database with a backup; the audit log has an alarm that names the record',

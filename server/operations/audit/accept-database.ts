@@ -1,4 +1,4 @@
-// An operator takes the database as it is, although it is not the one of the checkpoint beside the root key.
+// An operator accepts a database that does not match the checkpoint stored with the root key.
 
 import { parseCheckpoint } from '../../base/checkpoint.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
@@ -7,7 +7,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { nameLog, originSetting } from './audit-origin.ts';
 import { expectedOf, isNamedAnew, restoredSetting, sizeOf, type Unsound } from './compare-log.ts';
 
-/** The log goes on under a new name, and says so. `nameAtStart`: its name when this node started. */
+/** The log continues under a new name, and records that. `nameAtStart`: its name when this node started. */
 export const acceptDatabase = async (
   { store, root, clock, log }: Pick<Ports, 'store' | 'root' | 'clock' | 'log'>,
   {

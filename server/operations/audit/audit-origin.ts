@@ -17,7 +17,7 @@ export const auditOrigin = async (repositories: Repositories): Promise<string> =
 export const keySince = async (from: Pick<Repositories, 'audit'>, since: number | null): Promise<number | null> =>
   since ?? (await from.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 }))[0]?.at ?? null;
 
-/** The log goes on under a new name. Names are made of ids, which have the time. */
+/** The log continues under a new name. A name contains an id, and with it the time. */
 export const nameLog = async (tx: Repositories, now: number): Promise<void> => {
   await tx.settings.set(originSetting, `dke/audit/${newId(now)}`);
 };

@@ -1,4 +1,4 @@
-// Whether the database is the one of the checkpoint beside the root key: compared at the start, and before each checkpoint.
+// Whether the database matches the checkpoint stored with the root key: compared at the start, and before each checkpoint.
 
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
@@ -9,27 +9,27 @@ import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 /** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
 export const restoredSetting = 'restored';
 
-/** What the database was found to be, compared with the checkpoint beside the root key. */
+/** The result of comparing the database with the checkpoint stored with the root key. */
 export type AuditFinding =
   | { readonly state: 'sound' }
   /** Records are missing: an older copy was put back, or the end was cut off. */
   | { readonly state: 'older'; readonly size: number; readonly expected: number }
   /** It lacks changes that were confirmed since: its log is damaged or was taken away, or an older copy was put back. */
   | { readonly state: 'incomplete'; readonly size: number; readonly expected: number }
-  /** Records are not those that were signed, or the checkpoint beside the root key is not of this log. */
+  /** The records differ from those that were signed, or the checkpoint stored with the root key is of another log. */
   | { readonly state: 'changed'; readonly size: number }
   /** Policy rows were restored to an older version, removed or added. `older`: some of the restored rows, where they are known. */
   | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] }
   /** A backup of the whole service was restored: what was changed since is missing, whatever it is. */
   | { readonly state: 'restored'; readonly size: number; readonly at: string }
-  /** Changes that this node has already received are missing: the database has gone back while the service ran. */
+  /** Changes that this node has already received are missing: the database returned to an earlier state while the service ran. */
   | { readonly state: 'lost-changes' };
 
 type ComparePorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock'>;
 
 export type Unsound = Exclude<AuditFinding, { readonly state: 'sound' }>;
 
-/** The database is not the one of the checkpoint beside the root key. */
+/** The database does not match the checkpoint stored with the root key. */
 export class ChangedDatabase extends Error {
   override readonly name = 'ChangedDatabase';
   readonly finding: Unsound;
@@ -78,7 +78,7 @@ export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts)
   const size = await store.read.audit.size();
   const note = root.anchor.read();
   const expected = store.committed?.records ?? 0;
-  // What stands beside a new database is of one that was there before it.
+  // A checkpoint next to a new database is of an earlier database.
   if (isNew && note === undefined) store.committed?.accept();
   if (isNew) await store.write((tx) => nameLog(tx, clock.now()));
   const name = await auditOrigin(store.read);

@@ -1,5 +1,5 @@
-// One checkpoint of the audit log: signed over every record and the set of policy rows, stored, and kept beside the root key. Nothing is signed when the
-// database does not continue the one that was signed last.
+// One checkpoint of the audit log: signed over every record and the set of policy rows, stored, and kept with the root key. Nothing is signed if the
+// database does not continue the last signed one.
 
 import { signedNote, verifierKey } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';

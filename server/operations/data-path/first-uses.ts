@@ -1,5 +1,5 @@
-// The first use of an instance: recorded before the request goes on, one by one or, of an application that has a new instance with every
-// call, counted.
+// The first use of an instance is recorded before its request continues. If an application has a new instance with every call, further first
+// uses are only counted.
 
 import type { Clock } from '../../base/clock.ts';
 import { Repeats } from '../../base/repeats.ts';
@@ -37,7 +37,7 @@ export class FirstUses {
     });
   }
 
-  /** Whether it is to be recorded by itself; counted otherwise. */
+  /** Whether to record it separately; otherwise it is counted. */
   admit(name: string, first: FirstUse): boolean {
     return this.#repeats.admit(name, first, first.use.application.id);
   }

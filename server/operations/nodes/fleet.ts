@@ -1,7 +1,7 @@
 // This server among others of the same store. Once a second, and whenever something was committed, it reads what has changed and
 // shows it; it tells how far it is, and takes over work that one node does for all (heartbeat.ts). A change is answered when every node that can
 // hear of it shows it, or after two seconds with the names of those that do not (observed-requests.ts, acknowledgement.ts). A node that no longer
-// hears of changes goes on for a bounded time (contact.ts).
+// receives changes uses keys for a limited time (contact.ts).
 
 import { ServiceError } from '../../base/errors.ts';
 import { actsForMs } from '../../domain/change-protocol.ts';

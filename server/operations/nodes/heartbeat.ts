@@ -14,7 +14,7 @@ import type { ShownChanges } from './shown-changes.ts';
 const beatMs = 1_000;
 /** Without a whole beat for so long, this node does not hear of changes: health says so. */
 const deafAfterMs = 5_000;
-/** How long a beat waits until the changes that it has found are shown. The next one goes on with them: a node that reads slowly is behind, not silent. */
+/** How long a beat waits until the changes that it has found are shown. The next beat continues with them: a node that reads slowly is behind, not silent. */
 const showMs = 1_000;
 /** Changes that are kept for nodes that are behind; who is further behind reads everything again. */
 const keepChangesMs = 600_000;

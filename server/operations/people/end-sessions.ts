@@ -60,7 +60,7 @@ export const createSessionEnds = (
     return { items, next: page.next };
   };
 
-  /** `ofUser`: of this user alone. `own`: what the caller may give; the holder must not be able to do more. */
+  /** `ofUser`: only of this user. `own`: the roles that the caller may grant; the holder must not have more. */
   const end = async (
     actor: Actor,
     tenant: TenantScope,

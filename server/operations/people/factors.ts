@@ -1,5 +1,5 @@
-// What second factors have in common: who may change them, how they are recorded and removed, and that a session goes on under a new value once two
-// factors were shown. The kinds: one-time-passwords.ts, recovery-codes.ts, passkeys.ts.
+// What second factors have in common: who may change them, how they are recorded and removed, and the new value of a session after two
+// factors were verified. The kinds: one-time-passwords.ts, recovery-codes.ts, passkeys.ts.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';

@@ -43,7 +43,7 @@ export const requireSubjectRight = (own: readonly Grant[]): void => {
     );
 };
 
-/** What a break-glass token alone allows ends with it, but a user does not expire. */
+/** Rights from a break-glass token end with it, but a user does not expire. */
 export const requireLasting = (own: readonly Grant[], grants: readonly Grant[]): void => {
   if (grants.length === 0 || faultOfGrants(grants, lastingGrants(own), 'users:manage') === undefined) return;
   throw new ServiceError(

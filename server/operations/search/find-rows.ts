@@ -6,7 +6,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { one, type Sight, type Some } from './sight.ts';
 
-/** Of those that the caller has a role for, where they have roles for single resources alone. */
+/** Only resources that the caller has a role for; used if all roles of the caller are for single resources. */
 export const findScoped = async (read: Repositories, kind: TermKind, { tenant, folded, ids, limit }: Sight): Some => {
   const items: Found[] = [];
   for (const id of ids ?? []) {

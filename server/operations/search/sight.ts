@@ -11,7 +11,7 @@ export interface Sight {
   /** As it was typed, without blanks around it. */
   readonly text: string;
   readonly limit: number;
-  /** Only these, for those who have a role for single resources alone; null: every one. */
+  /** Only these, for callers whose roles are all for single resources; null: all. */
   readonly ids: readonly string[] | null;
 }
 export type Some = Promise<{ readonly items: readonly Found[]; readonly more: boolean }>;

@@ -41,7 +41,7 @@ export const createIvClaims = (core: Pick<CryptoCore, 'newIvOwner' | 'claimIv' |
     const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length}\n`;
     claim(iv, id, digestOf(head, aad, input));
   };
-  // The parts of a message are claimed one by one: each state, which follows from all parts before, goes on in one way only.
+  // The parts of a message are claimed one by one: a state, which depends on all parts before it, can continue in only one way.
   const claimPart = (
     { id }: { readonly id: string },
     parameters: Extract<CipherParameters, { readonly tagLength: number }>,

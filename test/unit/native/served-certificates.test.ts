@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import {
+  authorityOf,
   damageOf,
   distrustFault,
   fits,
@@ -162,4 +163,22 @@ test('a change of the issuer: of an authority, to or from one signed by itself, 
   ] as const)
     expect(distrustFault(before, after)).toMatch('clients that trust only the issuer before');
   expect(distrustFault(first, first)).toBeUndefined();
+});
+
+test('what clients have to trust: the last certificate of the chain, if it is its own issuer and the first one is for the name that they use', () => {
+  const keyPath = join(folder, 'trusted.key');
+  const own = core.createSelfSignedCertificate({ keyPath, names: ['keys.example', '127.0.0.1', '::1'], days: 30 });
+  for (const host of ['keys.example', '127.0.0.1', '[::1]'])
+    expect([host, authorityOf(own, host)]).toEqual([host, own]);
+  // Another host answers at this address, such as a balancer with a certificate of its own.
+  expect(authorityOf(own, 'balancer.example')).toBeNull();
+  const authority = makeAuthority(folder, 'trusted');
+  const issued = readFileSync(
+    authority.issue({ commonName: 'keys.example', names: ['DNS:keys.example'] }).certificate,
+    'utf8',
+  );
+  const root = readFileSync(authority.certificate, 'utf8');
+  expect(authorityOf(issued, 'keys.example')).toBeNull();
+  expect(authorityOf(`${issued}${root}`, 'keys.example')).toBe(root);
+  expect(authorityOf('', 'keys.example')).toBeNull();
 });

@@ -24,7 +24,7 @@ const ruleShape = {
     .array(z.enum(['destroy', 'export', 'restore'] satisfies GovernedAction[]))
     .max(3)
     .readonly()
-    .openapi({ description: 'destroy: destroying keys, and everything that ends their use for good.' }),
+    .openapi({ description: 'destroy: destroying keys, and everything that ends their use permanently.' }),
   databases: z.enum(['allowed', 'refused']).openapi({
     description: 'Whether a database may destroy a master key directly.',
   }),
