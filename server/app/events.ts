@@ -5,7 +5,8 @@
 // | lateCommit      | the database (storage.ts)      | the directory (ports.ts)                                |
 // | keyDestroyed    | the fleet                      | the erasure run (ports.ts)                              |
 // | dutyTaken       | the fleet                      | the erasure run (ports.ts)                              |
-// | rootRotated     | the rotation of the root key   | a fleet of one (operations/nodes/lone-fleet.ts)         |
+// | rootRotated     | the rotation of the root key   | a fleet of one (operations/nodes/lone-fleet.ts), the    |
+// |                 |                                | notifications (service.ts)                              |
 // | nodeRemoved     | the fleet                      | this process, which stops (nodes.ts)                    |
 // | nodeCopied      | the fleet                      | this process, which stops (nodes.ts)                    |
 // | changesLost     | the fleet                      | the quarantine (serving.ts)                             |

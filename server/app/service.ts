@@ -67,6 +67,10 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     ...{ config, version, core: core.raw, requestId, metrics, latency, marks, connection, observation },
   });
   telemetry?.startMetrics(metrics);
+  // From now on, a backup of the former root key opens nothing.
+  events.on('rootRotated', () => {
+    notifications.check(true).catch((error: unknown) => log.error('the notifications could not be checked', { error }));
+  });
   certificates.make();
 
   const record = createRecord({ nodes, opened, requestId });

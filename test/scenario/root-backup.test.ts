@@ -70,8 +70,6 @@ test('is made while the service runs, and is worth nothing after an erasure run,
 
   await rotate();
   expect(await step()).toMatchObject({ state: 'open', finding: expect.stringContaining('now useless') });
-  await server.stop();
-  await start();
   await until('a notification', async () => {
     const { items } = await api().call<{ items: Notification[] }>('GET', '/api/notifications?limit=100');
     return items.some(({ kind }) => kind === 'root.backup-old') ? true : undefined;
