@@ -41,7 +41,7 @@ Status Arm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const C
     }
     return {};
   }
-  if (EVP_CipherInit_ex(context, cipher, nullptr, secret, iv, encrypting) != 1) return CryptoFailure("cipher set-up");
+  if (EVP_CipherInit_ex(context, cipher, nullptr, secret, iv, encrypting) != 1) return CryptoFailure("cipher setup");
   if (fresh) EVP_CIPHER_CTX_set_padding(context, row.padded ? 1 : 0);
   return {};
 }

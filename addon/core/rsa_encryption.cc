@@ -15,7 +15,7 @@ Result<EvpPkeyCtxPtr> Context(const HeldPkey& key, int padding, bool encrypting)
   EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key.pkey.get(), nullptr));
   if (context == nullptr || (encrypting ? EVP_PKEY_encrypt_init(context.get()) : EVP_PKEY_decrypt_init(context.get())) != 1 ||
       EVP_PKEY_CTX_set_rsa_padding(context.get(), padding) != 1) {
-    return CryptoFailure("RSA encryption set-up");
+    return CryptoFailure("RSA encryption setup");
   }
   return context;
 }
@@ -26,7 +26,7 @@ Result<EvpPkeyCtxPtr> OaepContext(const HeldPkey& key, const RsaEncryptionParame
   EVP_PKEY_CTX* const context = made.value().get();
   if (EVP_PKEY_CTX_set_rsa_oaep_md(context, Row(parameters.digest).md()) != 1 ||
       EVP_PKEY_CTX_set_rsa_mgf1_md(context, Row(parameters.mgf_digest).md()) != 1) {
-    return CryptoFailure("OAEP set-up");
+    return CryptoFailure("OAEP setup");
   }
   if (parameters.label_length != 0) {
     // The context becomes the owner of the copy.

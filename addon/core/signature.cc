@@ -109,7 +109,7 @@ Status CheckParameters(const SignatureParameters& parameters, size_t input_lengt
 Result<EvpPkeyCtxPtr> BareContext(const HeldPkey& key, const SignatureParameters& parameters, bool signing) {
   EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key.pkey.get(), nullptr));
   if (context == nullptr || (signing ? EVP_PKEY_sign_init(context.get()) : EVP_PKEY_verify_init(context.get())) != 1) {
-    return CryptoFailure("signature set-up");
+    return CryptoFailure("signature setup");
   }
   DKE_RETURN_IF_ERROR(SetPadding(context.get(), parameters));
   if (parameters.digest.has_value() && EVP_PKEY_CTX_set_signature_md(context.get(), Row(*parameters.digest).md()) != 1) {
@@ -129,7 +129,7 @@ Result<std::vector<uint8_t>> Sign(const HeldPkey& key, const SignatureParameters
     EvpMdCtxPtr context(EVP_MD_CTX_new());
     EVP_PKEY_CTX* inner = nullptr;
     if (context == nullptr || EVP_DigestSignInit(context.get(), &inner, InnerDigest(parameters), nullptr, key.pkey.get()) != 1) {
-      return CryptoFailure("signature set-up");
+      return CryptoFailure("signature setup");
     }
     DKE_RETURN_IF_ERROR(SetPadding(inner, parameters));
     if (EVP_DigestSign(context.get(), signature.data(), &length, input, input_length) != 1) {
@@ -177,7 +177,7 @@ Result<bool> Verify(KeyRef ref, const SignatureParameters& parameters, const uin
     EvpMdCtxPtr context(EVP_MD_CTX_new());
     EVP_PKEY_CTX* inner = nullptr;
     if (context == nullptr || EVP_DigestVerifyInit(context.get(), &inner, InnerDigest(parameters), nullptr, key.pkey.get()) != 1) {
-      return CryptoFailure("signature set-up");
+      return CryptoFailure("signature setup");
     }
     DKE_RETURN_IF_ERROR(SetPadding(inner, parameters));
     verified = EVP_DigestVerify(context.get(), signature, signature_length, input, input_length);
@@ -200,7 +200,7 @@ Result<std::vector<uint8_t>> Recover(KeyRef ref, const uint8_t* signature, size_
   EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key.pkey.get(), nullptr));
   if (context == nullptr || EVP_PKEY_verify_recover_init(context.get()) != 1 ||
       EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) != 1) {
-    return CryptoFailure("signature set-up");
+    return CryptoFailure("signature setup");
   }
   size_t length = out.size();
   if (EVP_PKEY_verify_recover(context.get(), out.data(), &length, signature, signature_length) != 1) {

@@ -23,7 +23,7 @@ import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
 import { createServiceBackups } from '../operations/service/service-backup.ts';
-import { setUpSteps } from '../operations/service/set-up-steps.ts';
+import { setupSteps } from '../operations/service/setup-steps.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
@@ -96,7 +96,7 @@ export const createParts = (
       overview: readOverview(ports, latency),
       idempotency: idempotency.operations,
       preconditions: preconditions.operations,
-      setup: setUpSteps(ports, forwarding),
+      setup: setupSteps(ports, forwarding),
       clock: { get: deadlines.state, confirm: deadlines.confirm },
       settings: async () => ({ source: config.source, items: config.settings }),
       packages,

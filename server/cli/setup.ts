@@ -1,4 +1,4 @@
-// `dke setup`: how far the set-up of a service is.
+// `dke setup`: how far the setup of a service is.
 
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
@@ -22,7 +22,7 @@ export const addSetup = (program: Command): void => {
   noun.row(
     routes.get,
     'show',
-    'Shows how far the set-up is: root key, administrator, audit sinks, recovery key, first verified snapshot.',
+    'Shows how far the setup is: root key, administrator, audit sinks, recovery key, first verified snapshot.',
     table,
   );
   for (const [verb, settled, description] of [

@@ -33,7 +33,7 @@ export const permissions = {
   'audit:export': 'Export the audit log',
   'approvals:read': 'See requests for approval',
   'approvals:decide': 'Approve or reject requests for approval',
-  'setup:settle': 'Mark manual set-up steps as complete',
+  'setup:settle': 'Mark manual setup steps as complete',
   'root:read': 'See the epoch and providers of the root key',
   'root:rotate': 'Rotate the root key and the keys of tenants',
   'clock:confirm': 'Confirm the time after the clock has jumped',

@@ -298,7 +298,7 @@ export const auditKinds = {
     activity: 'update',
     fields: ['notification', 'name', 'severity'],
   },
-  /** A person's statement about a step of the first set-up. */
+  /** A person's statement about a step of the first setup. */
   'setup.settled': { severity: 'info', activity: 'update', fields: ['step', 'settled'] },
   'notification.tested': { severity: 'info', activity: 'other', fields: ['targets', 'failed'] },
   'dual-control.changed': { severity: 'high', activity: 'update', fields: ['name', 'before', 'after'] },

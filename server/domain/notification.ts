@@ -308,7 +308,7 @@ export const notificationKinds = {
     text: 'the backup of the root key is useless: the root key has been replaced since',
     remedy: 'on the host of the service, run dke root backup --out FILE, then dke snapshot create',
     action: 'View the first steps',
-    page: '/set-up',
+    page: '/setup',
     leadDays: [],
     severities: ['high'],
   },

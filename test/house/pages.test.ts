@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { notificationKindNames, notificationRow } from '../../server/domain/notification.ts';
 import { tourPictures } from '../support/tour-pictures.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -26,6 +27,26 @@ describe.runIf(existsSync(index))('the pages as built', () => {
   test('nothing is inlined, and nothing names another host', () => {
     expect(html).not.toMatch(/<script(?![^>]*\bsrc=)[^>]*>/);
     expect(html).not.toMatch(/https?:\/\//);
+  });
+});
+
+describe('pages that the service names', () => {
+  const source = (path: string): string => readFileSync(join(root, path), 'utf8');
+  const routes = [...source('server/web/src/app/router.tsx').matchAll(/^ {2}path: '(.*)',$/gm)].map(([, path = '']) =>
+    path.replaceAll(/\$\w+/g, '{id}'),
+  );
+  const missing = (pages: readonly string[]): readonly string[] =>
+    pages.filter((page) => !routes.includes(page.replace(/\?.*/, '')));
+
+  test('a notification leads to a page of the console', () => {
+    expect(missing(notificationKindNames.map((kind) => notificationRow(kind).page))).toEqual([]);
+  });
+
+  test('a result of the search leads to a page of the console', () => {
+    const named = [...source('server/fronts/api/handlers/search.ts').matchAll(/\[[`'](\/[^`']*)[`'],/g)];
+    const pages = named.map(([, page = '']) => page.replaceAll(/\$\{[^}]*\}/g, '{id}'));
+    expect(pages.length).toBeGreaterThan(10);
+    expect(missing(pages)).toEqual([]);
   });
 });
 

@@ -28,7 +28,7 @@ const all: readonly PageRow[] = [
   { name: 'overview', path: '/', heading: 'Overview' },
   { name: 'notifications', path: '/notifications', heading: 'Notifications' },
   { name: 'nodes', path: '/nodes', heading: 'Nodes' },
-  { name: 'set-up', path: '/setup', heading: 'Set up this service' },
+  { name: 'setup', path: '/setup', heading: 'Set up this service' },
   { name: 'vaults', path: '/vaults', heading: 'Vaults', empty: 'No vaults yet' },
   { name: 'keys', path: '/keys', heading: 'Keys', empty: 'No keys yet' },
   { name: 'key', path: ({ keyId }) => `/keys/${keyId}`, heading: 'orders-2026' },

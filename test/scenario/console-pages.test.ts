@@ -148,7 +148,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     expect((await database.call('open', { pin: '' })).rv).toBe('CKR_OK');
     for (const label of ['ORACLE.TDE.HSM.MK.069F37D091A73D4F13BF2CE921EB2CF080', 'ORACLE.TDE.HSM.MK.06AAAA'])
       expect((await database.call('generate', { label })).rv).toBe('CKR_OK');
-    // The set-up has waited for the first session and the first master key.
+    // The setup has waited for the first session and the first master key.
     await page.getByText('First session received').waitFor();
     await page.getByRole('link', { name: 'ORACLE.TDE.HSM.MK.06AAAA' }).waitFor();
     await shoot('application-setup');

@@ -39,7 +39,7 @@ export const effects = {
   restore: 'restores a snapshot',
   'recovery-key': 'decides which recovery keys open snapshots',
   inbox: 'hides or shows a notification',
-  'set-up': 'hides or shows a step of the set-up',
+  setup: 'hides or shows a step of the setup',
   root: 'rotates the root key',
   quarantine: 'ends a quarantine',
   node: 'takes a node out of service, or back',
@@ -57,7 +57,7 @@ export const most: Readonly<Record<Role, readonly Effect[]>> = {
   'break-glass': all.filter((effect) => effect !== 'enrol'),
   'platform-operator': [
     ...['see-platform', 'see-tenants', 'see-nodes', 'see-root', 'see-endpoints', 'see-requests'],
-    ...['see-snapshots', 'see-notifications', 'tenant', 'node', 'root', 'quarantine', 'set-up', 'diagnose'],
+    ...['see-snapshots', 'see-notifications', 'tenant', 'node', 'root', 'quarantine', 'setup', 'diagnose'],
     ...['snapshot', 'export', 'inbox'],
   ] as Effect[],
   'tenant-administrator': [
@@ -108,7 +108,7 @@ export const canGive = (role: Role, other: Role, within: boolean): boolean => {
 /** Effects that concern the platform: no role within one tenant may have them. */
 export const ofPlatform: ReadonlySet<Effect> = new Set<Effect>([
   ...(['see-platform', 'see-nodes', 'see-root', 'purge', 'tenant', 'export', 'restore', 'recovery-key'] as const),
-  ...(['set-up', 'root', 'quarantine', 'node'] as const),
+  ...(['setup', 'root', 'quarantine', 'node'] as const),
 ]);
 
 /** Everything that a person can reach with roles by giving themselves others; without an accomplice. */
@@ -325,7 +325,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   packages: { list: sees('see-applications'), download: sees('see-applications') },
   search: { find: own },
   overview: { latency: sees('see-endpoints') },
-  setup: { get: sees('see-platform'), settle: does('set-up') },
+  setup: { get: sees('see-platform'), settle: does('setup') },
   settings: { get: sees('see-platform') },
   nodes: {
     list: sees('see-nodes'),

@@ -1,4 +1,4 @@
-# Sourced by the set-up scripts: collects missing Debian packages and installs them, or says how to.
+# Sourced by the setup scripts: collects missing Debian packages and installs them, or says how to.
 #
 #   need <package> <command that succeeds when it is there>
 #   install_needed

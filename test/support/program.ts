@@ -1,7 +1,7 @@
 // Where the programs of this run are: bundled (programs.ts) within a test run, the built or the source files elsewhere.
 import { join, resolve } from 'node:path';
 
-/** Set by the run's set-up for its workers. */
+/** Set by the run's setup for its workers. */
 export const programsVariable = 'DKE_TEST_PROGRAMS';
 
 const root = resolve(import.meta.dirname, '../..');

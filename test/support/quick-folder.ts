@@ -21,7 +21,7 @@ const hasRoom = (): boolean => {
 export const quickFolder = (): string => (process.env.TMPDIR === undefined && hasRoom() ? memory : tmpdir());
 
 const folderName = /^dke-run-(\d+)-/;
-/** What the set-up below has made; undefined where there is none. */
+/** What the setup below has made; undefined where there is none. */
 export const runFolder = (): string | undefined => (folderName.test(basename(tmpdir())) ? tmpdir() : undefined);
 
 const isGone = (pid: number): boolean => {
@@ -33,7 +33,7 @@ const isGone = (pid: number): boolean => {
   }
 };
 
-/** The set-up of a run: all its programs get the folder as TMPDIR. */
+/** The setup of a run: all its programs get the folder as TMPDIR. */
 export default (): (() => void) | undefined => {
   if (process.env.TMPDIR !== undefined) return undefined;
   const place = quickFolder();

@@ -1497,9 +1497,9 @@ export interface Operations {
     readonly get: Operation<{}, t.Settings>;
   };
   readonly setup: {
-    /** Get the progress of the set-up */
+    /** Get the progress of the setup */
     readonly get: Operation<{}, t.Setup>;
-    /** Mark a manual set-up step as complete or not complete */
+    /** Mark a manual setup step as complete or not complete */
     readonly settle: Operation<{
       readonly body: t.SetupWord;
     }, t.SetupAfterChange>;

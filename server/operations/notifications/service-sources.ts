@@ -8,7 +8,7 @@ import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import type { Operations } from '../index.ts';
-import { hasOldRootCopy } from '../service/set-up-steps.ts';
+import { hasOldRootCopy } from '../service/setup-steps.ts';
 import type { NotificationSource } from './watch.ts';
 
 const minuteMs = 60_000;

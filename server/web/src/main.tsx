@@ -5,7 +5,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { nameTenantBy } from './api/client.ts';
-import { createQueryClient } from './app/queries.ts';
+import { createQueryClient } from './app/query-client.ts';
 import { router } from './app/router.tsx';
 import { currentTenant } from './app/tenant.ts';
 import { AnnounceProvider } from './components/announce.tsx';

@@ -77,7 +77,7 @@ class Vector {
   std::map<std::string, std::string> members_;
 };
 
-// For cmocka's group set-up. A machine that locks too little still runs the tests; secure-buffer-test.cc is about locking.
+// For cmocka's group setup. A machine that locks too little still runs the tests; secure-buffer-test.cc is about locking.
 inline int UseMemory(void**) { return InitializeMemory(size_t{4} << 20, true).ok() ? 0 : -1; }
 
 template <typename T>

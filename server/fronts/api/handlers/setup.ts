@@ -1,4 +1,4 @@
-// Handlers of the set-up.
+// Handlers of the setup.
 
 import { toRfc3339 } from '../../../base/clock.ts';
 import type { Setup } from '../../../domain/setup.ts';

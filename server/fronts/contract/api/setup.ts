@@ -40,7 +40,7 @@ export const setupRoutes = {
     path: '/api/setup',
     needs: 'status:read',
     tenancy: 'platform',
-    summary: 'Get the progress of the set-up',
+    summary: 'Get the progress of the setup',
     answer: setupSchema,
   },
   settle: {
@@ -48,7 +48,7 @@ export const setupRoutes = {
     path: '/api/setup',
     needs: 'setup:settle',
     tenancy: 'platform',
-    summary: 'Mark a manual set-up step as complete or not complete',
+    summary: 'Mark a manual setup step as complete or not complete',
     description:
       'What the service cannot see: a copy of the root key is stored elsewhere, only tokens administer the service, the log is kept locally only.',
     body: z

@@ -57,7 +57,7 @@ const notifications = createRoute({
 const setUp = createRoute({
   getParentRoute: () => root,
   path: '/setup',
-  component: lazyRouteComponent(() => import('../pages/set-up.tsx'), 'SetUpPage'),
+  component: lazyRouteComponent(() => import('../pages/setup.tsx'), 'SetupPage'),
 });
 const nodes = createRoute({
   getParentRoute: () => root,
@@ -128,10 +128,10 @@ const endpointDiagnostics = createRoute({
   path: '/endpoints/$id/diagnostics',
   component: lazyRouteComponent(() => import('../pages/endpoint-diagnostics.tsx'), 'EndpointDiagnosticsPage'),
 });
-const endpointSetUp = createRoute({
+const endpointSetup = createRoute({
   getParentRoute: () => root,
   path: '/endpoints/$id/setup',
-  component: lazyRouteComponent(() => import('../pages/endpoint-setup.tsx'), 'EndpointSetUpPage'),
+  component: lazyRouteComponent(() => import('../pages/endpoint-setup.tsx'), 'EndpointSetupPage'),
 });
 const endpointRules = createRoute({
   getParentRoute: () => root,
@@ -143,10 +143,10 @@ const endpointCredentials = createRoute({
   path: '/endpoints/$id/credentials',
   component: lazyRouteComponent(() => import('../pages/endpoint-credentials.tsx'), 'EndpointCredentialsPage'),
 });
-const applicationSetUp = createRoute({
+const applicationSetup = createRoute({
   getParentRoute: () => root,
   path: '/tde/applications/$id/setup',
-  component: lazyRouteComponent(() => import('../pages/application-setup.tsx'), 'ApplicationSetUpPage'),
+  component: lazyRouteComponent(() => import('../pages/application-setup.tsx'), 'ApplicationSetupPage'),
 });
 const diagnostics = createRoute({
   getParentRoute: () => root,
@@ -255,10 +255,10 @@ export const router = createRouter({
     endpoints,
     endpoint,
     endpointDiagnostics,
-    endpointSetUp,
+    endpointSetup,
     endpointCredentials,
     endpointRules,
-    applicationSetUp,
+    applicationSetup,
     diagnostics,
     requests,
     externalKeyStores,

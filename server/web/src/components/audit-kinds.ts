@@ -92,7 +92,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'endpoint.credential-removed': 'Endpoint credential removed',
   'vault.profile-changed': 'Rotation profile of a vault changed',
   'notification.acknowledged': 'Notification acknowledged',
-  'setup.settled': 'Set-up step changed',
+  'setup.settled': 'Setup step changed',
   'notification.released': 'Acknowledgement withdrawn',
   'notification.tested': 'Notifications tested',
   'dual-control.changed': 'Dual control changed',

@@ -1,4 +1,4 @@
-// The steps of a set-up: done, next, waiting. The state of each step is read from the service, so that a set-up can be
+// The steps of a setup: done, next, waiting. The state of each step is read from the service, so that a setup can be
 // interrupted and continued.
 
 import type { ReactNode } from 'react';
@@ -6,7 +6,7 @@ import { Icon } from './icon.tsx';
 
 export type StepState = 'done' | 'next' | 'waiting' | 'later';
 
-export interface SetUpStep {
+export interface SetupStep {
   readonly title: string;
   readonly state: StepState;
   readonly children: ReactNode;
@@ -41,7 +41,7 @@ const Mark = ({ state, number }: { state: StepState; number: number }) => {
   );
 };
 
-export const SetUpSteps = ({ steps }: { steps: readonly SetUpStep[] }) => (
+export const SetupSteps = ({ steps }: { steps: readonly SetupStep[] }) => (
   <ol className="overflow-hidden rounded-xl border border-line bg-surface shadow-raised">
     {steps.map(({ title, state, children }, index) => (
       <li

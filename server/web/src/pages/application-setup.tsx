@@ -11,7 +11,7 @@ import { Async } from '../components/async.tsx';
 import { buttonClass } from '../components/button.tsx';
 import { Lines, testConnection } from '../components/config-lines.tsx';
 import { Page } from '../components/page.tsx';
-import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
+import { type SetupStep, SetupSteps } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
 
 const route = getRouteApi('/tde/applications/$id/setup');
@@ -33,7 +33,7 @@ const useWatched = <T,>(application: Application, part: string, query?: { readon
     refetchInterval: watchEvery,
   }).data?.items;
 
-const registered = (application: Application, live: number): SetUpStep => ({
+const registered = (application: Application, live: number): SetupStep => ({
   title: 'The application is registered',
   state: 'done',
   children: (
@@ -49,7 +49,7 @@ const registered = (application: Application, live: number): SetUpStep => ({
 });
 
 /** What is done on the database host: its session shows that both steps succeeded. */
-const onHost = (first: Instance | undefined): readonly SetUpStep[] => [
+const onHost = (first: Instance | undefined): readonly SetupStep[] => [
   {
     title: 'Install the library on the database host',
     state: first !== undefined ? 'done' : 'next',
@@ -85,7 +85,7 @@ const onHost = (first: Instance | undefined): readonly SetUpStep[] => [
   },
 ];
 
-const firstSession = (first: Instance | undefined): SetUpStep =>
+const firstSession = (first: Instance | undefined): SetupStep =>
   first === undefined
     ? {
         title: 'Waiting for the first session',
@@ -111,7 +111,7 @@ const firstSession = (first: Instance | undefined): SetUpStep =>
         ),
       };
 
-const noMasterKey = (application: Application, connected: boolean): SetUpStep => ({
+const noMasterKey = (application: Application, connected: boolean): SetupStep => ({
   title: 'Waiting for the first master key',
   state: connected ? 'waiting' : 'later',
   children: (
@@ -136,7 +136,7 @@ const noMasterKey = (application: Application, connected: boolean): SetUpStep =>
   ),
 });
 
-const hasMasterKey = (application: Application, key: MasterKey): SetUpStep => ({
+const hasMasterKey = (application: Application, key: MasterKey): SetupStep => ({
   title: 'The database has its master key',
   state: 'done',
   children: (
@@ -160,7 +160,7 @@ const Steps = ({ application }: { application: Application }) => {
   const key = useWatched<MasterKey>(application, 'master-keys', { limit: 1 })?.[0];
   const live = guids?.filter(({ removedAt }) => removedAt === null).length ?? 0;
   return (
-    <SetUpSteps
+    <SetupSteps
       steps={[
         registered(application, live),
         ...onHost(first),
@@ -171,7 +171,7 @@ const Steps = ({ application }: { application: Application }) => {
   );
 };
 
-export const ApplicationSetUpPage = () => {
+export const ApplicationSetupPage = () => {
   const { id } = route.useParams();
   const query = useQuery({
     queryKey: [applicationsPath, id],

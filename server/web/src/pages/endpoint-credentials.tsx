@@ -4,7 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { Endpoint } from '../api/types.ts';
 import { SignersMeter, useSigners } from '../components/endpoint-credentials.tsx';
 import { EndpointStepsPage } from '../components/endpoint-page.tsx';
-import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
+import { type SetupStep, SetupSteps } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
 
 const route = getRouteApi('/endpoints/$id/credentials');
@@ -16,7 +16,7 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
   const two = byAge.length > 1;
   const freshSigns = fresh !== undefined && (signers?.of(fresh.id).length ?? 0) > 0;
   const oldShare = old === undefined || signers === undefined ? 0 : signers.of(old.id).length;
-  const steps: readonly SetUpStep[] = [
+  const steps: readonly SetupStep[] = [
     {
       title: 'Add the new credential',
       state: two ? 'done' : 'next',
@@ -59,7 +59,7 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
       ),
     },
   ];
-  return <SetUpSteps steps={steps} />;
+  return <SetupSteps steps={steps} />;
 };
 
 export const EndpointCredentialsPage = () => {

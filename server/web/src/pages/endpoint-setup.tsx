@@ -11,7 +11,7 @@ import { useSigners } from '../components/endpoint-credentials.tsx';
 import { EndpointStepsPage } from '../components/endpoint-page.tsx';
 import type { ListPage } from '../components/list-view.tsx';
 import { Facts } from '../components/page.tsx';
-import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
+import { type SetupStep, SetupSteps } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
 
 const route = getRouteApi('/endpoints/$id/setup');
@@ -30,7 +30,7 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
   const hasCredential = endpoint.credentials.length > 0;
   const first = signers?.latest;
   const store = stores?.find(({ endpointId }) => endpointId === endpoint.id);
-  const steps: readonly SetUpStep[] = [
+  const steps: readonly SetupStep[] = [
     {
       title: 'The endpoint is created',
       state: 'done',
@@ -109,10 +109,10 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
         ),
     },
   ];
-  return <SetUpSteps steps={steps} />;
+  return <SetupSteps steps={steps} />;
 };
 
-export const EndpointSetUpPage = () => {
+export const EndpointSetupPage = () => {
   const { id } = route.useParams();
   return (
     <EndpointStepsPage

@@ -19,7 +19,7 @@ import { HeardOf, NodeState, nodesPath } from '../components/node-state.tsx';
 import { TodayPanel } from '../components/notifications.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
-import { SetUpPanel } from '../components/set-up-panel.tsx';
+import { SetupPanel } from '../components/setup-panel.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { vaultsPath } from '../components/vaults.ts';
@@ -270,7 +270,7 @@ export const OverviewPage = () => {
       title="Overview"
       badge={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
     >
-      <SetUpPanel />
+      <SetupPanel />
       <TodayPanel />
       <LatencyPanel />
       <ul className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">

@@ -1,13 +1,13 @@
-// On the overview: a link to the set-up until it is finished, then its remaining steps. Hidden for users who may not see it.
+// On the overview: a link to the setup until it is finished, then its remaining steps. Hidden for users who may not see it.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { buttonClass } from './button.tsx';
 import { Notice } from './notice.tsx';
 import { Panel } from './page.tsx';
-import { setupQuery, stepTitles } from './set-up.ts';
+import { setupQuery, stepTitles } from './setup.ts';
 
-export const SetUpPanel = () => {
+export const SetupPanel = () => {
   const setup = useQuery({ ...setupQuery, retry: false }).data;
   const open = setup?.steps.filter(({ state }) => state === 'open') ?? [];
   if (setup === undefined || open.length === 0) return null;

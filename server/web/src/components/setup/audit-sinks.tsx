@@ -1,4 +1,4 @@
-// First set-up: the audit log goes to another place as well.
+// First setup: the audit log goes to another place as well.
 import { useState } from 'react';
 import type { AuditSink } from '../../api/types.ts';
 import { Async } from '../async.tsx';

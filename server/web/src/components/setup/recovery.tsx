@@ -1,4 +1,4 @@
-// First set-up: a recovery key, and the first snapshot that was opened with it.
+// First setup: a recovery key, and the first snapshot that was opened with it.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -10,7 +10,7 @@ import { ConfigLines, Lines, tomlTable } from '../config-lines.tsx';
 import type { ListPage } from '../list-view.tsx';
 import { NewRecoveryKeyDialog } from '../new-recovery-key.tsx';
 import { Facts } from '../page.tsx';
-import { setupPath } from '../set-up.ts';
+import { setupPath } from '../setup.ts';
 import { Time } from '../time.tsx';
 import { Finding, type Step, useWatched } from './shared.tsx';
 

@@ -48,7 +48,7 @@ test('it is finished when a snapshot was opened with the recovery key, and not b
   );
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });
   expect(await states()).toMatchObject({ snapshot: 'done' });
-  // It was opened once: that it is verified without the key, or goes away, does not begin the set-up again.
+  // It was opened once: that it is verified without the key, or goes away, does not begin the setup again.
   await operations.snapshots.verify(administrator, snapshot.id, null);
   await operations.snapshots.delete(administrator, snapshot.id);
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });

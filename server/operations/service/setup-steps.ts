@@ -1,4 +1,4 @@
-// How far the set-up of a service is. Everything is read from what is there, so that it can be left and continued by any administrator; only what the service
+// How far the setup of a service is. Everything is read from what is there, so that it can be left and continued by any administrator; only what the service
 // cannot check (a copy stored elsewhere) is recorded as a person's statement.
 
 import { toRfc3339 } from '../../base/clock.ts';
@@ -58,7 +58,7 @@ const findAdministrator = async (read: Repositories): Promise<string | undefined
   }
 };
 
-export const setUpSteps = (
+export const setupSteps = (
   { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
   forwarding: Pick<LogForwarding, 'state'>,
 ): SetupOperations => {

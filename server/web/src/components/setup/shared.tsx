@@ -1,4 +1,4 @@
-// What the steps of the first set-up share.
+// What the steps of the first setup share.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ApiCall, send } from '../../api/client.ts';
 import type { Setup } from '../../api/types.ts';
@@ -6,7 +6,7 @@ import { useAnnounce } from '../announce.tsx';
 import { ApiCallView } from '../api-call.tsx';
 import { Button } from '../button.tsx';
 import { ProblemView } from '../problem-view.tsx';
-import { setupPath } from '../set-up.ts';
+import { setupPath } from '../setup.ts';
 import { Time } from '../time.tsx';
 
 export type Step = Setup['steps'][number];
@@ -17,7 +17,7 @@ export const lookEvery = 5_000;
 /** What the service is asked for while a step waits for it. */
 export const useWatched = <T,>(path: string, query?: { readonly limit: number }) =>
   useQuery({
-    queryKey: [path, 'set-up'],
+    queryKey: [path, 'setup'],
     queryFn: ({ signal }) => send<T>({ method: 'GET', path, ...(query === undefined ? {} : { query }) }, { signal }),
     refetchInterval: lookEvery,
   });

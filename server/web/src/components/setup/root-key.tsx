@@ -1,4 +1,4 @@
-// First set-up: the root key is kept in a safe place.
+// First setup: the root key is kept in a safe place.
 import { useState } from 'react';
 import type { Root } from '../../api/types.ts';
 import { Async } from '../async.tsx';

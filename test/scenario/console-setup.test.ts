@@ -13,7 +13,7 @@ import { codeOf } from '../support/totp.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-describe.runIf(chromiumPath !== null)('the first set-up', () => {
+describe.runIf(chromiumPath !== null)('the first setup', () => {
   const password = 'correct horse battery staple of mine';
   const passphrase = 'a passphrase of the file';
   const options = { toml: '[erasure]\ngather_ms = 20\n' };
@@ -30,7 +30,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     Object.fromEntries((await site.api.call<Setup>('GET', '/api/setup')).steps.map(({ step, state }) => [step, state]));
   const step = (title: string) =>
     page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) });
-  const lookClosely = (what: string): Promise<void> => eyes.lookClosely(`set-up-${what}`, page);
+  const lookClosely = (what: string): Promise<void> => eyes.lookClosely(`setup-${what}`, page);
 
   beforeAll(async () => {
     site = await startSite(options);
@@ -50,7 +50,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await typeInto('Administrator token', site.token);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Set up this service' }).waitFor();
-    await eyes.shoot('set-up-overview', page);
+    await eyes.shoot('setup-overview', page);
     await press('Start');
     await page.getByRole('heading', { level: 1, name: 'Set up this service' }).waitFor();
     await step('Protect the root key').getByText('Unencrypted in its file').waitFor();
@@ -132,7 +132,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     await taking.waitFor();
     expect(await taking.getByRole('button', { name: 'Register public half' }).isDisabled()).toBe(true);
     expect(await eyes.findBarriers(page)).toEqual([]);
-    await eyes.shoot('set-up-recovery-key', page);
+    await eyes.shoot('setup-recovery-key', page);
     const coming = page.waitForEvent('download');
     await taking.getByRole('button', { name: 'Save recovery.key' }).click();
     writeFileSync(keyFile, readFileSync(await (await coming).path()), { mode: 0o600 });
@@ -147,7 +147,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', () => {
     expect((JSON.parse(shown.stdout) as { publicKey: string }).publicKey).toBe(items[0]?.publicKey);
   });
 
-  test('the first snapshot is made; the set-up is finished when it was opened with the file', async () => {
+  test('the first snapshot is made; the setup is finished when it was opened with the file', async () => {
     await page.getByRole('button', { name: 'Create snapshot' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Create snapshot', exact: true }).click();
     await page.getByText('but not opened yet').waitFor();

@@ -1,4 +1,4 @@
-// The set-up of the service as the overview and its own page read it.
+// The setup of the service as the overview and its own page read it.
 
 import { queryOptions } from '@tanstack/react-query';
 import { send } from '../api/client.ts';

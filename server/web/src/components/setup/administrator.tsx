@@ -1,4 +1,4 @@
-// First set-up: the first administrator is a person.
+// First setup: the first administrator is a person.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -69,8 +69,8 @@ export const Administrator = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        The token of the first start is for set-up only; then revoke it. After that, people sign in with their own
-        names: with a password and a passkey, or with a password and a one-time code.
+        The token of the first start is for setup only; then revoke it. After that, people sign in with their own names:
+        with a password and a passkey, or with a password and a one-time code.
       </p>
       <Finding>{step.finding}</Finding>
       {step.state !== 'done' && users.length > 0 && (

@@ -9,13 +9,13 @@ import { Async } from '../components/async.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
-import { Administrator } from '../components/set-up/administrator.tsx';
-import { Sinks } from '../components/set-up/audit-sinks.tsx';
-import { FirstSnapshot, Recovery } from '../components/set-up/recovery.tsx';
-import { RootKey } from '../components/set-up/root-key.tsx';
-import { lookEvery, type Step } from '../components/set-up/shared.tsx';
-import { setupQuery, stepTitles } from '../components/set-up.ts';
-import { type SetUpStep, SetUpSteps, type StepState } from '../components/steps.tsx';
+import { Administrator } from '../components/setup/administrator.tsx';
+import { Sinks } from '../components/setup/audit-sinks.tsx';
+import { FirstSnapshot, Recovery } from '../components/setup/recovery.tsx';
+import { RootKey } from '../components/setup/root-key.tsx';
+import { lookEvery, type Step } from '../components/setup/shared.tsx';
+import { setupQuery, stepTitles } from '../components/setup.ts';
+import { type SetupStep, SetupSteps, type StepState } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
 
 const Content = ({ step, steps }: { step: Step; steps: readonly Step[] }): ReactNode => {
@@ -68,9 +68,9 @@ const Steps = ({ setup: { steps, finishedAt } }: { setup: Setup }) => {
   const shown = finishedAt === null ? steps : open;
   const stateOf = (step: Step): StepState => (step.state !== 'open' ? 'done' : step.step === next ? 'next' : 'later');
   return (
-    <SetUpSteps
+    <SetupSteps
       steps={shown.map(
-        (step): SetUpStep => ({
+        (step): SetupStep => ({
           title: stepTitles[step.step],
           state: stateOf(step),
           children:
@@ -87,7 +87,7 @@ const Steps = ({ setup: { steps, finishedAt } }: { setup: Setup }) => {
   );
 };
 
-export const SetUpPage = () => {
+export const SetupPage = () => {
   const query = useQuery({ ...setupQuery, refetchInterval: lookEvery });
   return (
     <Page
