@@ -171,10 +171,10 @@ const openConnections = (
     });
 
   const call: Call = async (operation, members) => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const body = Buffer.from(JSON.stringify(members));
     const answer = await send(operation, body, AbortSignal.timeout(budgetMs));
-    measured(performance.now() - begun);
+    measured(performance.now() - startedAt);
     return answer;
   };
   return { call, close: () => agent.destroy() };

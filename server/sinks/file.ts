@@ -102,11 +102,11 @@ export async function* readFileSink(path: string, log: string, after: number): A
   const files = [...rotatedFiles(path).filter((file) => Number(file.slice(-12)) > after), basename(path)];
   for (const file of files) {
     if (!existsSync(join(folder, file))) continue;
-    let isOf: boolean | undefined;
+    let isOfLog: boolean | undefined;
     for await (const line of createInterface({ input: createReadStream(join(folder, file)) })) {
       const value = parseLine(line);
-      isOf ??= value.log === log;
-      if (!isOf) break;
+      isOfLog ??= value.log === log;
+      if (!isOfLog) break;
       const number = typeof value.sequence === 'number' ? value.sequence : Number.NaN;
       const note = typeof value.checkpoint === 'string' ? parseCheckpoint(value.checkpoint) : null;
       if (number > after || (note !== null && note.size > after)) yield line;

@@ -36,7 +36,7 @@ export interface XksFrontOptions extends RecorderOptions {
   readonly onError?: (error: unknown, requestId: string) => void;
 }
 
-/** Two fifths of the 250 ms that the cloud waits: a request may have come when the turn before had just begun, and that takes as long. */
+/** Two fifths of the 250 ms that the cloud waits: a request may arrive just after the previous iteration of the event loop has started, and then waits as long. */
 const defaultLatestMs = 100;
 
 export type XksFront = RawFront;

@@ -43,26 +43,26 @@ const leastQueue = 256;
 
 /**
  * Whether to refuse the current request because it is in a queue and has waited longer than `latestMs`, counted from the beginning of this
- * iteration of the event loop. `afterTurn` calls its argument after the iteration.
+ * iteration of the event loop. `afterIteration` calls its argument after the iteration.
  *
  * Refusing earlier would serve fewer requests: reading a request and answering 429 costs nearly half of what serving it does.
  */
 export const createShedder = (
   latestMs: number,
   now: () => number = () => performance.now(),
-  afterTurn: (done: () => void) => void = setImmediate,
+  afterIteration: (done: () => void) => void = setImmediate,
 ): (() => boolean) => {
-  let begun = 0;
-  let ofTurn = 0;
+  let startedAt = 0;
+  let inIteration = 0;
   const over = (): void => {
-    ofTurn = 0;
+    inIteration = 0;
   };
   return () => {
-    ofTurn += 1;
-    if (ofTurn === 1) {
-      begun = now();
-      afterTurn(over);
+    inIteration += 1;
+    if (inIteration === 1) {
+      startedAt = now();
+      afterIteration(over);
     }
-    return ofTurn > leastQueue && now() - begun > latestMs;
+    return inIteration > leastQueue && now() - startedAt > latestMs;
   };
 };

@@ -30,18 +30,18 @@ export const xksService = 'kms-xks-proxy';
 const maxSkewMs = 5 * 60 * 1000;
 const maxSignedHeaders = 64;
 
-const authorizationShape =
+const authorizationFormat =
   /^AWS4-HMAC-SHA256 Credential=([^\s,/]{1,128})\/(\d{8})\/([a-zA-Z0-9-]{1,64})\/([a-z0-9-]{1,64})\/aws4_request, ?SignedHeaders=([a-z0-9!#$%&'*+.^_`|~;-]{1,2048}), ?Signature=([0-9a-f]{64})$/;
-const dateShape = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
+const dateFormat = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
 const onceOnly = new Set(['authorization', 'host', 'x-amz-date', 'x-amz-content-sha256']);
 const signatureLength = 64;
-const maxShapes = 256;
-/** Raw headers, names and values, of layouts that are remembered. */
+const maxPrefixes = 256;
+/** Raw headers, names and values, of header positions that are remembered. */
 const mostKeptHeaders = 200;
 
 /** What an Authorization header says before its signature: the same for all requests of a credential in a day. */
-interface Shape {
-  readonly prefix: string;
+interface AuthorizationPrefix {
+  readonly text: string;
   readonly accessKeyId: string;
   readonly scopeDate: string;
   readonly region: string;
@@ -52,8 +52,8 @@ interface Shape {
   readonly objection: string | undefined;
 }
 
-/** Where a request's headers stand among its raw ones: the same for all requests of one client. */
-interface Layout {
+/** The positions of a request's headers among its raw ones: the same for all requests of one client. */
+interface HeaderPositions {
   /** The names as they came. */
   readonly names: readonly string[];
   /** Positions of the values by lower-case name, in the order they came. Null when one may not repeat and does. */
@@ -61,15 +61,15 @@ interface Layout {
   readonly authorization: number | undefined;
   readonly date: number | undefined;
   readonly contentHash: number | undefined;
-  /** The positions of the headers that the shape last asked for has signed; undefined when one of them was not sent. */
-  shape: Shape | undefined;
+  /** The positions of the headers that the last prefix signs; undefined when one of them was not sent. */
+  prefix: AuthorizationPrefix | undefined;
   signedAt: readonly (readonly number[])[] | undefined;
 }
 
 const trimmed = (value: string): string => (/^\s|\s\s|\s$/.test(value) ? value.trim().replace(/\s+/g, ' ') : value);
 
 const parseDate = (text: string): number | null => {
-  const match = dateShape.exec(text);
+  const match = dateFormat.exec(text);
   if (match === null) return null;
   const [, year, month, day, hour, minute, second] = match;
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
@@ -88,7 +88,7 @@ const createDateReader = (): ((text: string) => number | null) => {
   };
 };
 
-const readLayout = (rawHeaders: readonly string[]): Layout => {
+const readPositions = (rawHeaders: readonly string[]): HeaderPositions => {
   const names: string[] = [];
   let positions: Map<string, number[]> | null = new Map();
   let authority: number | undefined;
@@ -114,35 +114,35 @@ const readLayout = (rawHeaders: readonly string[]): Layout => {
     authorization: first('authorization'),
     date: first('x-amz-date'),
     contentHash: first('x-amz-content-sha256'),
-    shape: undefined,
+    prefix: undefined,
     signedAt: undefined,
   };
 };
 
-const isOf = ({ names }: Layout, rawHeaders: readonly string[]): boolean => {
+const hasSameNames = ({ names }: HeaderPositions, rawHeaders: readonly string[]): boolean => {
   for (let at = 0; at < names.length; at += 1) if (names[at] !== rawHeaders[2 * at]) return false;
   return true;
 };
 
-/** readLayout, remembering the last layout of each length: comparing names is much cheaper than sorting them into a map. */
-const createLayoutReader = (): ((rawHeaders: readonly string[]) => Layout) => {
-  const byLength = new Map<number, Layout>();
+/** readPositions, remembering the last result for each length: comparing names is much cheaper than sorting them into a map. */
+const createPositionsReader = (): ((rawHeaders: readonly string[]) => HeaderPositions) => {
+  const byLength = new Map<number, HeaderPositions>();
   return (rawHeaders) => {
     const { length } = rawHeaders;
     const known = byLength.get(length);
-    if (known !== undefined && isOf(known, rawHeaders)) return known;
-    const layout = readLayout(rawHeaders);
-    if (length <= mostKeptHeaders) byLength.set(length, layout);
-    return layout;
+    if (known !== undefined && hasSameNames(known, rawHeaders)) return known;
+    const read = readPositions(rawHeaders);
+    if (length <= mostKeptHeaders) byLength.set(length, read);
+    return read;
   };
 };
 
-const signedPositions = (layout: Layout, shape: Shape): Layout['signedAt'] => {
-  if (layout.shape === shape) return layout.signedAt;
-  const found = shape.signed.map((name) => layout.positions?.get(name));
-  layout.signedAt = found.includes(undefined) ? undefined : (found as readonly (readonly number[])[]);
-  layout.shape = shape;
-  return layout.signedAt;
+const signedPositions = (headers: HeaderPositions, prefix: AuthorizationPrefix): HeaderPositions['signedAt'] => {
+  if (headers.prefix === prefix) return headers.signedAt;
+  const found = prefix.signed.map((name) => headers.positions?.get(name));
+  headers.signedAt = found.includes(undefined) ? undefined : (found as readonly (readonly number[])[]);
+  headers.prefix = prefix;
+  return headers.signedAt;
 };
 
 export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 => {
@@ -151,40 +151,40 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
   const refuse = (reason: string): Verification => ({ ok: false, reason });
   const readDate = createDateReader();
 
-  const layoutOf = createLayoutReader();
+  const positionsOf = createPositionsReader();
 
   // Kept only after a signature has verified, so that strangers do not fill it. A Map's first entry is its oldest.
-  const shapes = new Map<string, Shape>();
-  let last: Shape | undefined;
-  const keepShape = (shape: Shape): void => {
-    last = shape;
-    shapes.set(shape.prefix, shape);
-    const [oldest] = shapes.keys();
-    if (shapes.size > maxShapes && oldest !== undefined) shapes.delete(oldest);
+  const prefixes = new Map<string, AuthorizationPrefix>();
+  let last: AuthorizationPrefix | undefined;
+  const keepPrefix = (prefix: AuthorizationPrefix): void => {
+    last = prefix;
+    prefixes.set(prefix.text, prefix);
+    const [oldest] = prefixes.keys();
+    if (prefixes.size > maxPrefixes && oldest !== undefined) prefixes.delete(oldest);
   };
   const objectionTo = (signed: readonly string[]): string | undefined => {
     if (signed.length > maxSignedHeaders) return 'too many signed headers';
     let previous = '';
     for (const name of signed) {
-      if (name <= previous) return 'the signed headers are not sorted, or one stands twice';
+      if (name <= previous) return 'the signed headers are not sorted, or one is repeated';
       previous = name;
     }
     if (!signed.includes('host') || !signed.includes('x-amz-date')) return 'host and x-amz-date must be signed';
     return undefined;
   };
-  const readShape = (authorization: string): Shape | null => {
-    const match = authorizationShape.exec(authorization);
+  const readPrefix = (authorization: string): AuthorizationPrefix | null => {
+    const match = authorizationFormat.exec(authorization);
     if (match === null) return null;
     const [, accessKeyId = '', scopeDate = '', region = '', service = '', signedHeaderList = ''] = match;
-    const prefix = authorization.slice(0, -signatureLength);
+    const text = authorization.slice(0, -signatureLength);
     const signed = signedHeaderList.split(';');
     const objection = objectionTo(signed);
-    return { prefix, accessKeyId, scopeDate, region, service, signedHeaderList, signed, objection };
+    return { text, accessKeyId, scopeDate, region, service, signedHeaderList, signed, objection };
   };
-  const knownShape = (authorization: string): Shape | undefined => {
+  const knownPrefix = (authorization: string): AuthorizationPrefix | undefined => {
     const length = authorization.length - signatureLength;
-    if (last !== undefined && last.prefix.length === length && authorization.startsWith(last.prefix)) return last;
-    const found = shapes.get(authorization.slice(0, -signatureLength));
+    if (last !== undefined && last.text.length === length && authorization.startsWith(last.text)) return last;
+    const found = prefixes.get(authorization.slice(0, -signatureLength));
     if (found !== undefined) last = found;
     return found;
   };
@@ -192,25 +192,25 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
   const verify = (request: SignedRequest, credentials: readonly XksCredentialView[], now: number): Verification => {
     const { rawHeaders } = request;
     if (request.target.includes('?')) return refuse('the target has a query');
-    const layout = layoutOf(rawHeaders);
-    if (layout.positions === null) return refuse('a header stands twice');
+    const headers = positionsOf(rawHeaders);
+    if (headers.positions === null) return refuse('a header is repeated');
     const valueAt = (position: number | undefined): string | undefined =>
       position === undefined ? undefined : rawHeaders[position];
-    const authorization = valueAt(layout.authorization);
+    const authorization = valueAt(headers.authorization);
     if (authorization === undefined) return refuse('no Authorization header');
-    const known = knownShape(authorization);
-    const shape = known ?? readShape(authorization);
-    if (shape === null) return refuse('the Authorization header is not of the expected shape');
-    const { accessKeyId, scopeDate, region, service, signedHeaderList, signed } = shape;
+    const known = knownPrefix(authorization);
+    const prefix = known ?? readPrefix(authorization);
+    if (prefix === null) return refuse('the Authorization header is not in the expected format');
+    const { accessKeyId, scopeDate, region, service, signedHeaderList, signed } = prefix;
 
-    const date = valueAt(layout.date);
+    const date = valueAt(headers.date);
     const time = date === undefined ? null : readDate(date);
     if (date === undefined || time === null) return refuse('x-amz-date is missing or malformed');
-    if (!date.startsWith(scopeDate)) return refuse('the scope is of another day than x-amz-date');
-    if (service !== xksService) return refuse('the scope is of another service');
+    if (!date.startsWith(scopeDate)) return refuse('the date of the scope differs from x-amz-date');
+    if (service !== xksService) return refuse('the scope is for another service');
 
-    if (shape.objection !== undefined) return refuse(shape.objection);
-    const signedAt = signedPositions(layout, shape);
+    if (prefix.objection !== undefined) return refuse(prefix.objection);
+    const signedAt = signedPositions(headers, prefix);
     if (signedAt === undefined) return refuse('a signed header was not sent');
     let canonicalHeaders = '';
     for (let at = 0; at < signed.length; at += 1) {
@@ -224,7 +224,7 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
 
     const head = `${request.method}\n${request.target}\n\n${canonicalHeaders}\n${signedHeaderList}\n`;
     const scope = `AWS4-HMAC-SHA256\n${date}\n${scopeDate}/${region}/${service}/aws4_request\n`;
-    const statedHash = valueAt(layout.contentHash) ?? '';
+    const statedHash = valueAt(headers.contentHash) ?? '';
     const signature = authorization.slice(-signatureLength);
 
     const credential = credentials.find((candidate) => candidate.accessKeyId === accessKeyId);
@@ -237,7 +237,7 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
     );
     if (credential === undefined) return refuse(`${refusalReasons.unknownKey} ${accessKeyId}`);
     if (!verified) return refuse(refusalReasons.mismatch);
-    if (known === undefined) keepShape(shape);
+    if (known === undefined) keepPrefix(prefix);
     // Last, so that the clock's answer is not given to those who cannot sign.
     const behind = Math.round((now - time) / 1000);
     if (Math.abs(now - time) > maxSkewMs)
