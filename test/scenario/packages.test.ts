@@ -22,6 +22,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRunbooks } from '../../server/content/runbooks.ts';
 import { missingVersions } from '../support/elf.ts';
@@ -217,6 +218,27 @@ test.runIf(canRun)('list everything of others that is inside them', () => {
   for (const { name, version } of server.filter(({ purl }) => !purl.startsWith('pkg:npm/')))
     expect(version, name).toMatch(/^(\d+:)?\d+\.\d+/);
   expect(read('dke-mariadb').components.map(({ name }) => name)).toEqual(['mysqlservices']);
+});
+
+test.runIf(canRun)('have bills of materials that the published schema of CycloneDX 1.5 accepts', async () => {
+  const validator = new Validation.JsonStrictValidator(Spec.Version.v1dot5);
+  const bills = readdirSync(join(folder, 'packages')).filter((name) => name.endsWith('.cdx.json'));
+  expect(bills.map((name) => name.replace(/_.*/, '')).sort()).toEqual([...allNames, 'dke-image'].sort());
+  for (const name of bills) {
+    const text = readFileSync(join(folder, 'packages', name), 'utf8');
+    expect(await validator.validate(text), name).toBeNull();
+    // A schema that was not found, or that asks for nothing, would accept these, too.
+    const bill = JSON.parse(text) as { readonly components: readonly Readonly<Record<string, unknown>>[] };
+    const [first, ...others] = bill.components;
+    const damaged = [
+      { ...bill, specVersion: 1.5 },
+      { ...bill, serialNumber: 'urn:uuid:0' },
+      { ...bill, components: [{ ...first, name: undefined }, ...others] },
+      { ...bill, components: [{ ...first, licenses: [{ license: { id: 'no licence of SPDX' } }] }, ...others] },
+      { ...bill, unknown: true },
+    ];
+    for (const each of damaged) expect(await validator.validate(JSON.stringify(each)), name).not.toBeNull();
+  }
 });
 
 test.runIf(canRun)('are the same bytes from another path, with another umask, time zone and locale', () => {
