@@ -21,7 +21,7 @@ test('the table has no page without commands, and names tests that there are', (
   expect(Object.keys(blockTable).filter((page) => !pagesWithCommands().includes(page))).toEqual([]);
   const tests = Object.values(blockTable)
     .flatMap((headings) => Object.values(headings).flat())
-    .flatMap((entry) => ('test' in entry ? [entry.test] : []));
+    .flatMap((entry) => ('tests' in entry ? entry.tests : []));
   expect(tests.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 

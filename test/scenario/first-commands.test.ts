@@ -1,5 +1,5 @@
-// The commands of the pages, literally and in order, on two hosts that have a minimal Debian and the packages: the host of the service and a
-// host of a database. They are typed by the users that the pages name: `#` is root, `$` a person, `sudo -u` another user. What a page
+// The commands of the pages, literally and in order, on hosts that have a minimal Debian and the packages: the host of the service, a host
+// that gets the library for a database, and one with Java databases and PostgreSQL. They are typed by the users that the pages name: `#` is root, `$` a person, `sudo -u` another user. What a page
 // leaves open (ids, addresses, what is typed at a terminal) is replaced as `places` says, and nothing else.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FreshSystem, homeOf, startFreshSystem, whyNoFreshSystem } from '../support/fresh-system.ts';
-import { blocksOf, blockTable, fresh } from '../support/page-commands.ts';
+import { blocksOf, blockTable, isFresh } from '../support/page-commands.ts';
 import { installed } from '../support/tools.ts';
 
 const project = resolve(import.meta.dirname, '../..');
@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'dke-first-commands-'));
 const whyNot = installed('dpkg', 'dpkg-deb') ? whyNoFreshSystem() : 'packages cannot be made';
 if (whyNot !== undefined) console.info(`the first commands are not tested: ${whyNot}`);
 
-type Host = 'service' | 'database';
+type Host = 'service' | 'database' | 'databases';
 const hosts = {} as Record<Host, FreshSystem>;
 
 /** What a page leaves to its reader. */
@@ -70,6 +70,27 @@ interface Step {
 const person = 'ada';
 /** On the way from the host of the service to others. */
 const carry = (from: string, to: string): void => cpSync(join(hosts.service.folder, from), to);
+/** What the guides of databases leave to their reader. */
+const settings = `export DKE_SERVER=https://keys.example.com DKE_CA_FILE=$PWD/ca.pem DKE_TOKEN_FILE=$PWD/token
+export DKE_JCE=/usr/share/java/dke-jce.jar PKCS11_LIBRARY=/usr/lib/dke-provider/1.0/libdke_pkcs11.so`;
+/** A guide from its first command to its last: in a folder of its own, and in a tenant of its own because guides use the same names. */
+const guide = (name: string, as: string, begin: string, headings: readonly string[]): readonly Step[] =>
+  headings.map((heading, index) => ({
+    ...{ page: `docs/databases/${name}.md`, heading, on: 'databases', as },
+    ...(index === 0 && {
+      prepare: () => {
+        const root = join(hosts.databases.folder, 'root');
+        carry(join(homeOf(person), 'token'), join(root, 'token'));
+        carry('var/lib/dke/data/tls.crt', join(root, 'ca.pem'));
+        cpSync(resolve(import.meta.dirname, '../support/SqlClient.java'), join(root, 'SqlClient.java'));
+      },
+      before: [
+        ['root', `install -d -o ${as} ~${as}/${name}`],
+        ['root', `for file in token ca.pem SqlClient.java; do install -o ${as} -m 600 ~/$file ~${as}/${name}/; done`],
+        [as, `cd ~/${name}; ${settings}; dke tenant create ${name}; export DKE_TENANT=${name}\n${begin}`],
+      ],
+    }),
+  }));
 const steps: readonly Step[] = [
   { page: 'docs/install.md', heading: 'The packages', blocks: [1], shows: /dke-server_.*: OK/ },
   {
@@ -165,6 +186,23 @@ const steps: readonly Step[] = [
       carry('var/lib/dke/data/tls.crt', join(hosts.database.folder, 'root/ca.pem'));
     },
   },
+  ...guide('derby', person, '', [
+    ...['Register the database', 'Create the keys', 'Create the database', 'Open it', 'Rotate the master key'],
+    ...['Rotate the data key', 'Encrypt an existing database', 'Disable or destroy the database'],
+  ]),
+  ...guide('hsqldb', person, 'javac SqlClient.java', [
+    ...['Register the database', 'Create the keys', 'Create the database', 'Open it', 'Rotate the master key'],
+    ...['Rotate the data key', 'Disable or destroy the database'],
+  ]),
+  ...guide(
+    'postgresql',
+    'postgres',
+    'export PATH=/usr/lib/postgresql/15/bin:$PATH PGPORT=5433 PGHOST=$PWD/socket PGUSER=postgres; mkdir socket',
+    [
+      ...['Register the database', 'Create the sealing key', "The server's TLS key", 'Backups', 'Restore'],
+      ...['The data directory', "A client's key on the token", 'Rotate the sealing key', 'Destroy'],
+    ],
+  ),
 ];
 
 const run = async (host: Host, user: string, script: string, input?: string): Promise<string> => {
@@ -189,7 +227,11 @@ beforeAll(async () => {
     users: ['oracle', 'mysql'],
     beside: service.holder,
   });
+  hosts.databases = await startFreshSystem(join(folder, 'databases'), {
+    ...{ names, users: [person], kind: 'databases', beside: service.holder },
+  });
   for (const host of Object.values(hosts)) cpSync(packages, join(host.folder, 'root'), { recursive: true });
+  await run('databases', 'root', 'dpkg --install ~/dke-provider_*.deb');
   cpSync(packages, join(service.folder, homeOf(person)), { recursive: true });
 });
 afterAll(async () => {
@@ -235,7 +277,7 @@ describe.runIf(whyNot === undefined)('on hosts with only the packages', () => {
   test('are those of the table, and all of them', () => {
     const wanted = Object.entries(blockTable).flatMap(([page, headings]) =>
       Object.entries(headings).flatMap(([heading, entries]) =>
-        entries.flatMap((entry, index) => (entry === fresh ? [`${page}: ${heading} ${index}`] : [])),
+        entries.flatMap((entry, index) => (isFresh(entry) ? [`${page}: ${heading} ${index}`] : [])),
       ),
     );
     const done = steps.flatMap(({ page, heading, blocks }) =>

@@ -1,12 +1,21 @@
 // A host that has a minimal Debian and nothing of the project: a root file system made by debootstrap from the archive that this system
-// itself is installed from, kept in build/, and unpacked for each host. Hosts run in namespaces of their own, so that port 443, users and
+// itself is installed from, kept in build/, and unpacked for each host. A host of databases has their packages of Debian in addition. Hosts run in namespaces of their own, so that port 443, users and
 // processes are theirs, and all of it ends with them; hosts that are made from each other share a network.
 //
 // There is no init: `systemctl` is a script that runs what the unit says (ExecStart as User, with its state directory and its ambient
 // capabilities) and knows no other units than those that are installed. systemd itself: house/server-unit, scenario/packages.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { until } from './host.ts';
 import { archive } from './old-system.ts';
@@ -14,7 +23,14 @@ import { type Outcome, run } from './tools.ts';
 
 const release = 'bookworm';
 const packages = ['ca-certificates', 'sudo', 'jq', 'openssl', 'curl', 'systemd', 'procps'];
-const cache = resolve(import.meta.dirname, '../../build', `fresh-system-${release}.tar`);
+/** What the guides of docs/databases ask for. */
+const databasePackages = [
+  ...['openjdk-17-jdk-headless', 'derby-tools', 'libhsqldb-java'],
+  ...['postgresql-15', 'pgbackrest', 'opensc', 'libengine-pkcs11-openssl', 'gocryptfs', 'fuse3'],
+];
+export type FreshKind = 'minimal' | 'databases';
+const cacheOf = (kind: FreshKind): string =>
+  resolve(import.meta.dirname, '../../build', `fresh-system-${release}${kind === 'minimal' ? '' : `-${kind}`}.tar`);
 
 const systemctl = `#!/bin/bash
 set -eu
@@ -42,25 +58,50 @@ case $action in
 esac
 `;
 
-/** Why there is no such system here, or undefined. Makes the copy that all hosts are made from. */
+/** Runs `fill` in a folder, and keeps what it leaves there; answers why it could not. */
+const keep = (kind: FreshKind, fill: (folder: string) => string | undefined): string | undefined => {
+  const file = cacheOf(kind);
+  if (existsSync(file)) return undefined;
+  const work = `${file}.work`;
+  rmSync(work, { recursive: true, force: true });
+  const failure = fill(work);
+  if (failure !== undefined) return failure;
+  execFileSync('tar', ['--directory', work, '--create', '--file', `${file}.new`, '.']);
+  renameSync(`${file}.new`, file);
+  rmSync(work, { recursive: true });
+  return undefined;
+};
+
+const outcomeOf = (program: string, args: readonly string[]): string | undefined => {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
+  if (error !== undefined) return `${program} is not installed`;
+  return status === 0 ? undefined : `${program}: ${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`;
+};
+
+const makeMinimal = (folder: string): string | undefined => {
+  const site = archive();
+  if (site === undefined) return 'no archive of Debian is configured (apt-get update)';
+  return outcomeOf('debootstrap', ['--variant=minbase', `--include=${packages.join(',')}`, release, folder, site]);
+};
+
+const withDatabases = (folder: string): string | undefined => {
+  mkdirSync(folder);
+  execFileSync('tar', ['--directory', folder, '--extract', '--file', cacheOf('minimal')]);
+  copyFileSync('/etc/resolv.conf', join(folder, 'etc/resolv.conf'));
+  // Services of packages do not start here.
+  writeFileSync(join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  const install = `mount -t proc proc "$1/proc" && chroot "$1" sh -c '
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq update && apt-get -qq install --yes --no-install-recommends ${databasePackages.join(' ')} && apt-get clean'`;
+  return outcomeOf('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', install, 'sh', folder]);
+};
+
+/** Why there is no such system here, or undefined. Makes the copies that all hosts are made from. */
 export const whyNoFreshSystem = (): string | undefined => {
   if (process.getuid?.() !== 0) return 'it takes root';
   if (spawnSync('unshare', ['--mount', '--net', '--pid', '--fork', 'true']).status !== 0)
     return 'this host does not permit namespaces';
-  if (existsSync(cache)) return undefined;
-  const site = archive();
-  if (site === undefined) return 'no archive of Debian is configured (apt-get update)';
-  if (spawnSync('debootstrap', ['--version']).error !== undefined) return 'debootstrap is not installed';
-  const work = `${cache}.work`;
-  rmSync(work, { recursive: true, force: true });
-  const made = spawnSync('debootstrap', ['--variant=minbase', `--include=${packages.join(',')}`, release, work, site], {
-    encoding: 'utf8',
-  });
-  if (made.status !== 0) return `debootstrap: ${made.stdout.trim().split('\n').at(-1)}`;
-  execFileSync('tar', ['--directory', work, '--create', '--file', `${cache}.new`, '.']);
-  renameSync(`${cache}.new`, cache);
-  rmSync(work, { recursive: true });
-  return undefined;
+  return keep('minimal', makeMinimal) ?? keep('databases', withDatabases);
 };
 
 export interface FreshSystem {
@@ -71,7 +112,8 @@ export interface FreshSystem {
 }
 
 /** In the host. */
-export const homeOf = (user: string): string => (user === 'root' ? '/root' : join('/home', user));
+export const homeOf = (user: string): string =>
+  ({ root: '/root', postgres: '/var/lib/postgresql' })[user] ?? join('/home', user);
 
 /** The process that holds the namespaces: the child of unshare. */
 const childOf = (pid: number): number | undefined => {
@@ -84,16 +126,18 @@ export interface FreshOptions {
   readonly names?: readonly string[];
   /** Users besides root. */
   readonly users?: readonly string[];
+  /** 'minimal' if it is left out. */
+  readonly kind?: FreshKind;
   /** A host whose network this one shares. */
   readonly beside?: number | undefined;
 }
 
 export const startFreshSystem = async (
   folder: string,
-  { names = [], users = [], beside }: FreshOptions = {},
+  { names = [], users = [], kind = 'minimal', beside }: FreshOptions = {},
 ): Promise<FreshSystem & { readonly holder: number }> => {
   mkdirSync(folder, { recursive: true });
-  execFileSync('tar', ['--directory', folder, '--extract', '--file', cache]);
+  execFileSync('tar', ['--directory', folder, '--extract', '--file', cacheOf(kind)]);
   writeFileSync(join(folder, 'etc/hosts'), `127.0.0.1 localhost ${names.join(' ')}\n`);
   writeFileSync(join(folder, 'usr/local/bin/systemctl'), systemctl, { mode: 0o755 });
   // What a person answers at a terminal.

@@ -71,18 +71,21 @@ export const pagesWithCommands = (): readonly string[] =>
     .filter((page) => blocksOf(page).length > 0)
     .sort();
 
-/** The test that runs a block. */
-const by = (test: string) => ({ test: `test/${test}.test.ts` }) as const;
+/** The tests that run a block. */
+const by = (...tests: readonly string[]) => ({ tests: tests.map((test) => `test/${test}.test.ts`) }) as const;
 /** Why none does. */
 const not = (reason: string) => ({ reason }) as const;
 export type BlockEntry = ReturnType<typeof by> | ReturnType<typeof not>;
 
 /** The packages, installed in a system that has nothing else of the project. */
-export const fresh = by('scenario/first-commands');
+const onFreshSystem = 'scenario/first-commands';
+const fresh = by(onFreshSystem);
+export const isFresh = (entry: BlockEntry): boolean =>
+  'tests' in entry && entry.tests.includes(`test/${onFreshSystem}.test.ts`);
 const operations = by('scenario/operations-page');
-const derby = by('databases/derby');
-const hsqldb = by('databases/hsqldb');
-const postgresql = by('databases/postgresql');
+const derby = by('databases/derby', onFreshSystem);
+const hsqldb = by('databases/hsqldb', onFreshSystem);
+const postgresql = by('databases/postgresql', onFreshSystem);
 
 const measurement = not('a measurement: it takes minutes and shows figures, not a state');
 const checkout = not('builds or tests a checkout: continuous integration and scenario/demo do the same');
