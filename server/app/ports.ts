@@ -15,7 +15,7 @@ import { createDirectory } from '../operations/data-path/directory.ts';
 import { createMeter } from '../operations/data-path/meter.ts';
 import { createUsageLog } from '../operations/data-path/usage-log.ts';
 import { createAwaitCopies } from '../operations/root/await-copies.ts';
-import { createErasureScheduler, type ErasureScheduler } from '../operations/root/run-erasure.ts';
+import { createErasureScheduler, type ErasureScheduler } from '../operations/root/schedule-erasure.ts';
 import { createRootSpread, type RootSpread } from '../operations/root/spread-root.ts';
 import { createDeadlines, type RunningDeadlines } from '../operations/service/deadline-clock.ts';
 import { createIdempotency } from '../operations/shared/idempotency.ts';

@@ -51,6 +51,49 @@ export const takeChanges = async (
   else await directory.renew(changes);
 };
 
+/** The last change that was read, and the ids of the last changes by their numbers. */
+const createReadMarks = () => {
+  let last: ChangeMark = { epoch: 0, history: '' };
+  const ids = new Map<number, string>();
+  const note = (marks: readonly ChangeMark[]): void => {
+    for (const { epoch, history } of marks) ids.set(epoch, history);
+    for (const epoch of ids.keys()) {
+      if (ids.size <= mostMarks) break;
+      ids.delete(epoch);
+    }
+  };
+  return {
+    last: (): ChangeMark => last,
+    idOf: (epoch: number): string | undefined => ids.get(epoch),
+    /** Everything up to this change is read. */
+    startFrom: (mark: ChangeMark): void => {
+      last = mark;
+      ids.clear();
+      note([mark]);
+    },
+    /** These changes are read as well. */
+    goOn: (read: { readonly last: ChangeMark; readonly marks: readonly ChangeMark[] }): void => {
+      ({ last } = read);
+      note(read.marks);
+    },
+  };
+};
+
+const lostError = (): ServiceError =>
+  new ServiceError('unavailable', 'confirmed changes are missing in the database: this change may have been made', {
+    hint: 'run dke quarantine show for what to do',
+    reason: 'unconfirmed',
+  });
+const elsewhereError = (): ServiceError =>
+  new ServiceError(
+    'unavailable',
+    'the change is not in the database that this node reads from: a failover may have lost it',
+    {
+      hint: 'check whether it was made before you repeat it; dke node list shows the nodes',
+      reason: 'unconfirmed',
+    },
+  );
+
 export const createShownChanges = (
   ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>,
   link: Pick<NodeLink, 'changesSince'>,
@@ -64,10 +107,8 @@ export const createShownChanges = (
 ): ShownChanges => {
   const { store, ring, clock, log } = ports;
   let directory: Directory | undefined;
-  let applied: ChangeMark = { epoch: 0, history: '' };
   let lost = false;
-  /** The ids of the last changes that were read, by their numbers. */
-  const marks = new Map<number, string>();
+  const read = createReadMarks();
   /** The id of the last change that was made or found here, once it is shown. */
   let settled = '';
   let catching: Promise<void> | undefined;
@@ -76,40 +117,27 @@ export const createShownChanges = (
   const loseTrack = async (): Promise<void> => {
     if (lost) return;
     lost = true;
-    log.error('changes that this node has received are missing in the database', { ...applied });
+    log.error('changes that this node has received are missing in the database', { ...read.last() });
     await hooks.lost();
-  };
-  const note = (read: readonly ChangeMark[]): void => {
-    for (const { epoch, history } of read) marks.set(epoch, history);
-    for (const epoch of marks.keys()) {
-      if (marks.size <= mostMarks) break;
-      marks.delete(epoch);
-    }
-  };
-  /** Everything up to this change is read. */
-  const startFrom = (last: ChangeMark): void => {
-    applied = last;
-    marks.clear();
-    note([last]);
   };
   /** Before its id is forgotten. */
   const settle = (): void => {
     const { epoch, history } = store.mark();
-    if (marks.get(epoch) === history) settled = history;
+    if (read.idOf(epoch) === history) settled = history;
   };
-  const view = (): NodeView => ({ applied, lost, idOf: (epoch) => marks.get(epoch) });
+  const view = (): NodeView => ({ applied: read.last(), lost, idOf: read.idOf });
   const reloadAll = async (): Promise<void> => {
     const last = await hooks.head();
     await ring.refresh(store.read);
     await directory?.reload();
-    startFrom(last);
+    read.startFrom(last);
   };
   const readChanges = async (): Promise<void> => {
     // Not before the first load: what is heard until then is part of it.
-    if (directory === undefined || applied.epoch === 0 || lost) return;
+    if (directory === undefined || read.last().epoch === 0 || lost) return;
     for (let more = true; more; ) {
       settle();
-      const found = await link.changesSince(applied);
+      const found = await link.changesSince(read.last());
       if (found === 'lost') {
         await loseTrack();
         return;
@@ -122,11 +150,10 @@ export const createShownChanges = (
         ({ more } = found);
         const changes = mergeChanges(found.changes);
         await takeChanges(ports, directory, changes);
-        applied = found.last;
-        note(found.marks);
+        read.goOn(found);
         if (changes.destroyed === true) hooks.destroyed();
       }
-      await hooks.shown(applied);
+      await hooks.shown(read.last());
     }
   };
   const catchUp = async (): Promise<void> => {
@@ -137,28 +164,22 @@ export const createShownChanges = (
     });
     await catching;
   };
-  const lostError = (): ServiceError =>
-    new ServiceError('unavailable', 'confirmed changes are missing in the database: this change may have been made', {
-      hint: 'run dke quarantine show for what to do',
-      reason: 'unconfirmed',
-    });
-
   return {
-    last: () => applied,
+    last: read.last,
     isLost: () => lost,
     view,
     show: (shown) => {
       directory = shown;
     },
     begin: (last) => {
-      startFrom(last);
+      read.startFrom(last);
       settled = store.mark().history;
     },
     catchUp,
     heard: async ({ epoch, history }) => {
       // The change of a request here has been read for its answer by now.
       await catching?.catch(() => undefined);
-      if (marks.get(epoch) !== history) await catchUp();
+      if (read.idOf(epoch) !== history) await catchUp();
     },
     reach: async (own = store.mark()) => {
       const until = clock.monotonic() + reachMs;
@@ -178,14 +199,7 @@ export const createShownChanges = (
         });
       }
       // Committed on a primary that is none any longer, it is in no database that counts.
-      throw new ServiceError(
-        'unavailable',
-        'the change is not in the database that this node reads from: a failover may have lost it',
-        {
-          hint: 'check whether it was made before you repeat it; dke node list shows the nodes',
-          reason: 'unconfirmed',
-        },
-      );
+      throw elsewhereError();
     },
     resume: async () => {
       await reloadAll();

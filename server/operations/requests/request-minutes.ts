@@ -97,15 +97,8 @@ const append = (
     },
   });
 
-export interface RequestMinutes {
-  /** Hashes the minutes that are over. By one node, now and then. */
-  run(): Promise<void>;
-  /** Ends a run that is under way; the next one does the rest. */
-  stop(): void;
-}
-
-export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): RequestMinutes => {
-  let stopped = false;
+/** How far the hashes are, in the settings of the store: one node after the other goes on from there. */
+const createHashState = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) => {
   /** Up to this minute there was nothing to hash, when the state was this. */
   let quiet: { readonly text: string | undefined; readonly through: number } | undefined;
 
@@ -172,15 +165,53 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
     );
   };
 
-  async function* late({ closed, through, next }: State): AsyncGenerator<RequestHash> {
-    if (closed < 0 || next === null) return;
-    for (let after = through; after < next.through && !stopped; after += stepSequences) {
-      const begun = performance.now();
-      const span = { after, through: Math.min(after + stepSequences, next.through), before: (closed + 1) * minuteMs };
-      yield* await store.read.requests.hashesOfLate(span);
-      await otherWork(performance.now() - begun);
-    }
+  return { advance, close };
+};
+
+interface Reading extends Pick<Ports, 'store'> {
+  readonly isStopped: () => boolean;
+}
+
+/** Records that were written into minutes that are hashed already. */
+async function* lateRecords(
+  { store, isStopped }: Reading,
+  { closed, through, next }: State,
+): AsyncGenerator<RequestHash> {
+  if (closed < 0 || next === null) return;
+  for (let after = through; after < next.through && !isStopped(); after += stepSequences) {
+    const begun = performance.now();
+    const span = { after, through: Math.min(after + stepSequences, next.through), before: (closed + 1) * minuteMs };
+    yield* await store.read.requests.hashesOfLate(span);
+    await otherWork(performance.now() - begun);
   }
+}
+
+/** The same by their minutes, hashed. */
+const hashLate = async (reading: Reading, state: State): Promise<readonly ToldMinute[]> => {
+  const came = new Map<number, RequestHash[]>();
+  for await (const record of lateRecords(reading, state)) {
+    const minute = minuteOf(record.at);
+    const others = came.get(minute);
+    if (others === undefined) came.set(minute, [record]);
+    else others.push(record);
+  }
+  return [...came].map(([minute, records]): ToldMinute => {
+    const grown = growMinute(minute, true);
+    for (const record of records.sort((a, b) => a.at - b.at || a.sequence - b.sequence)) grown.add(record);
+    return { minute, late: true, parts: grown.end() };
+  });
+};
+
+export interface RequestMinutes {
+  /** Hashes the minutes that are over. By one node, now and then. */
+  run(): Promise<void>;
+  /** Ends a run that is under way; the next one does the rest. */
+  stop(): void;
+}
+
+export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): RequestMinutes => {
+  let stopped = false;
+  const { advance, close } = createHashState({ store, clock });
 
   return {
     run: async () => {
@@ -190,19 +221,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
       const { next } = begun.state;
       let text: string | undefined = begun.text;
 
-      const came = new Map<number, RequestHash[]>();
-      for await (const record of late(state)) {
-        const minute = minuteOf(record.at);
-        const others = came.get(minute);
-        if (others === undefined) came.set(minute, [record]);
-        else others.push(record);
-      }
-      const lateMinutes = [...came].map(([minute, records]): ToldMinute => {
-        const grown = growMinute(minute, true);
-        for (const record of records.sort((a, b) => a.at - b.at || a.sequence - b.sequence)) grown.add(record);
-        return { minute, late: true, parts: grown.end() };
-      });
-
+      const lateMinutes = await hashLate({ store, isStopped: () => stopped }, state);
       const span = { from: (next.done + 1) * minuteMs, to: (next.closed + 1) * minuteMs, through: next.through };
       let after: { readonly at: number; readonly sequence: number } | undefined;
       let grown: ReturnType<typeof growMinute> | undefined;

@@ -7,9 +7,7 @@
 // under the new one. Nothing is sealed under the new key before every node has it. At the end every node overwrites the old one, and
 // says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited for, or removed by an operator.
 
-import { canonicalJson } from '../../base/bytes.ts';
 import type { Emitter } from '../../base/events.ts';
-import { idBytes, serviceTenantId } from '../../base/ids.ts';
 import {
   askedOf,
   hasErasedOldRoot,
@@ -23,12 +21,13 @@ import {
   type RootRun,
   rootRunOf,
 } from '../../domain/root-run.ts';
-import type { RecordContext } from '../../ports/crypto-core.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
+import { isProofOf, keyAttributes, openParcel, prove, sealParcel } from './root-parcels.ts';
 
 /** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
 const waitMs = 6_000;
@@ -66,21 +65,40 @@ type SpreadPorts = Pick<Ports, 'core' | 'root' | 'ring' | 'store' | 'clock' | 'l
 
 const isSameRun = (known: RootRun | undefined, run: RootRun): boolean =>
   known?.epoch === run.epoch && known.nodeId === run.nodeId && known.phase === run.phase;
-const proofContext = (
-  id: string,
-  epoch: number,
-  attributes: Readonly<Record<string, string | number>>,
-): RecordContext => ({
-  tenant: idBytes(serviceTenantId),
-  object: idBytes(id),
-  version: 1,
-  epoch,
-  class: 'node',
-  attributes: Buffer.from(canonicalJson(attributes), 'utf8'),
-});
-const info = Buffer.from('dke root key for another node', 'utf8');
-const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}`, 'utf8');
-const headLength = 2;
+
+/** This node's own root keys, and the key pair that another node seals a new root key to. */
+const createOwnRoot = ({ core, root, fleet, events }: Pick<SpreadPorts, 'core' | 'root' | 'fleet' | 'events'>) => {
+  const own = core.generateHpkeKey();
+  const publicKey = core.hpkePublicKey(own);
+
+  const keyOf = (epoch: number): RootKey | undefined => {
+    if (root.current.epoch === epoch) return root.current;
+    return root.previous?.epoch === epoch ? root.previous : undefined;
+  };
+  const keys = (): RootKeys => ({
+    rootEpoch: root.current.epoch,
+    oldestRootEpoch: root.previous?.epoch ?? root.current.epoch,
+  });
+  return {
+    publicKey,
+    keys,
+    nodeKeys: (): NodeRootKeys => {
+      const shown = { ...keys(), publicKey };
+      return { ...shown, proof: prove(core, root.current, fleet.id, keyAttributes(shown)) };
+    },
+    /** Whether a node has the root keys that its row names. */
+    isProved: (node: SeenNode): boolean =>
+      isProofOf(core, keyOf(node.rootEpoch), node.id, keyAttributes(node), node.proof),
+    open: (parcel: RootParcel): KeyRef | undefined =>
+      openParcel(core, { id: fleet.id, key: own, current: root.current }, parcel),
+    eraseOldRoot: (): void => {
+      const isRotated = root.previous !== undefined;
+      root.erasePrevious();
+      if (isRotated) events.emit('rootRotated', { rootEpoch: root.current.epoch });
+    },
+  };
+};
+type OwnRoot = ReturnType<typeof createOwnRoot>;
 
 /** A fleet of one: there is no other node. */
 const lone: Omit<RootSpread, 'nodeKeys' | 'begin' | 'endOldRoot'> = {
@@ -93,104 +111,12 @@ const lone: Omit<RootSpread, 'nodeKeys' | 'begin' | 'endOldRoot'> = {
   finish: () => Promise.resolve(),
 };
 
-export const createRootSpread = ({ core, root, ring, store, clock, log, fleet, events }: SpreadPorts): RootSpread => {
-  const own = core.generateHpkeKey();
-  const publicKey = core.hpkePublicKey(own);
-
-  /** A record under a root key: that it opens shows who made it, and binds the attributes. What it holds is thrown away. */
-  const prove = (key: RootKey, id: string, attributes: Readonly<Record<string, string | number>>): Buffer => {
-    const nothing = core.generateGeneric(32);
-    try {
-      return core.sealRecord(key.key, proofContext(id, key.epoch, attributes), nothing);
-    } finally {
-      core.release(nothing);
-    }
-  };
-  const holds = (
-    key: RootKey | undefined,
-    id: string,
-    attributes: Readonly<Record<string, string | number>>,
-    proof: Buffer,
-  ): boolean => {
-    if (key === undefined) return false;
-    try {
-      core.release(core.openRecord(key.key, proofContext(id, key.epoch, attributes), proof));
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  const keyOf = (epoch: number): RootKey | undefined => {
-    if (root.current.epoch === epoch) return root.current;
-    return root.previous?.epoch === epoch ? root.previous : undefined;
-  };
-  const provenAttributes = (keys: Pick<NodeRootKeys, 'publicKey' | 'oldestRootEpoch'>) => ({
-    publicKey: keys.publicKey.toString('hex'),
-    oldestRootEpoch: keys.oldestRootEpoch,
-  });
-  const isProved = (node: SeenNode): boolean =>
-    holds(keyOf(node.rootEpoch), node.id, provenAttributes(node), node.proof);
-
-  const keys = (): RootKeys => ({
-    rootEpoch: root.current.epoch,
-    oldestRootEpoch: root.previous?.epoch ?? root.current.epoch,
-  });
-  const nodeKeys = (): NodeRootKeys => {
-    const shown = { ...keys(), publicKey };
-    return { ...shown, proof: prove(root.current, fleet.id, provenAttributes(shown)) };
-  };
-  const eraseOldRoot = (): void => {
-    const isRotated = root.previous !== undefined;
-    root.erasePrevious();
-    if (isRotated) events.emit('rootRotated', { rootEpoch: root.current.epoch });
-  };
-  if (store.link === undefined)
-    return { nodeKeys, ...lone, begin: async () => root.addEpoch(), endOldRoot: async () => eraseOldRoot() };
-  const link: NodeLink = store.link;
-
-  const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...nodeKeys() });
-  const endOldRoot = async (): Promise<void> => {
-    eraseOldRoot();
-    await tell();
-  };
-  /** As the node that has the duty: a late one changes nothing, and goes no further. */
-  const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
-    if (!(await link.setRootRun(before, after, fleet.duties.current())))
-      throw new Error('another rotation of the root key is in progress');
-  };
-  const parcelFor = (node: SeenNode, old: RootKey): RootParcel => {
-    const { epoch, key } = root.current;
-    const sealed = core.hpkeSealKek(node.publicKey, info, aadOf(node.id, epoch), key);
-    const proof = prove(old, node.id, { rootEpoch: epoch, sealed: sealed.toString('hex') });
-    const head = Buffer.alloc(headLength);
-    head.writeUInt16BE(sealed.length);
-    return { nodeId: node.id, epoch, publicKey: node.publicKey, sealed: Buffer.concat([head, sealed, proof]) };
-  };
-  const take = async (run: RootRun): Promise<void> => {
-    const parcel = await link.parcel(fleet.id);
-    if (parcel === undefined || parcel.epoch !== run.epoch || !parcel.publicKey.equals(publicKey)) return;
-    const length = parcel.sealed.length < headLength ? 0 : parcel.sealed.readUInt16BE(0);
-    const sealed = parcel.sealed.subarray(headLength, headLength + length);
-    const proof = parcel.sealed.subarray(headLength + length);
-    if (!holds(root.current, fleet.id, { rootEpoch: run.epoch, sealed: sealed.toString('hex') }, proof)) {
-      log.error('a root key was left for this node that was not sealed by another node: it is ignored');
-      return;
-    }
-    const key = core.hpkeOpenKek(own, info, aadOf(fleet.id, run.epoch), sealed);
-    try {
-      root.addEpoch({ epoch: run.epoch, key });
-    } finally {
-      core.release(key);
-    }
-    await tell();
-    await link.wipeParcel(fleet.id);
-    log.info('this node has the new root key', { rootEpoch: run.epoch });
-  };
-
-  /** Nodes whose root key is another one with the number of this node's, as `<id> <number>`. */
+/** Reports nodes whose root key is another one with the number of this node's. */
+const createOtherRootReport = (log: SpreadPorts['log']) => {
+  /** As `<id> <number>`. */
   const reported = new Set<string>();
   /** Both were made for the same run, of which a failover has lost a part. Nothing is sealed under either before every node has it. */
-  const reportOther = ({ id, name, rootEpoch }: SeenNode): void => {
+  return ({ id, name, rootEpoch }: SeenNode): void => {
     const what = `${id} ${rootEpoch}`;
     if (reported.has(what)) return;
     reported.add(what);
@@ -200,18 +126,59 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet, e
       { node: name, rootEpoch },
     );
   };
-  /** Checks repeatedly, until every node that is online has done it. */
-  const waitFor = async (isDone: (node: SeenNode) => Promise<boolean> | boolean): Promise<readonly string[]> => {
-    const until = clock.monotonic() + waitMs;
-    for (;;) {
-      const missing: SeenNode[] = [];
-      for (const node of await fleet.others()) if (!(await isDone(node))) missing.push(node);
-      const here = missing.some(({ state, silentMs }) => state !== 'stopped' && silentMs < waitMs);
-      if (!here || clock.monotonic() > until) return missing.map(({ name }) => name);
-      await new Promise<void>((resolve) => {
-        setTimeout(resolve, lookEveryMs);
-      });
+};
+
+/** Checks repeatedly, until every node that is online has done it. */
+const waitForNodes = async (
+  { fleet, clock }: Pick<SpreadPorts, 'fleet' | 'clock'>,
+  isDone: (node: SeenNode) => Promise<boolean> | boolean,
+): Promise<readonly string[]> => {
+  const until = clock.monotonic() + waitMs;
+  for (;;) {
+    const missing: SeenNode[] = [];
+    for (const node of await fleet.others()) if (!(await isDone(node))) missing.push(node);
+    const here = missing.some(({ state, silentMs }) => state !== 'stopped' && silentMs < waitMs);
+    if (!here || clock.monotonic() > until) return missing.map(({ name }) => name);
+    await new Promise<void>((resolve) => {
+      setTimeout(resolve, lookEveryMs);
+    });
+  }
+};
+
+/** A fleet of several nodes, which learn of each other in the database. */
+const createFleetSpread = (
+  { core, root, ring, store, clock, log, fleet }: SpreadPorts,
+  link: NodeLink,
+  own: OwnRoot,
+): RootSpread => {
+  const { keys, nodeKeys, isProved } = own;
+  const reportOther = createOtherRootReport(log);
+  const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...nodeKeys() });
+  const endOldRoot = async (): Promise<void> => {
+    own.eraseOldRoot();
+    await tell();
+  };
+  /** As the node that has the duty: a late one changes nothing, and goes no further. */
+  const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
+    if (!(await link.setRootRun(before, after, fleet.duties.current())))
+      throw new Error('another rotation of the root key is in progress');
+  };
+  const take = async (run: RootRun): Promise<void> => {
+    const parcel = await link.parcel(fleet.id);
+    if (parcel === undefined || parcel.epoch !== run.epoch || !parcel.publicKey.equals(own.publicKey)) return;
+    const key = own.open(parcel);
+    if (key === undefined) {
+      log.error('a root key was left for this node that was not sealed by another node: it is ignored');
+      return;
     }
+    try {
+      root.addEpoch({ epoch: run.epoch, key });
+    } finally {
+      core.release(key);
+    }
+    await tell();
+    await link.wipeParcel(fleet.id);
+    log.info('this node has the new root key', { rootEpoch: run.epoch });
   };
 
   return {
@@ -225,7 +192,7 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet, e
       return may !== 'no';
     },
     follow: async (run, shown) => {
-      if (shown !== undefined && !isTold(shown, keys(), shown.publicKey.equals(publicKey) && isProved(shown)))
+      if (shown !== undefined && !isTold(shown, keys(), shown.publicKey.equals(own.publicKey) && isProved(shown)))
         await tell();
       const asked = askedOf(run, { id: fleet.id, ...keys() });
       if (run === undefined || asked === 'nothing') return;
@@ -261,13 +228,13 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet, e
       // A failover may have lost that the run has begun. The others may have the new root key or not: they are asked as ever.
       if (!isSameRun(known, run)) await setRootRun(known, run);
       const given = new Map<string, string>();
-      return waitFor(async (node) => {
+      return waitForNodes({ fleet, clock }, async (node) => {
         const proved = isProved(node);
         if (hasNewRoot(node, run, proved)) return true;
         if (node.rootEpoch === run.epoch) reportOther(node);
         const to = node.publicKey.toString('hex');
         if (previous === undefined || !proved || given.get(node.id) === to) return false;
-        await link.putParcel(parcelFor(node, previous));
+        await link.putParcel(sealParcel(core, node, root.current, previous));
         given.set(node.id, to);
         return false;
       });
@@ -278,11 +245,20 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet, e
       const run = rootRunOf(keys(), fleet.id, 'erase');
       const known = await link.rootRun();
       if (!isSameRun(known, run)) await setRootRun(known, run);
-      return waitFor((node) => hasErasedOldRoot(node, run, isProved(node)));
+      return waitForNodes({ fleet, clock }, (node) => hasErasedOldRoot(node, run, isProved(node)));
     },
     endOldRoot,
     finish: async () => {
       await setRootRun(await link.rootRun(), undefined);
     },
   };
+};
+
+export const createRootSpread = (ports: SpreadPorts): RootSpread => {
+  const { root, store } = ports;
+  const own = createOwnRoot(ports);
+  const { nodeKeys, eraseOldRoot } = own;
+  if (store.link === undefined)
+    return { nodeKeys, ...lone, begin: async () => root.addEpoch(), endOldRoot: async () => eraseOldRoot() };
+  return createFleetSpread(ports, store.link, own);
 };

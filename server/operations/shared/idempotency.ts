@@ -93,6 +93,46 @@ const awaitAnswer = async (
   }
 };
 
+/** Gives up a request that was, or may have been, carried out: the other nodes wait for its answer no longer. */
+const createGivingUp = (inner: Pick<Store, 'write'>, log: Ports['log']) => {
+  /** What is given up, while the others are still to be told. */
+  const untold = new Set<StoredRequest>();
+  const giveUp = async (row: StoredRequest): Promise<void> => {
+    untold.delete(row);
+    try {
+      await inner.write(
+        async (tx) => {
+          const found = await tx.idempotency.get(row.id);
+          if (found !== undefined && isSame(row, found) && found.integrity === 'ok')
+            await tx.idempotency.update({ ...found, run: givenUp });
+        },
+        { durable: false },
+      );
+    } catch (error) {
+      untold.add(row);
+      log.error('other nodes will be informed later that a request was abandoned', {
+        requestId: row.requestId,
+        error,
+      });
+    }
+  };
+  return {
+    giveUp,
+    /** Once the store can be written again. */
+    tellAgain: (): void => {
+      for (const row of untold) void giveUp(row);
+    },
+  };
+};
+
+/** Whether nothing of it is carried out: the same key may try again. `written`: its first unit of work was committed. */
+const isRefused = (error: unknown, written: boolean): boolean =>
+  error instanceof Waiting ||
+  (error instanceof ServiceError &&
+    error.code !== 'internal' &&
+    error.reason !== 'unconfirmed' &&
+    !(written && error.code === 'unavailable'));
+
 /** `store` is what the operations are to write through. */
 export const createIdempotency = (
   inner: Store,
@@ -109,27 +149,7 @@ export const createIdempotency = (
   const claims = new AsyncLocalStorage<Claim>();
   /** What this process is carrying out. */
   const live = new Set<StoredRequest>();
-  /** What it has given up, while the others are still to be told. */
-  const lost = new Set<StoredRequest>();
-  const giveUp = async (row: StoredRequest): Promise<void> => {
-    lost.delete(row);
-    try {
-      await inner.write(
-        async (tx) => {
-          const found = await tx.idempotency.get(row.id);
-          if (found !== undefined && isSame(row, found) && found.integrity === 'ok')
-            await tx.idempotency.update({ ...found, run: givenUp });
-        },
-        { durable: false },
-      );
-    } catch (error) {
-      lost.add(row);
-      log.error('other nodes will be informed later that a request was abandoned', {
-        requestId: row.requestId,
-        error,
-      });
-    }
-  };
+  const { giveUp, tellAgain } = createGivingUp(inner, log);
   const store: Store = {
     ...inner,
     read: inner.read,
@@ -137,7 +157,7 @@ export const createIdempotency = (
       const claim = claims.getStore();
       if (claim === undefined || claim.state !== 'open') {
         const value = await inner.write(work, options);
-        for (const row of lost) void giveUp(row);
+        tellAgain();
         return value;
       }
       const value = await inner.write(async (tx) => {
@@ -198,13 +218,7 @@ export const createIdempotency = (
         claim.state = 'over';
         if (error instanceof Taken) continue;
         // It may be carried out yet, or a part of it: the key is kept, so that a repeat does not carry it out twice.
-        const isRefused =
-          error instanceof Waiting ||
-          (error instanceof ServiceError &&
-            error.code !== 'internal' &&
-            error.reason !== 'unconfirmed' &&
-            !(written && error.code === 'unavailable'));
-        if (!isRefused) await giveUp(row);
+        if (!isRefused(error, written)) await giveUp(row);
         // The same key may try again.
         else if (written)
           await inner

@@ -1,10 +1,11 @@
-// One snapshot, in one of the states in which something can be done with it, and the vaults whose rules govern it.
+// One snapshot, in one of the states in which something can be done with it, with its file, and the vaults whose rules govern it.
 
 import { ServiceError } from '../../base/errors.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import type { Snapshot, SnapshotState } from '../../domain/snapshot.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
+import type { SnapshotArchive } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 
 const hints: { readonly [S in SnapshotState]?: string } = {
@@ -32,6 +33,16 @@ export const findSnapshot = async (
       hint: 'import its file again, with the verifier key of its signer',
     });
   return found;
+};
+
+/** In the audit log. */
+export const subjectOf = (id: string) => ({ kind: 'snapshot', id }) as const;
+
+export const requireFile = (archive: Pick<SnapshotArchive, 'has'>, id: string): void => {
+  if (archive.has(id)) return;
+  throw new ServiceError('conflict', 'the file of the snapshot is missing', {
+    hint: 'restore it from a copy with dke snapshot import, or create another snapshot',
+  });
 };
 
 /** Every vault of a tenant. */

@@ -9,10 +9,11 @@ import { findSnapshot } from './find-snapshot.ts';
 import type { SnapshotFolder } from './folder.ts';
 import type { SnapshotOperations } from './interface.ts';
 import { makeSnapshot } from './make-snapshot.ts';
-import { manageSnapshots, type SnapshotSettings } from './manage-snapshots.ts';
+import { manageSnapshots } from './manage-snapshots.ts';
 import { createOpenings } from './openings.ts';
 import { restoreSnapshot } from './restore-snapshot.ts';
 import { type SnapshotSchedule, scheduleSnapshots, type Timetable } from './schedule-snapshots.ts';
+import type { SnapshotSettings } from './snapshot-settings.ts';
 import { verifySnapshot } from './verify-snapshot.ts';
 
 export interface Snapshots {

@@ -4,10 +4,11 @@ import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { RecoveryKey, Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
-import type { KeySnapshots, SnapshotSettings } from './manage-snapshots.ts';
+import type { KeySnapshots } from './manage-snapshots.ts';
 import type { Opening } from './openings.ts';
 import type { RestoreOutcome } from './restore-rows.ts';
 import type { RestoreRequest, RuledRestore } from './restore-snapshot.ts';
+import type { SnapshotSettings } from './snapshot-settings.ts';
 
 export type { KeySnapshots, Opening, RestoreOutcome, RestoreRequest, RuledRestore, SnapshotSettings };
 

@@ -17,9 +17,10 @@ import { findTenant } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../tenants/create-tenant.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
-import type { SnapshotSettings } from './manage-snapshots.ts';
 import { rememberOpened } from './opened.ts';
-import { type Activated, type RestoreOutcome, type RestoreTarget, restoreRows } from './restore-rows.ts';
+import { type RestoreOutcome, restoreRows } from './restore-rows.ts';
+import type { Activated, RestoreTarget } from './running-restore.ts';
+import type { SnapshotSettings } from './snapshot-settings.ts';
 import { isForeign, requireTrusted, trustedFor } from './verify-snapshot.ts';
 
 type RestorePorts = Pick<

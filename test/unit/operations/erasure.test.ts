@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { DutyLost } from '../../../server/operations/nodes/node-duties.ts';
-import { createErasureScheduler } from '../../../server/operations/root/run-erasure.ts';
+import { createErasureScheduler } from '../../../server/operations/root/schedule-erasure.ts';
 import type { Fleet } from '../../../server/ports/fleet.ts';
 import { until } from '../../support/host.ts';
 import {

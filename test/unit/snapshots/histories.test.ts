@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { TenantActor } from '../../../server/domain/actor.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
-import { idIn } from '../../../server/operations/snapshots/restore-rows.ts';
+import { idIn } from '../../../server/operations/snapshots/running-restore.ts';
 import {
   administrator,
   instance,

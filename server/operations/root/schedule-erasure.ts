@@ -1,0 +1,118 @@
+// When erasure runs run: soon after destructions, which are collected for one run, and again when one failed or is held back.
+
+import { rotationSetting } from '../../domain/changes.ts';
+import type { ErasureHold, ErasureRuns, ErasureState } from '../../ports/erasure.ts';
+import type { Fleet } from '../../ports/fleet.ts';
+import { DutyLost } from '../nodes/node-duties.ts';
+import { recoverMissing } from '../snapshots/recover-missing.ts';
+import { Interrupted, isRunDue, missingFor, type Outcome, type RunPorts, runErasure } from './run-erasure.ts';
+
+export interface ErasureScheduler extends ErasureRuns {
+  /** Finishes a run that was interrupted, or starts one for destructions that have not had theirs. Called at start. */
+  resume(): Promise<void>;
+  /** Interrupts a run that is under way, and resolves when none is. None begins afterwards. */
+  stop(): Promise<void>;
+}
+
+export const createErasureScheduler = (
+  ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds' | 'perform'> },
+  /** How long destructions are collected for one run, and how long a run waits that has failed, and one that is held back. */
+  delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
+): ErasureScheduler => {
+  const recoverSnapshots = recoverMissing(ports);
+  const { store, root, clock, log, fleet } = ports;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  let stopped = false;
+  let held: ErasureHold | null = null;
+  let failure: string | null = null;
+  const runOnceMore = runErasure(ports, () => stopped);
+  /** While files of snapshots are missing, a run only checks whether they still are. */
+  const run = async (): Promise<Outcome> => {
+    if (held === null || held.snapshots.length === 0) return runOnceMore();
+    await recoverSnapshots();
+    return (await missingFor(ports)).length > 0 ? held : runOnceMore();
+  };
+  /** How long the last run took. The next one collects destructions for as long, so that runs take at most half of the time. */
+  let lastMs = 0;
+
+  const isDue = async (): Promise<boolean> =>
+    (await isRunDue(store.read)) || (await store.read.settings.get(rotationSetting)) !== undefined;
+  const later = (ms: number): void => {
+    if (stopped || timer !== undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      start();
+    }, ms);
+    timer.unref();
+  };
+  const soon = (): void => later(Math.max(delays.gatherMs, lastMs));
+  const start = (): void => {
+    if (running !== undefined || stopped) return;
+    if (!fleet.holds('erasure')) {
+      // The node that has the duty says how far it is.
+      [held, failure] = [null, null];
+      return;
+    }
+    const began = clock.monotonic();
+    running = fleet
+      .perform('erasure', run)
+      .then(
+        async (outcome) => {
+          // Another node has the duty now.
+          if (outcome === undefined) return;
+          const pauseMs = outcome !== null && 'forMs' in outcome ? outcome.forMs : 0;
+          const holding = outcome === null || 'forMs' in outcome ? null : outcome;
+          held = holding;
+          failure = null;
+          lastMs = clock.monotonic() - began;
+          // The next check, which costs next to nothing, finds what the operator did about the damaged records.
+          if (holding !== null) later(delays.heldMs);
+          else if (pauseMs > 0) later(pauseMs);
+          // Destructions during the run need another one.
+          else if (await isDue()) soon();
+        },
+        (error: unknown) => {
+          if (error instanceof Interrupted) return;
+          if (error instanceof DutyLost) {
+            // This node may have it again: only the fencing number of this work is too old.
+            if (fleet.holds('erasure')) later(delays.heldMs);
+            return;
+          }
+          failure = error instanceof Error ? error.message : 'failed';
+          log.error('the erasure run failed and will be retried', { error });
+          later(delays.retryMs);
+        },
+      )
+      .catch((error: unknown) => {
+        log.error('the erasure run could not be followed up', { error });
+      })
+      .finally(() => {
+        running = undefined;
+      });
+  };
+
+  return {
+    schedule: soon,
+    state: (): ErasureState => {
+      if (held !== null) return { state: 'held', hold: held, failure: null };
+      if (failure !== null) return { state: 'failed', hold: null, failure };
+      return {
+        state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
+        hold: null,
+        failure: null,
+      };
+    },
+    resume: async () => {
+      if (!fleet.holds('erasure')) return;
+      // The service serves meanwhile.
+      if (root.previous !== undefined) start();
+      else if (await isDue()) soon();
+    },
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+};

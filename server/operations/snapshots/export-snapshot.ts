@@ -1,0 +1,62 @@
+// Gives out the file of a snapshot, under the rules of all vaults of its tenant: any of their keys may be in it.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { newId } from '../../base/ids.ts';
+import { type Actor, inTenant } from '../../domain/actor.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Approvals } from '../approvals/governed-operation.ts';
+import { findSnapshot, requireFile, subjectOf, vaultsOf } from './find-snapshot.ts';
+import { inspectFile } from './verify-snapshot.ts';
+
+type ExportPorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
+
+/** Throws `ApprovalNeeded` where it waits. */
+export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approvals, 'withApproval'>) => {
+  const { store, archive, clock } = ports;
+  /** Recorded before the first byte leaves. */
+  const governedExport = withApproval('snapshot.export', {
+    permission: 'snapshots:export',
+    by: 'requester',
+    plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
+      const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['held']);
+      requireFile(archive, snapshotId);
+      const at = toRfc3339(createdAt);
+      return {
+        tenantId,
+        subject: { ...subjectOf(snapshotId), name: at },
+        vaults: await vaultsOf(from, tenantId),
+        impact: { size, keys: counts?.rows.keys ?? 0 },
+        state: { at },
+      };
+    },
+    carryOut: async (tx, actor, { snapshotId }) => {
+      const { tenantId, createdAt, size } = await findSnapshot(tx, snapshotId, ['held']);
+      const at = clock.now();
+      await tx.snapshots.insertExport({
+        id: newId(at),
+        snapshotId,
+        at,
+        actorId: actor.id,
+        actorName: actor.name,
+        createdAt,
+      });
+      await tx.audit.append({
+        kind: 'snapshot.exported',
+        actor,
+        tenantId,
+        subject: subjectOf(snapshotId),
+        details: { size },
+      });
+      return { answer: undefined, afterCommit: () => Promise.resolve() };
+    },
+  });
+
+  return async (actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>> => {
+    const snapshot = await findSnapshot(store.read, id, ['held']);
+    const { tenantId } = snapshot;
+    // A file that is gone is named by the plan.
+    if (archive.has(id)) await inspectFile(ports, actor, snapshot);
+    await governedExport.run(inTenant(actor, tenantId), { snapshotId: id });
+    return archive.content(id);
+  };
+};

@@ -1,0 +1,115 @@
+// Takes in the file of a snapshot. What is destroyed here is erased from it at once.
+
+import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { eraseUnits } from './erase-destroyed.ts';
+import { findSnapshot, subjectOf } from './find-snapshot.ts';
+import type { SnapshotSettings } from './snapshot-settings.ts';
+import { ownSigners, requireTrusted } from './verify-snapshot.ts';
+
+type ImportPorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
+
+/** Public keys of those that may have signed the file. */
+const signersOf = (
+  ring: ImportPorts['ring'],
+  trustedSigners: readonly string[],
+  signer: string | undefined,
+): readonly Buffer[] => {
+  if (signer === undefined) return ownSigners(ring);
+  const given = parseVerifierKey(signer);
+  if (given === null)
+    throw new ServiceError('validation', 'signer is not a verifier key', {
+      hint: 'use the verifierKey (NAME+ID+KEY) that dke audit log shows on the service that created the snapshot',
+    });
+  const own = ownSigners(ring);
+  requireTrusted(ring, trustedSigners, signer);
+  return [...own, publicKeyOf(given)];
+};
+
+type Inspected = Awaited<ReturnType<ImportPorts['archive']['inspect']>>;
+
+/** Missing until what is destroyed here is erased from the file: should the service end before that, nothing else is done with the file. */
+const importedOf = (
+  { preface, closing, size, erased }: Inspected,
+  before: Snapshot | undefined,
+  at: number,
+): Snapshot => {
+  const { rows, units, materials, leftOut } = closing;
+  return {
+    id: preface.snapshotId,
+    tenantId: preface.tenantId,
+    origin: 'imported',
+    state: 'missing',
+    createdAt: Date.parse(preface.at),
+    auditSize: before?.auditSize ?? 0,
+    size,
+    counts: { rows, units, materials, leftOut, erased: erased.length },
+    recoveryKeyIds: preface.recipients.map((each) => each.recoveryKeyId),
+    signer: closing.signer,
+    verification: { at, depth: 'sealed', sound: true, finding: null },
+    verifiedAt: at,
+    deletedAt: null,
+    purgedAt: null,
+    failure: null,
+    integrity: 'ok',
+  };
+};
+
+/** `before`: what was known of this snapshot. */
+const recordImported = (
+  { store }: ImportPorts,
+  actor: Actor,
+  imported: Snapshot,
+  before: Snapshot | undefined,
+  { closing, erased }: Inspected,
+): Promise<void> =>
+  store.write(async (tx) => {
+    const now = await tx.snapshots.get(imported.id);
+    if (now?.state !== before?.state)
+      throw new ServiceError('conflict', 'the snapshot was changed in the meantime', { hint: 'import it again' });
+    if (now === undefined) await tx.snapshots.insert(imported);
+    else await tx.snapshots.update(imported);
+    await tx.audit.append({
+      kind: 'snapshot.imported',
+      actor,
+      tenantId: imported.tenantId,
+      subject: subjectOf(imported.id),
+      details: { signer: closing.signer, units: closing.units, erased: erased.length },
+    });
+  });
+
+/** `signer`: the verifier key of the service that made it, when that is not this one: one of `trustedSigners`. */
+export const importSnapshot =
+  (ports: ImportPorts, { trustedSigners }: Pick<SnapshotSettings, 'trustedSigners'>) =>
+  async (actor: Actor, body: AsyncIterable<Uint8Array>, signer: string | undefined): Promise<Snapshot> => {
+    const { store, ring, archive, exclusion, clock } = ports;
+    const signers = signersOf(ring, trustedSigners, signer);
+    const arrived = newId(clock.now());
+    return exclusion.run(async () => {
+      await archive.receive(arrived, body);
+      try {
+        const inspected = await archive.inspect(arrived, signers);
+        const id = inspected.preface.snapshotId;
+        const before = await store.read.snapshots.get(id);
+        if (before !== undefined && (before.state === 'held' || before.state === 'deleted') && archive.has(before.id))
+          throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
+        archive.rename(arrived, id);
+        const imported = importedOf(inspected, before, clock.now());
+        await recordImported(ports, actor, imported, before, inspected);
+        await eraseUnits(ports, actor, imported, new Set(await store.read.tenantRows.destroyedSince(-1)));
+        return await store.write(async (tx) => {
+          const erased = await findSnapshot(tx, id, ['missing', 'held']);
+          const held: Snapshot = { ...erased, state: 'held' };
+          await tx.snapshots.update(held);
+          return held;
+        });
+      } catch (error) {
+        archive.remove(arrived);
+        throw error;
+      }
+    });
+  };

@@ -1,0 +1,207 @@
+// The rows of one table of a snapshot: which of them are put into the tenant, as what, and what becomes of those that are here. What was
+// destroyed stays destroyed.
+
+import { ServiceError } from '../../base/errors.ts';
+import { idBytes } from '../../base/ids.ts';
+import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
+import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';
+import { noteActivated } from './note-activated.ts';
+import { counterOf, differIn, idHere, keyColumn, type RestoreBatch, type RunningRestore } from './running-restore.ts';
+
+const references: { readonly [T in TenantTable]: readonly string[] } = {
+  vaults: ['id'],
+  tde_groups: ['id', 'vault_id'],
+  tde_applications: ['id', 'group_id'],
+  access_guids: ['id', 'application_id'],
+  instances: ['id', 'application_id', 'access_guid_id'],
+  keys: ['id', 'vault_id', 'application_id'],
+  key_versions: ['key_id'],
+  key_bindings: ['key_id'],
+  tde_objects: ['id', 'group_id', 'application_id'],
+  endpoints: ['id', 'vault_id', 'key_id'],
+  endpoint_credentials: ['id', 'endpoint_id'],
+  external_key_stores: ['id', 'endpoint_id'],
+};
+/** What names one place in the world: a copy of a tenant beside it cannot have it too. */
+const notCopied: ReadonlySet<TenantTable> = new Set([
+  'access_guids',
+  'instances',
+  'endpoint_credentials',
+  'external_key_stores',
+]);
+/** Rows that are only ever added. */
+const onlyAdded: ReadonlySet<TenantTable> = new Set(['instances', 'key_versions', 'key_bindings']);
+
+/** A row of the snapshot, and the same with the ids of the tenant. */
+interface GivenRow {
+  readonly from: SnapshotRow;
+  readonly row: SnapshotRow;
+  readonly tampered: boolean;
+}
+
+const identityText = (table: TenantTable, row: SnapshotRow): string =>
+  table === 'key_versions' ? `${String(row.key_id)} ${String(row.version)}` : String(row[keyColumn(table)]);
+
+const takenIds = (table: TenantTable): ServiceError =>
+  new ServiceError('conflict', `another tenant already uses ids of the snapshot (${table}): nothing was changed`);
+
+const toTarget = (restore: RunningRestore, table: TenantTable, row: SnapshotRow): SnapshotRow => {
+  const changed: Record<string, SnapshotRow[string]> = { ...row };
+  if (restore.newIds)
+    for (const column of references[table]) {
+      const id = changed[column];
+      if (typeof id === 'string') changed[column] = idHere(restore, id);
+    }
+  if (Object.hasOwn(row, 'tenant_id')) changed.tenant_id = restore.target.tenantId;
+  return changed;
+};
+
+/** What the tombstones here, and the file, say about the keys and objects of this batch. */
+export const findGone = async (restore: RunningRestore, { rows, materials }: RestoreBatch): Promise<void> => {
+  const { gone, newIds, tx } = restore;
+  for (const { unitId, key, erasedAt } of materials) if (key === null) gone.set(unitId, erasedAt ?? 0);
+  for (const table of ['keys', 'tde_objects'] as const) {
+    const ids = (rows.get(table) ?? []).map(({ row }) => String(row.id));
+    if (ids.length === 0) continue;
+    const here = (id: string): string => idHere(restore, id);
+    for (const { row } of await tx.tenantRows.find(table, newIds ? [...ids, ...ids.map(here)] : ids))
+      if (typeof row.destroyed_at === 'number')
+        for (const id of ids) if (row.id === id || row.id === here(id)) gone.set(id, row.destroyed_at);
+  }
+};
+
+const isTombstone = (existing: TenantRow | undefined): boolean => typeof existing?.row.destroyed_at === 'number';
+
+/** Undefined: it stays as it is. */
+const wantedKey = (
+  { gone, stayDestroyed, newIds }: RunningRestore,
+  { from, row }: GivenRow,
+  existing: TenantRow | undefined,
+): SnapshotRow | undefined => {
+  let wanted = row;
+  const destroyedAt = gone.get(String(from.id));
+  if (destroyedAt !== undefined) {
+    if (from.state !== 'destroyed')
+      stayDestroyed.push({ id: String(row.id), name: String(row.name), label: null, destroyedAt });
+    if (isTombstone(existing)) return undefined;
+    // Until the erasure run that follows it is not said to be unrecoverable.
+    wanted = { ...row, state: 'destroyed', destroyed_at: row.destroyed_at ?? destroyedAt, reimported_at: null };
+  }
+  // A copy stays a copy of the same key, also of a copy, and whatever its own snapshots say.
+  if (existing !== undefined) wanted = { ...wanted, copy_of: existing.row.copy_of ?? null };
+  else if (newIds) wanted = { ...wanted, copy_of: from.copy_of ?? String(from.id) };
+  // Versions that were made since stay, and the newest goes on being the one that seals.
+  if (existing !== undefined)
+    wanted = {
+      ...wanted,
+      current_version: Math.max(Number(wanted.current_version), Number(existing.row.current_version)),
+    };
+  return wanted;
+};
+
+/** Undefined: it stays as it is. `taken`: handles that other objects have. */
+const wantedObject = async (
+  restore: RunningRestore,
+  { from, row }: GivenRow,
+  existing: TenantRow | undefined,
+  taken: ReadonlySet<number>,
+): Promise<SnapshotRow | undefined> => {
+  let wanted = row;
+  const destroyedAt = restore.gone.get(String(from.id));
+  if (destroyedAt !== undefined) {
+    restore.labels.set(String(row.id), String(row.label));
+    if (isTombstone(existing)) return undefined;
+    wanted = { ...row, destroyed_at: row.destroyed_at ?? destroyedAt, content: null };
+  }
+  if (existing === undefined && taken.has(Number(row.handle))) {
+    wanted = { ...wanted, handle: await restore.tx.objects.nextHandle() };
+    restore.newHandles += 1;
+  }
+  restore.lastHandle = Math.max(restore.lastHandle, Number(wanted.handle));
+  return wanted;
+};
+
+const wantedEndpoint = ({ core, newIds }: RunningRestore, { row }: GivenRow): SnapshotRow => {
+  if (!newIds) return row;
+  const random = Buffer.alloc(10);
+  core.random(random);
+  return { ...row, prefix: random.toString('hex') };
+};
+
+/** XKS ciphertexts bear the tenant and the key that they were made with. */
+const putBindings = async ({ tx, target, newIds }: RunningRestore, here: readonly GivenRow[]): Promise<void> => {
+  if (target.tenantId === target.fromTenantId && !newIds) return;
+  const bound = here.filter(({ from }) => from.kind === 'general');
+  await tx.tenantRows.put(
+    'key_bindings',
+    bound.map(({ from, row }) => ({
+      row: {
+        key_id: String(row.id),
+        binding: Buffer.concat([idBytes(target.fromTenantId), idBytes(String(from.id))]),
+      },
+      integrity: 'ok',
+    })),
+  );
+};
+
+/** Handles of new objects that other objects have. */
+const takenHandlesOf = async (
+  { tx }: RunningRestore,
+  here: readonly GivenRow[],
+  before: ReadonlyMap<string, TenantRow>,
+): Promise<ReadonlySet<number>> =>
+  new Set(
+    await tx.tenantRows.takenHandles(
+      here.filter(({ row }) => !before.has(String(row.id))).map(({ row }) => Number(row.handle)),
+    ),
+  );
+
+export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, table: TenantTable): Promise<void> => {
+  const { tx, target, newIds } = restore;
+  const { tenantRows } = tx;
+  const given = rows.get(table) ?? [];
+  if (given.length === 0) return;
+  const counter = counterOf(restore, table);
+  if (newIds && notCopied.has(table)) {
+    counter.leftOut += given.length;
+    return;
+  }
+  const here = given.map(
+    ({ row, tampered }): GivenRow => ({ from: row, row: toTarget(restore, table, row), tampered }),
+  );
+  const found = await tenantRows.find(table, [...new Set(here.map(({ row }) => String(row[keyColumn(table)])))]);
+  const before = new Map(found.map((each) => [identityText(table, each.row), each]));
+  const policy = tenantRows.policy(table);
+  const taken = table === 'tde_objects' ? await takenHandlesOf(restore, here, before) : new Set<number>();
+  const put: TenantRow[] = [];
+  for (const each of here) {
+    const existing = before.get(identityText(table, each.row));
+    if (existing !== undefined && Object.hasOwn(each.row, 'tenant_id') && existing.row.tenant_id !== target.tenantId)
+      throw takenIds(table);
+    let wanted: SnapshotRow | undefined = each.row;
+    if (table === 'keys') wanted = wantedKey(restore, each, existing);
+    else if (table === 'tde_objects') wanted = await wantedObject(restore, each, existing, taken);
+    else if (table === 'endpoints') wanted = wantedEndpoint(restore, each);
+    if (wanted === undefined) {
+      counter.unchanged += 1;
+      continue;
+    }
+    if (existing === undefined) {
+      counter.made += 1;
+      put.push({ row: wanted, integrity: each.tampered ? 'tampered' : 'ok' });
+      noteActivated(restore, table, wanted, undefined);
+      continue;
+    }
+    const differs = differIn(policy, wanted, existing.row);
+    // A row that was changed from outside, here, is set right by one that was sound.
+    if (onlyAdded.has(table) || (!differs && existing.integrity === 'ok') || each.tampered) {
+      counter.unchanged += 1;
+      continue;
+    }
+    counter.changed += 1;
+    put.push({ row: wanted, integrity: 'ok' });
+    noteActivated(restore, table, wanted, existing.row);
+  }
+  await tenantRows.put(table, put);
+  if (table === 'keys') await putBindings(restore, here);
+};

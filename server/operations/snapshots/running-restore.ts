@@ -1,0 +1,120 @@
+// One restore on its way: where it goes, what of the snapshot is worked on, and what was found and done so far.
+
+import { hash } from 'node:crypto';
+import { idBytes } from '../../base/ids.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { keyTables, type TenantTable } from '../../ports/tenant-rows.ts';
+
+export interface StaysDestroyed {
+  readonly id: string;
+  readonly name: string;
+  /** Base64 of a master key's label; null for general keys. */
+  readonly label: string | null;
+  readonly destroyedAt: number;
+}
+
+export interface Activated {
+  readonly kind:
+    | 'application'
+    | 'access-guid'
+    | 'endpoint'
+    | 'credential'
+    | 'vault'
+    | 'key'
+    | 'token-object'
+    | 'dual-control';
+  /** `changed`: its group, switches, settings, attributes or rule are those of before. */
+  readonly change: 'created' | 'reactivated' | 'changed';
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface RestoreTarget {
+  readonly tenantId: string;
+  readonly newTenant: boolean;
+  /** Of the snapshot. */
+  readonly fromTenantId: string;
+}
+
+export type RestorePorts = Pick<Ports, 'ring' | 'core' | 'archive'>;
+type Material = Extract<SnapshotItem, { readonly kind: 'material' }>;
+
+/** Lines that are worked on together. */
+export interface RestoreBatch {
+  readonly rows: Map<TenantTable, { readonly row: SnapshotRow; readonly tampered: boolean }[]>;
+  readonly materials: Material[];
+  lines: number;
+}
+
+export class Counter {
+  made = 0;
+  changed = 0;
+  unchanged = 0;
+  leftOut = 0;
+}
+
+export interface RunningRestore extends RestorePorts {
+  readonly tx: Repositories;
+  readonly target: RestoreTarget;
+  /** The ids of the snapshot are another tenant's: everything gets fresh ones. */
+  newIds: boolean;
+  readonly counters: Map<TenantTable, Counter>;
+  readonly stayDestroyed: StaysDestroyed[];
+  /** Labels of token objects that stay destroyed, by their id here. */
+  readonly labels: Map<string, string>;
+  readonly activated: Activated[];
+  /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
+  readonly gone: Map<string, number>;
+  /** Handles that were taken. */
+  newHandles: number;
+  lastHandle: number;
+}
+
+export const beginRestore = (
+  { ring, core, archive }: RestorePorts,
+  tx: Repositories,
+  target: RestoreTarget,
+): RunningRestore => ({
+  ring,
+  core,
+  archive,
+  tx,
+  target,
+  newIds: false,
+  counters: new Map(),
+  stayDestroyed: [],
+  labels: new Map(),
+  activated: [],
+  gone: new Map(),
+  newHandles: 0,
+  lastHandle: 0,
+});
+
+export const emptyBatch = (): RestoreBatch => ({ rows: new Map(), materials: [], lines: 0 });
+
+export const counterOf = ({ counters }: RunningRestore, table: TenantTable): Counter => {
+  const found = counters.get(table) ?? new Counter();
+  counters.set(table, found);
+  return found;
+};
+
+/** A fresh id that follows from the old one and the tenant, and sorts like it. */
+export const idIn = (tenantId: string, id: string): string => {
+  const digits = hash('sha256', Buffer.concat([Buffer.from('dke restored id'), idBytes(tenantId), idBytes(id)]), 'hex');
+  return `${id.slice(0, 14)}7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
+};
+export const idHere = ({ newIds, target }: RunningRestore, id: string): string =>
+  newIds ? idIn(target.tenantId, id) : id;
+
+export const isKeyTable = (table: TenantTable): boolean => (keyTables as readonly string[]).includes(table);
+/** By what a row is found. */
+export const keyColumn = (table: TenantTable): string => (isKeyTable(table) ? 'key_id' : 'id');
+
+export const same = (one: SnapshotRow[string] | undefined, other: SnapshotRow[string] | undefined): boolean =>
+  one instanceof Uint8Array && other instanceof Uint8Array
+    ? Buffer.from(one).equals(Buffer.from(other))
+    : (one ?? null) === (other ?? null);
+export const differIn = (columns: readonly string[], one: SnapshotRow, other: SnapshotRow): boolean =>
+  columns.some((column) => !same(one[column], other[column]));
