@@ -2,7 +2,7 @@
 // that gets the library for a database, and one with Java databases and PostgreSQL. They are typed by the users that the pages name: `#` is root, `$` a person, `sudo -u` another user. What a page
 // leaves open (ids, addresses, what is typed at a terminal) is replaced as `places` says, and nothing else.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -80,13 +80,17 @@ const guide = (name: string, as: string, begin: string, headings: readonly strin
     ...(index === 0 && {
       prepare: () => {
         const root = join(hosts.databases.folder, 'root');
-        carry(join(homeOf(person), 'token'), join(root, 'token'));
-        carry('var/lib/dke/data/tls.crt', join(root, 'ca.pem'));
-        cpSync(resolve(import.meta.dirname, '../support/SqlClient.java'), join(root, 'SqlClient.java'));
+        mkdirSync(join(root, name));
+        carry(join(homeOf(person), 'token'), join(root, name, 'token'));
+        carry('var/lib/dke/data/tls.crt', join(root, name, 'ca.pem'));
+        cpSync(resolve(import.meta.dirname, '../support/SqlClient.java'), join(root, name, 'SqlClient.java'));
+        // Programs that the page shows, and that its reader saves.
+        const text = readFileSync(join(project, `docs/databases/${name}.md`), 'utf8');
+        for (const [, program = '', file = ''] of text.matchAll(/^```java\n(\/\/ (\w+\.java):[\s\S]*?)^```$/gm))
+          writeFileSync(join(root, name, file), program);
       },
       before: [
-        ['root', `install -d -o ${as} ~${as}/${name}`],
-        ['root', `for file in token ca.pem SqlClient.java; do install -o ${as} -m 600 ~/$file ~${as}/${name}/; done`],
+        ['root', `install -d -o ${as} ~${as}/${name}; install -o ${as} -m 600 ~/${name}/* ~${as}/${name}/`],
         [as, `cd ~/${name}; ${settings}; dke tenant create ${name}; export DKE_TENANT=${name}\n${begin}`],
       ],
     }),
@@ -190,7 +194,7 @@ const steps: readonly Step[] = [
     ...['Register the database', 'Create the keys', 'Create the database', 'Open it', 'Rotate the master key'],
     ...['Rotate the data key', 'Encrypt an existing database', 'Disable or destroy the database'],
   ]),
-  ...guide('hsqldb', person, 'javac SqlClient.java', [
+  ...guide('hsqldb', person, 'unset CLASSPATH; javac SqlClient.java', [
     ...['Register the database', 'Create the keys', 'Create the database', 'Open it', 'Rotate the master key'],
     ...['Rotate the data key', 'Disable or destroy the database'],
   ]),

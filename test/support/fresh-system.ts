@@ -121,6 +121,10 @@ const childOf = (pid: number): number | undefined => {
   return first === undefined ? undefined : Number(first);
 };
 
+/** As udev does: every user may mount with FUSE. */
+const fuseForAll =
+  'mknod -m 666 "$1/run/fuse" c 10 229 && { [ ! -e /dev/fuse ] || mount --bind "$1/run/fuse" "$1/dev/fuse"; }';
+
 export interface FreshOptions {
   /** Names of this host. */
   readonly names?: readonly string[];
@@ -147,7 +151,7 @@ export const startFreshSystem = async (
   const [program = '', ...args] = [
     ...inNetwork,
     ...['unshare', '--mount', ...network, '--pid', '--fork', '--kill-child', 'sh', '-c'],
-    'mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && { ip link set lo up || true; } && touch "$1/run/ready" && exec chroot "$1" sleep infinity',
+    `mount --rbind /dev "$1/dev" && ${fuseForAll} && mount -t proc proc "$1/proc" && { ip link set lo up || true; } && touch "$1/run/ready" && exec chroot "$1" sleep infinity`,
     'sh',
     folder,
   ];
