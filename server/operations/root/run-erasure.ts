@@ -12,7 +12,7 @@ import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Tenant } from '../../domain/tenant.ts';
-import type { ErasureHold, ErasureRuns, ErasureState } from '../../ports/erasure.ts';
+import type { ErasureBlockers, ErasureRuns, ErasureState } from '../../ports/erasure.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordPosition } from '../../ports/records.ts';
@@ -51,7 +51,7 @@ const hold = async (
   { store, root, clock, log }: RunPorts,
   actor: Actor,
   damaged: readonly DamagedRecord[],
-): Promise<ErasureHold> => {
+): Promise<ErasureBlockers> => {
   const records = await describeDamage(store.read, damaged);
   const told = canonicalJson(records.map(({ id, version, copy }) => `${copy} ${version} ${id}`));
   const before = await store.read.settings.get(heldSetting);
@@ -66,7 +66,7 @@ const hold = async (
     await store.write(async (tx) => {
       await tx.settings.set(heldSetting, `${told} ${since}`);
       await tx.audit.append({
-        kind: 'erasure.held',
+        kind: 'erasure.blocked',
         actor,
         tenantId: serviceTenantId,
         subject: { kind: 'service', id: 'service' },
@@ -91,7 +91,7 @@ const holdFor = async (
   actor: Actor,
   what: keyof typeof waitsFor,
   names: readonly string[],
-): Promise<ErasureHold> => {
+): Promise<ErasureBlockers> => {
   const told = `${what} ${canonicalJson([...names].sort())}`;
   const before = await store.read.settings.get(heldSetting);
   const known = before?.startsWith(`${told} `) === true ? Number(before.slice(told.length + 1)) : null;
@@ -101,7 +101,7 @@ const holdFor = async (
     await store.write(async (tx) => {
       await tx.settings.set(heldSetting, `${told} ${since}`);
       await tx.audit.append({
-        kind: 'erasure.held',
+        kind: 'erasure.blocked',
         actor,
         tenantId: serviceTenantId,
         subject: { kind: 'service', id: 'service' },
@@ -186,7 +186,7 @@ const resealAll = async (
 interface Pause {
   readonly forMs: number;
 }
-type Outcome = ErasureHold | Pause | null;
+type Outcome = ErasureBlockers | Pause | null;
 
 /** Runs once, as far as possible. Answers what holds the run back, or how long it pauses; null when it is finished, or there was nothing to do. */
 export const runErasure =
@@ -365,7 +365,7 @@ export const createErasureScheduler = (
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let stopped = false;
-  let held: ErasureHold | null = null;
+  let held: ErasureBlockers | null = null;
   let failure: string | null = null;
   const runOnceMore = runErasure(ports, () => stopped);
   /** While files of snapshots are missing, a run only checks whether they still are. */
@@ -436,11 +436,11 @@ export const createErasureScheduler = (
   return {
     schedule: soon,
     state: (): ErasureState => {
-      if (held !== null) return { state: 'held', hold: held, failure: null };
-      if (failure !== null) return { state: 'failed', hold: null, failure };
+      if (held !== null) return { state: 'blocked', blockers: held, failure: null };
+      if (failure !== null) return { state: 'failed', blockers: null, failure };
       return {
         state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
-        hold: null,
+        blockers: null,
         failure: null,
       };
     },

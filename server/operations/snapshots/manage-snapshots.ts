@@ -61,7 +61,7 @@ export const manageSnapshots = (
     permission: 'snapshots:export',
     by: 'requester',
     plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
-      const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['held']);
+      const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['available']);
       if (!archive.has(snapshotId))
         throw new ServiceError('conflict', 'the file of the snapshot is missing', {
           hint: 'restore it from a copy with dke snapshot import, or create another snapshot',
@@ -76,7 +76,7 @@ export const manageSnapshots = (
       };
     },
     carryOut: async (tx, actor, { snapshotId }) => {
-      const { tenantId, createdAt, size } = await findSnapshot(tx, snapshotId, ['held']);
+      const { tenantId, createdAt, size } = await findSnapshot(tx, snapshotId, ['available']);
       const at = clock.now();
       await tx.snapshots.insertExport({
         id: newId(at),
@@ -99,7 +99,7 @@ export const manageSnapshots = (
 
   const remove = async (actor: Actor, id: string, reach: TenantScope): Promise<Snapshot> =>
     store.write(async (tx) => {
-      const before = await findSnapshot(tx, id, ['held', 'missing'], reach);
+      const before = await findSnapshot(tx, id, ['available', 'missing'], reach);
       const deletedAt = await deadlines.latest();
       // There is no file to undelete: the person who deletes the snapshot confirms that it is destroyed.
       if (before.state === 'missing') {
@@ -147,7 +147,7 @@ export const manageSnapshots = (
           throw new ServiceError('conflict', 'the file of the snapshot is missing', {
             hint: 'restore it from a copy with dke snapshot import, or create another snapshot',
           });
-        const after: Snapshot = { ...before, state: 'held', deletedAt: null };
+        const after: Snapshot = { ...before, state: 'available', deletedAt: null };
         await tx.snapshots.update(after);
         await tx.audit.append({
           kind: 'snapshot.undeleted',
@@ -160,7 +160,7 @@ export const manageSnapshots = (
       }),
     /** Throws `ApprovalNeeded` where it waits. */
     export: async (actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>> => {
-      const snapshot = await findSnapshot(store.read, id, ['held']);
+      const snapshot = await findSnapshot(store.read, id, ['available']);
       const { tenantId } = snapshot;
       // A file that is gone is named by the plan.
       if (archive.has(id)) await inspectFile(ports, actor, snapshot);
@@ -187,12 +187,16 @@ export const manageSnapshots = (
             other === null ? own : [...own, other],
           );
           const before = await store.read.snapshots.get(preface.snapshotId);
-          if (before !== undefined && (before.state === 'held' || before.state === 'deleted') && archive.has(before.id))
+          if (
+            before !== undefined &&
+            (before.state === 'available' || before.state === 'deleted') &&
+            archive.has(before.id)
+          )
             throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
           id = preface.snapshotId;
           archive.rename(arrived, id);
           const at = clock.now();
-          const { rows, units, materials, leftOut } = closing;
+          const { rows, units, materials, omitted } = closing;
           // Missing until what is destroyed here is erased from the file: should the service end before that, nothing else is done with the file.
           const found: Snapshot = {
             id,
@@ -202,10 +206,10 @@ export const manageSnapshots = (
             createdAt: Date.parse(preface.at),
             auditSize: before?.auditSize ?? 0,
             size,
-            counts: { rows, units, materials, leftOut, erased: erased.length },
+            counts: { rows, units, materials, omitted, erased: erased.length },
             recoveryKeyIds: preface.recipients.map((each) => each.recoveryKeyId),
             signer: closing.signer,
-            verification: { at, depth: 'sealed', sound: true, finding: null },
+            verification: { at, depth: 'sealed', valid: true, finding: null },
             verifiedAt: at,
             deletedAt: null,
             purgedAt: null,
@@ -230,8 +234,8 @@ export const manageSnapshots = (
           });
           await eraseUnits(ports, actor, found, new Set(await store.read.tenantRows.destroyedSince(-1)));
           return await store.write(async (tx) => {
-            const erased = await findSnapshot(tx, id, ['missing', 'held']);
-            const held: Snapshot = { ...erased, state: 'held' };
+            const erased = await findSnapshot(tx, id, ['missing', 'available']);
+            const held: Snapshot = { ...erased, state: 'available' };
             await tx.snapshots.update(held);
             return held;
           });
@@ -261,7 +265,7 @@ export const manageSnapshots = (
     /** Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago is purged. */
     tidy: async (actor: Actor): Promise<void> => {
       const now = await deadlines.now();
-      const held = await listSnapshots(store.read, ['held']);
+      const held = await listSnapshots(store.read, ['available']);
       const scheduled = Map.groupBy(
         held.filter(({ origin }) => origin === 'scheduled'),
         ({ tenantId }) => tenantId,

@@ -23,13 +23,13 @@ export interface StaysDestroyed {
 }
 
 export interface RestoreCounts {
-  readonly made: number;
+  readonly created: number;
   readonly changed: number;
   readonly unchanged: number;
   /** In the tenant and not in the snapshot: they stay. */
   readonly kept: number;
   /** In the snapshot and not brought: credentials that are another tenant's. */
-  readonly leftOut: number;
+  readonly omitted: number;
 }
 
 export interface RestoreOutcome {
@@ -116,10 +116,10 @@ export const idIn = (tenantId: string, id: string): string => {
 };
 
 class Counter {
-  made = 0;
+  created = 0;
   changed = 0;
   unchanged = 0;
-  leftOut = 0;
+  omitted = 0;
 }
 
 /** What decides what a token object may be used for, and whether its value may leave. */
@@ -217,7 +217,7 @@ export const restoreRows = async (
     if (given.length === 0) return;
     const counter = counterOf(table);
     if (newIds && notCopied.has(table)) {
-      counter.leftOut += given.length;
+      counter.omitted += given.length;
       return;
     }
     const here = given.map(({ row, tampered }) => ({ from: row, row: toTarget(table, row), tampered }));
@@ -280,7 +280,7 @@ export const restoreRows = async (
           current_version: Math.max(Number(wanted.current_version), Number(existing.row.current_version)),
         };
       if (existing === undefined) {
-        counter.made += 1;
+        counter.created += 1;
         put.push({ row: wanted, integrity: tampered ? 'tampered' : 'ok' });
         noteActivated(table, wanted, undefined);
         continue;
@@ -456,9 +456,9 @@ export const restoreRows = async (
 
   const counts: { [T in TenantTable]?: RestoreCounts } = {};
   for (const table of tenantTables) {
-    const { made, changed, unchanged, leftOut } = counterOf(table);
-    const kept = Math.max(0, (await tenantRows.count(table, tenantId)) - made - changed - unchanged);
-    counts[table] = { made, changed, unchanged, kept, leftOut };
+    const { created, changed, unchanged, omitted } = counterOf(table);
+    const kept = Math.max(0, (await tenantRows.count(table, tenantId)) - created - changed - unchanged);
+    counts[table] = { created, changed, unchanged, kept, omitted };
   }
   return {
     tenantId,
