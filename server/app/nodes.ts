@@ -71,9 +71,9 @@ export const createNodes = async (
     events,
   });
   const finding = await sealer.inspect();
-  if (finding.state !== 'sound' && acceptDatabase) await sealer.accept(finding);
+  if (finding.state !== 'intact' && acceptDatabase) await sealer.accept(finding);
   const quarantine = createQuarantine(fenced, sealer, {
-    finding: acceptDatabase ? { state: 'sound' } : finding,
+    finding: acceptDatabase ? { state: 'intact' } : finding,
     place: postgresql === undefined ? databasePath : `${postgresql.database} on ${postgresql.host}`,
     core,
     log,

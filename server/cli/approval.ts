@@ -12,7 +12,7 @@ export const addApproval = (program: Command): void => {
 
   noun.row(routes.list, 'list', 'Lists requests for approval, newest first.', {
     options: {
-      '--state <state>': 'pending, approved, carried-out, refused, withdrawn, expired or outdated',
+      '--state <state>': 'pending, approved, completed, rejected, withdrawn, expired or outdated',
       '--subject-id <id>': 'about one key, vault or application',
     },
     columns: {
@@ -32,6 +32,6 @@ export const addApproval = (program: Command): void => {
     'Approves a request. The last missing approval also carries out the operation.',
     comment,
   );
-  noun.row(routes.refuse, 'refuse <approval-id>', 'Rejects a request, which ends it.', comment);
+  noun.row(routes.reject, 'reject <approval-id>', 'Rejects a request, which ends it.', comment);
   noun.row(routes.withdraw, 'withdraw <approval-id>', 'Withdraws your own request.');
 };

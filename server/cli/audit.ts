@@ -83,7 +83,7 @@ const verifyExport = async (
     log: verifier.name,
     ...counts,
     ...(ofRequests === undefined ? {} : { requestLog: ofRequests }),
-    sound: findings.length + (ofRequests?.findings.length ?? 0) === 0,
+    valid: findings.length + (ofRequests?.findings.length ?? 0) === 0,
     findings,
   });
   if (findings.length === 0 && ofRequests !== undefined && ofRequests.findings.length > 0)

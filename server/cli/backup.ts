@@ -66,7 +66,7 @@ export const addBackup = (program: Command): void => {
         rootBackup: options.rootBackup,
         ask: askFor(options.passphraseFile, undefined),
       });
-      output.record({ ...report, sound: report.findings.length === 0 });
+      output.record({ ...report, valid: report.findings.length === 0 });
       requireSound(report.findings, damaged);
     },
   );
@@ -88,7 +88,7 @@ export const addBackup = (program: Command): void => {
         openKey: keyOpener(options),
         ask: askFor(options.passphraseFile, options.newPassphraseFile),
       });
-      output.record({ ...restored, sound: restored.findings.length === 0 });
+      output.record({ ...restored, valid: restored.findings.length === 0 });
       output.say(
         'Next: dke doctor --config <file> names the files that are missing; start the service, and confirm the quarantine.',
       );

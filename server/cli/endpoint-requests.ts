@@ -68,8 +68,8 @@ export const addRequests = (noun: Noun): void => {
     'Compares the request log with its hashes in the audit log, by whole minutes; the last hour by default.',
     {
       options: span,
-      fault: ({ sound, findings, dropped }) =>
-        sound
+      fault: ({ valid, findings, dropped }) =>
+        valid
           ? undefined
           : new CommandError('checks-failed', `the request log was changed, or is not complete: ${findings[0]}`, {
               hint:

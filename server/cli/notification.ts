@@ -12,8 +12,8 @@ export const addNotification = (program: Command): void => {
   noun.row(routes.list, 'list', 'Lists notifications, most urgent first.', {
     options: {
       '--state <state>': 'open, or resolved in the last 90 days',
-      '--kind <kind>': 'for example tls.certificate-ending',
-      '--least-severity <severity>': 'this severity and higher: info, low, medium, high or critical',
+      '--kind <kind>': 'for example tls.certificate-expiring',
+      '--min-severity <severity>': 'this severity and higher: info, low, medium, high or critical',
       '--acknowledged': 'only acknowledged ones',
       '--not-acknowledged': 'only notifications that are not acknowledged',
     },

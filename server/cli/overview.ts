@@ -23,8 +23,8 @@ export const addLatency = (program: Command): void => {
         ERRORS: 'errors',
         'P50 MS': (row) => ms(row.p50Ms),
         'P99 MS': (row) => ms(row.p99Ms),
-        'OVER 100': 'overSlow',
-        'OVER 250': 'overLost',
+        'OVER 100': 'over100Ms',
+        'OVER 250': 'over250Ms',
       },
     },
   );

@@ -1,5 +1,5 @@
 // `dke runbook`: what is done at the database for each operation that moves key material, with an application's own values, and
-// runs of it that are ticked step by step.
+// runs of it that are completed step by step.
 
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
@@ -20,7 +20,7 @@ const indent = (text: string): string => text.replaceAll(/^/gm, '     ');
 /** As a page of text: what can be printed and laid beside the keyboard. */
 const format = (
   { title, summary, warnings, steps }: Pick<FilledRunbook, 'title' | 'warnings' | 'steps'> & { summary?: string },
-  ticks: RunbookRun['ticks'] = [],
+  completedSteps: RunbookRun['completedSteps'] = [],
 ): string =>
   [
     title,
@@ -28,8 +28,8 @@ const format = (
     ...warnings.map((warning) => `! ${warning}`),
     '',
     ...steps.flatMap((step, index) => {
-      const tick = ticks.find((each) => each.step === step.id);
-      const mark = tick === undefined ? ' ' : tick.outcome === 'done' ? 'x' : '-';
+      const done = completedSteps.find((each) => each.step === step.id);
+      const mark = done === undefined ? ' ' : done.outcome === 'done' ? 'x' : '-';
       return [
         `${String(index + 1).padStart(2)}. [${mark}] ${step.title}   (${step.id}, at: ${step.place})`,
         ...(step.warning === undefined ? [] : [indent(`! ${step.warning}`)]),
@@ -39,15 +39,19 @@ const format = (
         ...(step.setting === undefined ? [] : [indent(step.setting)]),
         ...(step.command === undefined || step.command === step.shell ? [] : [indent(step.command)]),
         ...(step.expect === undefined ? [] : [indent(`expect: ${step.expect}`)]),
-        ...(tick === undefined
+        ...(done === undefined
           ? []
-          : [indent(`${tick.at} ${tick.by.name}${tick.note === null ? '' : `: ${tick.note}`}`)]),
+          : [indent(`${done.at} ${done.by.name}${done.note === null ? '' : `: ${done.note}`}`)]),
       ];
     }),
     '',
   ].join('\n');
 
-const progressOf = ({ id, ticks, steps }: RunbookRun) => ({ id, ticked: ticks.length, steps: steps.length });
+const progressOf = ({ id, completedSteps, steps }: RunbookRun) => ({
+  id,
+  completed: completedSteps.length,
+  steps: steps.length,
+});
 const note = { '--note <text>': 'for the audit log; never a secret' } as const;
 
 export const addRunbook = (program: Command): void => {
@@ -68,7 +72,7 @@ export const addRunbook = (program: Command): void => {
   noun.row(
     routes.start,
     'start <runbook> <application>',
-    'Starts a run. You tick its steps one by one; each is audited.',
+    'Starts a run. Complete its steps one by one; each is audited.',
     {
       options: variant,
       also: (_, options) => ({ body: { containers: containersOf(options) } }),
@@ -81,22 +85,22 @@ export const addRunbook = (program: Command): void => {
       RUNBOOK: 'runbook',
       STARTED: 'startedAt',
       BY: (row) => row.startedBy.name,
-      TICKED: (row) => `${row.ticks.length}/${row.steps.length}`,
+      COMPLETED: (row) => `${row.completedSteps.length}/${row.steps.length}`,
       OUTCOME: (row) => row.outcome ?? 'goes on',
     },
   });
-  noun.row(routes.get, 'get <application> <run-id>', 'Shows a run with its ticks.', {
-    text: (output, run) => output.bytes(Buffer.from(format(run, run.ticks))),
+  noun.row(routes.get, 'get <application> <run-id>', 'Shows a run with its completed steps.', {
+    text: (output, run) => output.bytes(Buffer.from(format(run, run.completedSteps))),
   });
-  noun.row(routes.tick, 'tick <application> <run-id> <step>', 'Ticks a step.', {
+  noun.row(routes.completeStep, 'complete-step <application> <run-id> <step>', 'Marks a step as complete.', {
     options: { '--not-needed': 'it was not needed', ...note },
     also: (_, { notNeeded }) => ({
       body: { outcome: notNeeded === true ? ('not-needed' as const) : ('done' as const) },
     }),
     value: progressOf,
   });
-  noun.row(routes.untick, 'untick <application> <run-id> <step>', 'Opens a step again.', { value: progressOf });
-  noun.row(routes.finish, 'finish <application> <run-id>', 'Finishes a run whose steps are all ticked.', {
+  noun.row(routes.reopenStep, 'reopen-step <application> <run-id> <step>', 'Reopens a step.', { value: progressOf });
+  noun.row(routes.finish, 'finish <application> <run-id>', 'Finishes a run whose steps are all complete.', {
     options: { '--abandon': 'end the run early, with open steps', ...note },
     also: (_, { abandon }) => ({ body: { outcome: abandon === true ? ('abandoned' as const) : ('done' as const) } }),
     value: ({ id, outcome, finishedAt }) => ({ id, outcome, finishedAt }),

@@ -16,7 +16,7 @@ export const addSetup = (program: Command): void => {
       STEP: 'step',
       STATE: 'state',
       'WHAT THE SERVICE SEES': 'finding',
-      'SETTLED BY': (row: Step) => row.settled?.by,
+      'CONFIRMED BY': (row: Step) => row.confirmed?.by,
     },
   } as const;
   noun.row(
@@ -25,9 +25,9 @@ export const addSetup = (program: Command): void => {
     'Shows how far the setup is: root key, administrator, audit sinks, recovery key, first verified snapshot.',
     table,
   );
-  for (const [verb, settled, description] of [
-    ['settle', true, 'Marks a step complete that the service cannot see.'],
+  for (const [verb, confirmed, description] of [
+    ['confirm', true, 'Marks a step complete that the service cannot see.'],
     ['reopen', false, 'Marks a step as not complete.'],
   ] as const)
-    noun.row(routes.settle, `${verb} <step>`, description, { ...table, also: () => ({ body: { settled } }) });
+    noun.row(routes.confirm, `${verb} <step>`, description, { ...table, also: () => ({ body: { confirmed } }) });
 };

@@ -103,7 +103,7 @@ const verifyFile = async (
     units: closing.units,
     erased: erased.length,
   };
-  if (recoveryKey === undefined) return { ...said, depth: 'sealed', sound: true };
+  if (recoveryKey === undefined) return { ...said, depth: 'sealed', valid: true };
   const core = readyCore();
   let opened = 0;
   await withSnapshotKey(
@@ -123,7 +123,7 @@ const verifyFile = async (
       }
     },
   ).catch((error: unknown) => (error instanceof CommandError ? Promise.reject(error) : fail(error)));
-  return { ...said, depth: 'opened', keysCompared: opened, sound: true };
+  return { ...said, depth: 'opened', keysCompared: opened, valid: true };
 };
 
 const showRestore = (output: Output, restored: SnapshotRestore): void => {
@@ -137,11 +137,11 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
     { items: Object.entries(counts) },
     {
       WHAT: ([table]) => table,
-      MADE: ([, each]) => each.made,
+      CREATED: ([, each]) => each.created,
       CHANGED: ([, each]) => each.changed,
       UNCHANGED: ([, each]) => each.unchanged,
       KEPT: ([, each]) => each.kept,
-      'LEFT OUT': ([, each]) => each.leftOut,
+      OMITTED: ([, each]) => each.omitted,
     },
   );
   if (stayDestroyed.length > 0)
@@ -189,7 +189,7 @@ const restore = async (caller: Caller, options: Given<typeof restoreFlags>, id: 
 const short = (row: Snapshot): string | null =>
   row.verification === null
     ? null
-    : `${row.verification.sound ? row.verification.depth : 'DAMAGED'} ${row.verification.at}`;
+    : `${row.verification.valid ? row.verification.depth : 'DAMAGED'} ${row.verification.at}`;
 
 const verifyStored = async (caller: Caller, id: string, options: RecoveryOptions): Promise<void> => {
   const { recoveryKey } = options;
@@ -201,7 +201,7 @@ const verifyStored = async (caller: Caller, id: string, options: RecoveryOptions
           body: await openFor(caller, id, { ...options, recoveryKey }),
         });
   caller.output.record(verified);
-  if (verified.verification?.sound === false)
+  if (verified.verification?.valid === false)
     throw new CommandError('checks-failed', verified.verification.finding ?? 'the snapshot is damaged', {
       hint: 'create another one now; check the disk of the snapshot folder',
     });
@@ -209,7 +209,7 @@ const verifyStored = async (caller: Caller, id: string, options: RecoveryOptions
 
 const verifyFlags = {
   '--file <file>': 'a copy on this machine: needs no service and no token',
-  '--signer <key>': 'with --file: the verifierKey of the service that made it (dke audit log)',
+  '--signer <key>': 'with --file: the verifierKey of the service that created it (dke audit log)',
   ...recoveryFlags,
 } as const;
 
@@ -293,7 +293,7 @@ export const addSnapshot = (program: Command): void => {
     (caller, options, id = '') => restore(caller, options, id),
   );
   noun
-    .noun('schedule', 'when snapshots are made, and how long they are kept')
+    .noun('schedule', 'when snapshots are created, and how long they are kept')
     .row(routes.schedule, 'show', 'Shows the schedule, which is set in the configuration file of the service.');
   noun.row(
     routes.ofKey,

@@ -28,11 +28,11 @@ const summaryOf = (parts: readonly BundlePart[]): string =>
     ['PART', 'BYTES', 'WHAT'],
     ...parts.map(({ name, content }) => {
       const members = Array.isArray(content) ? `${content.length} lines` : Object.keys(content ?? {}).join(', ');
-      const { leftOut } = (content ?? {}) as { readonly leftOut?: string };
+      const { omitted } = (content ?? {}) as { readonly omitted?: string };
       return [
         name,
         String(JSON.stringify(content).length),
-        leftOut === undefined ? members.slice(0, 100) : `left out: ${leftOut}`,
+        omitted === undefined ? members.slice(0, 100) : `omitted: ${omitted}`,
       ];
     }),
   ]);

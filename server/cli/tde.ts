@@ -114,9 +114,9 @@ const addCallers = (noun: Noun): void => {
 const describeMove = ({ application, move }: MovedApplication): string => {
   const names = (all: readonly { readonly name: string }[]): string => all.map(({ name }) => name).join(', ') || 'none';
   const taken =
-    move.takenLabels.length === 0
+    move.conflictingLabels.length === 0
       ? ''
-      : ` It cannot be moved: ${move.to.name} has keys labelled ${move.takenLabels.join(', ')}.`;
+      : ` It cannot be moved: ${move.to.name} has keys labelled ${move.conflictingLabels.join(', ')}.`;
   return (
     `${application.name} moves from ${move.from.name} to ${move.to.name} with ${move.keys} keys and ${move.objects} other objects. ` +
     `It loses ${move.keysLost} keys of ${names(move.leaves)}, who lose its keys: their databases that still need one stop reading. ` +

@@ -35,7 +35,7 @@ export const addVerify = (program: Command): void => {
           : { ...declared, dataDirectory: folder, root: { ...declared.root, path: resolve(folder, 'root.key') } };
       const { verifyOffline } = await import('../app/offline.ts');
       const { findings, ...counts } = await verifyOffline(config, askFor(passphraseFile, undefined));
-      output.record({ ...counts, sound: findings.length === 0, findings });
+      output.record({ ...counts, valid: findings.length === 0, findings });
       requireSound(
         findings,
         'keep a copy of these files as they are; put a backup back, or destroy the keys that are named (docs/faults.md)',

@@ -51,7 +51,7 @@ const auditSink = z.discriminatedUnion('type', [
 
 const anyTarget = {
   ca: filePath.optional(),
-  least_severity: z.enum(['info', 'low', 'medium', 'high', 'critical']).default('low'),
+  min_severity: z.enum(['info', 'low', 'medium', 'high', 'critical']).default('low'),
 };
 const notificationTarget = z.discriminatedUnion('type', [
   z.strictObject({

@@ -108,7 +108,7 @@ export const collectBundle = async (sources: BundleSources): Promise<readonly Bu
     try {
       parts.push({ name, content: await read() });
     } catch (error) {
-      parts.push({ name, content: { leftOut: scrubText(error instanceof Error ? error.message : String(error)) } });
+      parts.push({ name, content: { omitted: scrubText(error instanceof Error ? error.message : String(error)) } });
     }
   };
   let config: Config | undefined;
@@ -143,7 +143,7 @@ export const collectBundle = async (sources: BundleSources): Promise<readonly Bu
   try {
     return parts.map(({ name, content }) => {
       const of = findSecret(`${textsOf(content)}\n${JSON.stringify(content)}`, secrets);
-      return of === undefined ? { name, content } : { name, content: { leftOut: `it has the content of ${of} in it` } };
+      return of === undefined ? { name, content } : { name, content: { omitted: `it has the content of ${of} in it` } };
     });
   } finally {
     for (const { bytes } of secrets) bytes.fill(0);

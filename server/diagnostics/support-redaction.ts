@@ -44,7 +44,7 @@ const shownFields = new Set([
     'file',
     'host',
     'key',
-    'least_severity',
+    'min_severity',
     'level',
   ],
   ...['missing_snapshots', 'module', 'name', 'path', 'public_names', 'schedule', 'second_factor', 'severity', 'tls'],

@@ -29,8 +29,8 @@ export type GovernedKind = keyof typeof governedKinds;
 export const approvalStates = [
   'pending',
   'approved',
-  'carried-out',
-  'refused',
+  'completed',
+  'rejected',
   'withdrawn',
   'expired',
   'outdated',
@@ -44,7 +44,7 @@ export interface Identity {
 
 export interface ApprovalDecision {
   readonly by: Identity;
-  readonly decision: 'approve' | 'refuse';
+  readonly decision: 'approve' | 'reject';
   readonly at: number;
   readonly comment: string | null;
 }

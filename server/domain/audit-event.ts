@@ -51,7 +51,7 @@ export const auditKinds = {
     fields: ['node', 'names', 'expiresAt', 'fingerprint', 'reason'],
   },
   /** The clocks of the service differ from the time that has passed: deadlines wait. */
-  'clock.doubted': { severity: 'high', activity: 'disable', fields: ['expected', 'clock'] },
+  'clock.jumped': { severity: 'high', activity: 'disable', fields: ['expected', 'clock'] },
   /** By an operator, or by the service when the clocks have agreed for a day. */
   'clock.confirmed': { severity: 'high', activity: 'enable', fields: ['expected', 'clock'] },
   /** A server that shares this store. */
@@ -121,7 +121,7 @@ export const auditKinds = {
     fields: ['applicationId', 'appId', 'host', 'process', 'mechanism', 'wrappedKeyId', 'class', 'sensitive'],
   },
   /** A key that was unwrapped or derived went, sealed, to a session of the agent that asked. */
-  'key.handed-out': {
+  'key.sent': {
     severity: 'low',
     activity: 'read',
     fields: ['applicationId', 'appId', 'host', 'process', 'operation', 'mechanism', 'class', 'algorithm', 'bits'],
@@ -158,7 +158,7 @@ export const auditKinds = {
   'root.provider-rewrapped': { severity: 'high', activity: 'update', fields: ['name', 'type'] },
   'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
   /** The run waits: `records` do not open, and never would after it; or for nodes, copies of the database, or missing snapshots. */
-  'erasure.held': {
+  'erasure.blocked': {
     severity: 'critical',
     activity: 'other',
     fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'standbys', 'snapshots'],
@@ -166,14 +166,14 @@ export const auditKinds = {
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },
-  'snapshot.made': {
+  'snapshot.created': {
     severity: 'info',
     activity: 'create',
-    fields: ['origin', 'keys', 'units', 'leftOut', 'size', 'recoveryKeys'],
+    fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys'],
   },
   'snapshot.failed': { severity: 'high', activity: 'create', fields: ['origin', 'reason'] },
   'snapshot.imported': { severity: 'high', activity: 'create', fields: ['signer', 'units', 'erased'] },
-  'snapshot.verified': { severity: 'low', activity: 'read', fields: ['depth', 'sound', 'finding'] },
+  'snapshot.verified': { severity: 'low', activity: 'read', fields: ['depth', 'valid', 'finding'] },
   'snapshot.deleted': { severity: 'medium', activity: 'delete', fields: ['origin', 'purgeAt'] },
   'snapshot.undeleted': { severity: 'medium', activity: 'update', fields: ['origin'] },
   'snapshot.purged': { severity: 'medium', activity: 'delete', fields: ['origin'] },
@@ -182,7 +182,7 @@ export const auditKinds = {
   /** Destroyed keys were erased from a snapshot that the service stores. */
   'snapshot.keys-erased': { severity: 'info', activity: 'delete', fields: ['keys'] },
   /** The service was given the key of one snapshot, for one use of it. */
-  'snapshot.opening-begun': { severity: 'high', activity: 'read', fields: ['recoveryKeyId'] },
+  'snapshot.opening-started': { severity: 'high', activity: 'read', fields: ['recoveryKeyId'] },
   'snapshot.restored': {
     severity: 'critical',
     activity: 'update',
@@ -190,7 +190,7 @@ export const auditKinds = {
       'tenantId',
       'newTenant',
       'newIds',
-      'made',
+      'created',
       'changed',
       'unchanged',
       'stayDestroyed',
@@ -231,7 +231,7 @@ export const auditKinds = {
     activity: 'start',
     fields: ['name', 'runbook', 'release', 'containers', 'runId', 'steps'],
   },
-  'runbook.step-ticked': {
+  'runbook.step-completed': {
     severity: 'info',
     activity: 'update',
     fields: ['runbook', 'runId', 'step', 'title', 'outcome', 'note'],
@@ -240,7 +240,7 @@ export const auditKinds = {
   'runbook.finished': {
     severity: 'info',
     activity: 'stop',
-    fields: ['runbook', 'runId', 'outcome', 'ticked', 'open', 'note'],
+    fields: ['runbook', 'runId', 'outcome', 'completed', 'open', 'note'],
   },
   'instance.first-used': {
     severity: 'info',
@@ -299,7 +299,7 @@ export const auditKinds = {
     fields: ['notification', 'name', 'severity'],
   },
   /** A person's statement about a step of the first setup. */
-  'setup.settled': { severity: 'info', activity: 'update', fields: ['step', 'settled'] },
+  'setup.confirmed': { severity: 'info', activity: 'update', fields: ['step', 'confirmed'] },
   'notification.tested': { severity: 'info', activity: 'other', fields: ['targets', 'failed'] },
   'dual-control.changed': { severity: 'high', activity: 'update', fields: ['name', 'before', 'after'] },
   'approval.requested': {
@@ -308,13 +308,13 @@ export const auditKinds = {
     fields: [...approvalFields, 'vaults', 'required', 'expiresAt'],
   },
   'approval.approved': { severity: 'medium', activity: 'update', fields: [...approvalFields, 'comment', 'missing'] },
-  'approval.refused': { severity: 'medium', activity: 'refuse', fields: [...approvalFields, 'comment'] },
+  'approval.rejected': { severity: 'medium', activity: 'refuse', fields: [...approvalFields, 'comment'] },
   'approval.withdrawn': { severity: 'info', activity: 'delete', fields: approvalFields },
   'approval.expired': { severity: 'low', activity: 'delete', fields: approvalFields },
   /** What it was about had changed: nothing was done. */
   'approval.outdated': { severity: 'medium', activity: 'delete', fields: approvalFields },
   /** The operation's own records bear the same request id. */
-  'approval.carried-out': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
+  'approval.completed': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
   'key-inventory.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
   'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
   /** The records of one minute (docs/audit.md), by space; `late`: those that came when it had been hashed; `dropped`: requests without a record. */
@@ -353,7 +353,7 @@ export const auditKinds = {
   'password.changed': { severity: 'low', activity: 'update', fields: ['name', 'by', 'sessionsEnded'] },
   'second-factor.added': { severity: 'low', activity: 'create', fields: ['name', 'kind', 'factor'] },
   'second-factor.removed': { severity: 'medium', activity: 'delete', fields: ['name', 'kind', 'factor', 'by'] },
-  'recovery-codes.made': { severity: 'low', activity: 'create', fields: ['name', 'count'] },
+  'recovery-codes.created': { severity: 'low', activity: 'create', fields: ['name', 'count'] },
   'recovery-code.used': { severity: 'medium', activity: 'other', fields: ['name', 'left'] },
   'session.started': { severity: 'info', activity: 'sign-in', fields: ['name', 'method', 'proved'] },
   'session.ended': { severity: 'info', activity: 'stop', fields: ['name', 'sessionId', 'by'] },
@@ -363,7 +363,7 @@ export const auditKinds = {
   'token.former-key-ended': { severity: 'high', activity: 'delete', fields: ['tokensEnded'] },
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },
   /** A person may do everything for a limited time. */
-  'break-glass.given': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
+  'break-glass.created': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
   /** On the service's host, by an operator who can open its root key. */
   'administrator.recovered': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
   'token.revoked': { severity: 'medium', activity: 'delete', fields: ['name'] },

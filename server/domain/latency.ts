@@ -48,8 +48,8 @@ export const addLatency = (to: LatencyCounts, from: LatencyCounts): void => {
 export interface LatencySummary {
   readonly requests: number;
   readonly errors: number;
-  readonly overSlow: number;
-  readonly overLost: number;
+  readonly over100Ms: number;
+  readonly over250Ms: number;
   /** Milliseconds; null: there was no request. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
@@ -75,8 +75,8 @@ export const summarizeLatency = ({ buckets, errors }: LatencyCounts): LatencySum
   return {
     requests,
     errors,
-    overSlow: sum(slowFrom),
-    overLost: sum(lostFrom),
+    over100Ms: sum(slowFrom),
+    over250Ms: sum(lostFrom),
     p50Ms: requests === 0 ? null : percentile(buckets, requests, 0.5),
     p99Ms: requests === 0 ? null : percentile(buckets, requests, 0.99),
   };

@@ -106,7 +106,7 @@ export const metrics = {
     help: 'When a snapshot of a tenant was last verified successfully. depth opened: with a recovery key, every key compared; absent: never. depth sealed: in any way.',
     labels: ['tenant', 'depth'],
   },
-  dke_snapshots_held: {
+  dke_snapshots_available: {
     type: 'gauge',
     help: 'Stored snapshots of a tenant.',
     labels: ['tenant'],
@@ -193,7 +193,7 @@ export const metrics = {
   },
   dke_nodes: {
     type: 'gauge',
-    help: 'Nodes of the service by state. silent: no heartbeat for some seconds.',
+    help: 'Nodes of the service by state. offline: no heartbeat for some seconds.',
     labels: ['state'],
   },
   dke_node_heartbeat_timestamp_seconds: {
@@ -246,7 +246,7 @@ export const metrics = {
     help: '1: some metrics could not be read this time and are absent.',
     labels: [],
   },
-  dke_clock_doubted: {
+  dke_clock_jumped: {
     type: 'gauge',
     help: '1: the clock has jumped, and deadlines are paused (docs/clock.md).',
     labels: [],

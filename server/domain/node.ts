@@ -16,15 +16,15 @@ export interface FleetNode {
   readonly id: string;
   readonly name: string;
   readonly version: string;
-  /** `silent`: it should run, and has sent no heartbeat for some seconds. */
-  readonly state: NodeState | 'silent';
+  /** `offline`: it should run, and has sent no heartbeat for some seconds. */
+  readonly state: NodeState | 'offline';
   readonly startedAt: number;
   readonly heartbeatAt: number;
   /** Changes that it does not show yet. */
   readonly behind: number;
   readonly rootEpoch: number;
   /** Whether it still has the previous root key. */
-  readonly holdsOldRoot: boolean;
+  readonly hasOldRoot: boolean;
   /** When it ends, at the latest, to use keys without hearing of changes; null: it hears of them, or does not run, or never ends. */
   readonly usesKeysUntil: number | null;
   readonly duties: readonly Duty[];

@@ -54,7 +54,7 @@ export const notificationKinds = {
     leadDays: [14],
     severities: ['low', 'medium'],
   },
-  'tls.certificate-ending': {
+  'tls.certificate-expiring': {
     text: 'the certificate for {name} expires',
     remedy:
       'replace its file, then run systemctl reload dke-server; if it is self-signed, run dke server renew-certificate',
@@ -98,7 +98,7 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['medium'],
   },
-  'client-authority.ending': {
+  'client-authority.expiring': {
     text: 'an authority of client certificates of the endpoint {name} expires',
     remedy: 'run dke endpoint set --client-ca with a bundle that also contains the new authority',
     action: 'Open the endpoint',
@@ -106,7 +106,7 @@ export const notificationKinds = {
     leadDays: [30, 7, 1],
     severities: ['low', 'medium', 'high', 'critical'],
   },
-  'client-certificate.ending': {
+  'client-certificate.expiring': {
     text: 'a client certificate of the application {name} expires',
     remedy:
       'run dke tde app callers --add-certificate with a new one, then set client_certificate and client_key in pkcs11.toml',
@@ -287,7 +287,7 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['medium'],
   },
-  'snapshot.folder-away': {
+  'snapshot.folder-missing': {
     text: 'the snapshot folder {name} is missing: its disk is not mounted, or it is the wrong folder',
     remedy:
       'mount it; until then, no snapshots are created, and the erasure of destroyed keys waits or reports them ([erasure] missing_snapshots)',
@@ -312,7 +312,7 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
-  'erasure.held': {
+  'erasure.blocked': {
     text: 'the erasure of destroyed keys is blocked by damaged records, nodes, standbys of the database, or missing snapshots',
     remedy:
       'run dke status for the cause: restore a backup made since the last run or give up the key; start or remove the node; bring the standby up to date or drop its slot; restore or delete the snapshots',
@@ -363,7 +363,7 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['low'],
   },
-  'clock.doubted': {
+  'clock.jumped': {
     text: 'the clock has jumped: until it is confirmed, nothing is purged, deleted or pruned by a deadline',
     remedy:
       'correct the clock of the host; when it is right, run dke clock confirm --time TIME with the time of a clock that you trust',
@@ -381,7 +381,7 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['medium'],
   },
-  'node.silent': {
+  'node.offline': {
     text: 'the node {name} is offline',
     remedy: 'check its host; start the node, or remove it if it does not come back: dke node remove',
     action: 'View nodes',
@@ -462,7 +462,7 @@ export const severitiesFrom = (least: AuditSeverity): readonly AuditSeverity[] =
 export interface NotificationFilter {
   readonly kind?: NotificationKind | undefined;
   /** And all above it. */
-  readonly leastSeverity?: AuditSeverity | undefined;
+  readonly minSeverity?: AuditSeverity | undefined;
   /** Whether it is acknowledged. */
   readonly acknowledged?: boolean | undefined;
 }

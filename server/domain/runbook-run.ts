@@ -1,4 +1,4 @@
-// A run of a runbook: what was shown to the person, and who ticked which step when. It is evidence, so the steps are kept as they
+// A run of a runbook: what was shown to the person, and who completed which step and when. It is evidence, so the steps are kept as they
 // were shown, whatever a later version of the service says.
 
 import type { Containers, Release, RunbookName, RunbookStep } from './runbooks.ts';
@@ -6,7 +6,7 @@ import type { Containers, Release, RunbookName, RunbookStep } from './runbooks.t
 export type StepOutcome = 'done' | 'not-needed';
 export type RunOutcome = 'done' | 'abandoned';
 
-export interface Tick {
+export interface CompletedStep {
   readonly step: string;
   readonly outcome: StepOutcome;
   readonly at: number;
@@ -30,10 +30,13 @@ export interface RunbookRun {
   readonly finishedAt: number | null;
   readonly finishedBy: { readonly id: string; readonly name: string } | null;
   readonly outcome: RunOutcome | null;
-  /** At most one a step, in the order of ticking. */
-  readonly ticks: readonly Tick[];
+  /** At most one a step, in the order of completion. */
+  readonly completedSteps: readonly CompletedStep[];
 }
 
-/** Steps without a tick, in their order. */
-export const openSteps = ({ steps, ticks }: Pick<RunbookRun, 'steps' | 'ticks'>): readonly RunbookStep[] =>
-  steps.filter(({ id }) => !ticks.some(({ step }) => step === id));
+/** Open steps, in their order. */
+export const openSteps = ({
+  steps,
+  completedSteps,
+}: Pick<RunbookRun, 'steps' | 'completedSteps'>): readonly RunbookStep[] =>
+  steps.filter(({ id }) => !completedSteps.some(({ step }) => step === id));

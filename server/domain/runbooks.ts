@@ -51,7 +51,7 @@ const containerAll: Readonly<Record<Containers, string>> = { cdb: ' CONTAINER = 
 export const placeNames: readonly string[] = [...Object.keys(runbookValues), 'containerAll'];
 
 export interface RunbookStep {
-  /** Stable: what was ticked is kept under it. */
+  /** Stable: completed steps refer to it. */
   readonly id: string;
   readonly title: string;
   readonly place: Place;

@@ -4,15 +4,19 @@ export const setupSteps = ['root-key', 'administrator', 'audit-sinks', 'recovery
 export type SetupStepName = (typeof setupSteps)[number];
 
 /** Those that a person may confirm or skip: a copy is stored elsewhere, tokens are enough, the log stays here. */
-export const settledSteps = ['root-key', 'administrator', 'audit-sinks'] as const satisfies readonly SetupStepName[];
-export type SettledStep = (typeof settledSteps)[number];
+export const confirmableSteps = [
+  'root-key',
+  'administrator',
+  'audit-sinks',
+] as const satisfies readonly SetupStepName[];
+export type ConfirmedStep = (typeof confirmableSteps)[number];
 
 export interface SetupStep {
   readonly step: SetupStepName;
-  readonly state: 'open' | 'settled' | 'done';
+  readonly state: 'open' | 'confirmed' | 'done';
   /** What the service sees of it. */
   readonly finding: string;
-  readonly settled: { readonly at: number; readonly by: string } | null;
+  readonly confirmed: { readonly at: number; readonly by: string } | null;
 }
 
 export interface Setup {

@@ -3,11 +3,11 @@
 import type { Integrity } from './vault.ts';
 
 /**
- * making -> held -> deleted -> purged; making -> failed; deleted -> held. 'deleted' is restorable until its retention ends; 'missing': the
+ * creating -> available -> deleted -> purged; creating -> failed; deleted -> available. 'deleted' is restorable until its retention ends; 'missing': the
  * file no longer exists, although the service did not remove it.
  */
-export type SnapshotState = 'making' | 'held' | 'deleted' | 'purged' | 'failed' | 'missing';
-export type SnapshotOrigin = 'asked' | 'scheduled' | 'imported';
+export type SnapshotState = 'creating' | 'available' | 'deleted' | 'purged' | 'failed' | 'missing';
+export type SnapshotOrigin = 'requested' | 'scheduled' | 'imported';
 
 /** What was checked: without a recovery key everything but what the keys are; 'opened': each key, by its check value. */
 export type VerificationDepth = 'sealed' | 'opened';
@@ -15,7 +15,7 @@ export type VerificationDepth = 'sealed' | 'opened';
 export interface Verification {
   readonly at: number;
   readonly depth: VerificationDepth;
-  readonly sound: boolean;
+  readonly valid: boolean;
   /** What is wrong, for people. */
   readonly finding: string | null;
 }
@@ -25,7 +25,7 @@ export interface SnapshotCounts {
   readonly units: number;
   readonly materials: number;
   /** Rows or keys that were found damaged when it was made. */
-  readonly leftOut: number;
+  readonly omitted: number;
   readonly erased: number;
 }
 

@@ -150,7 +150,7 @@ export interface ApplicationMove {
   readonly keys: number;
   readonly objects: number;
   /** Labels of its keys that a key in the new group has: with any, it is not moved. At most 100. */
-  readonly takenLabels: readonly string[];
+  readonly conflictingLabels: readonly string[];
   /** Keys of others in the group that it leaves: it can no longer use them. */
   readonly keysLost: number;
   /** Applications that it leaves: they can no longer use its keys, nor it theirs. */

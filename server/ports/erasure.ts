@@ -7,7 +7,7 @@ import type { RecordClass } from './records.ts';
  * root key or not erased the old one; copies of the database that have not stored the re-sealed records; or missing files of snapshots that may
  * contain destroyed keys.
  */
-export interface ErasureHold {
+export interface ErasureBlockers {
   readonly since: number;
   readonly records: readonly {
     readonly kind: 'key' | 'object' | 'credential' | 'other';
@@ -25,9 +25,9 @@ export interface ErasureHold {
 }
 
 export interface ErasureState {
-  readonly state: 'idle' | 'waiting' | 'running' | 'held' | 'failed';
-  /** Where `state` is `held`. */
-  readonly hold: ErasureHold | null;
+  readonly state: 'idle' | 'waiting' | 'running' | 'blocked' | 'failed';
+  /** Where `state` is `blocked`. */
+  readonly blockers: ErasureBlockers | null;
   /** Where `state` is `failed`: why the last try ended. It is tried again. */
   readonly failure: string | null;
 }

@@ -20,7 +20,7 @@ export interface NotificationTarget {
   readonly type: 'webhook' | 'email';
   /** For people: host and path, or addresses. */
   readonly target: string;
-  readonly leastSeverity: AuditSeverity;
+  readonly minSeverity: AuditSeverity;
   /** Resolves when the target has accepted it; rejects when that is not certain. One call at a time. */
   send(message: NotificationMessage): Promise<void>;
   close(): Promise<void>;

@@ -33,7 +33,7 @@ export interface SnapshotClosing {
   /** Rows of each table. */
   readonly rows: { readonly [table: string]: number };
   /** What did not open or was changed from outside when the snapshot was made: it is not in it. */
-  readonly leftOut: number;
+  readonly omitted: number;
   /** The audit log at that moment: records, and the newest checkpoint. */
   readonly audit: { readonly size: number; readonly checkpoint: string | null };
   /** Who signs: a verifier key. */
@@ -57,7 +57,7 @@ export interface SnapshotWriter {
   unit(id: string, materials: readonly SnapshotMaterial[]): Promise<void>;
   /** Signs and makes the file durable under its name. */
   finish(
-    closing: Pick<SnapshotClosing, 'leftOut' | 'audit' | 'signer'>,
+    closing: Pick<SnapshotClosing, 'omitted' | 'audit' | 'signer'>,
     sign: (text: string) => Uint8Array,
   ): Promise<{ readonly closing: SnapshotClosing; readonly size: number }>;
   /** Removes what was written. */

@@ -1,6 +1,6 @@
 // What the store keeps of TDE: groups, applications, their callers and token objects. See store.ts.
 
-import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
+import type { CompletedStep, RunbookRun } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
 import type { TenantScope } from '../domain/tenant.ts';
 import type { Window } from './window.ts';
@@ -112,9 +112,9 @@ export interface TdeRepositories {
     get(id: string): Promise<RunbookRun | undefined>;
     /** Newest first. */
     list(applicationId: string, window: Window): Promise<readonly RunbookRun[]>;
-    /** Inserts, or replaces the tick of the same step. */
-    tick(runId: string, tick: Tick): Promise<void>;
-    untick(runId: string, step: string): Promise<void>;
+    /** Inserts, or replaces the row of the same step. */
+    completeStep(runId: string, completed: CompletedStep): Promise<void>;
+    reopenStep(runId: string, step: string): Promise<void>;
   };
   /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
   readonly tdeRequests: {

@@ -16,7 +16,7 @@ export interface EmailOptions {
   readonly user: string | undefined;
   readonly passwordFile: string | undefined;
   readonly ca: string | undefined;
-  readonly leastSeverity: AuditSeverity;
+  readonly minSeverity: AuditSeverity;
 }
 
 const timeoutMs = 15_000;
@@ -41,14 +41,14 @@ export const mailText = ({ event, at, text, remedy, notification }: Notification
 const titles = { raised: '', worse: 'again: ', resolved: 'over: ', test: 'test: ' } as const;
 
 export const openEmail = (options: EmailOptions): NotificationTarget => {
-  const { name, host, port, tls, from, to, user, passwordFile, ca, leastSeverity } = options;
+  const { name, host, port, tls, from, to, user, passwordFile, ca, minSeverity } = options;
   // Loaded when there is such a target, at the start: loading takes too long while requests are served.
   const library = import('nodemailer');
   return {
     name,
     type: 'email',
     target: to.join(', '),
-    leastSeverity,
+    minSeverity,
     send: async (message) => {
       // Opened for each message: they are few, and a password or an authority that was changed is taken. The mailer takes text.
       const { createTransport } = await library;

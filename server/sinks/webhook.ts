@@ -21,7 +21,7 @@ export interface WebhookOptions {
   readonly ca: string | undefined;
   /** Loopback, private and link-local addresses too. */
   readonly allowPrivate: boolean;
-  readonly leastSeverity: AuditSeverity;
+  readonly minSeverity: AuditSeverity;
   readonly version: string;
   readonly now: () => number;
 }
@@ -103,7 +103,7 @@ export const webhookBody = ({ id, event, at, text, remedy, notification }: Notif
   });
 
 export const openWebhook = (options: WebhookOptions): NotificationTarget => {
-  const { name, url, secretFile, ca, allowPrivate, leastSeverity, version, now } = options;
+  const { name, url, secretFile, ca, allowPrivate, minSeverity, version, now } = options;
   const target = new URL(url);
   const host = target.hostname.replace(/^\[|\]$/g, '');
   const stopping = new AbortController();
@@ -151,7 +151,7 @@ export const openWebhook = (options: WebhookOptions): NotificationTarget => {
     name,
     type: 'webhook',
     target: maskUrl(url),
-    leastSeverity,
+    minSeverity,
     send,
     close: () => {
       stopping.abort();

@@ -178,7 +178,7 @@ export const parseClosing = (bytes: Buffer): SnapshotClosing => {
   const value = parseJson(bytes, 'its end');
   const { audit, rows, signer, snapshotId, digest } = value;
   const isRecord = (member: unknown): member is object => typeof member === 'object' && member !== null;
-  const counts = [value.segments, value.lines, value.units, value.materials, value.leftOut];
+  const counts = [value.segments, value.lines, value.units, value.materials, value.omitted];
   const fits =
     value.format === 1 &&
     isText(snapshotId) &&

@@ -49,11 +49,11 @@ const fromRow = (row: Schema['notifications']): Notification => ({
 
 const filtered = <Q extends SelectQueryBuilder<Schema, 'notifications', object>>(
   query: Q,
-  { kind, leastSeverity, acknowledged }: NotificationFilter,
+  { kind, minSeverity, acknowledged }: NotificationFilter,
 ): Q => {
   let found: SelectQueryBuilder<Schema, 'notifications', object> = query;
   if (kind !== undefined) found = found.where('kind', '=', kind);
-  if (leastSeverity !== undefined) found = found.where('severity', 'in', severitiesFrom(leastSeverity));
+  if (minSeverity !== undefined) found = found.where('severity', 'in', severitiesFrom(minSeverity));
   if (acknowledged !== undefined) found = found.where('acknowledged_at', acknowledged ? 'is not' : 'is', null);
   return found as Q;
 };

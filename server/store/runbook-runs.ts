@@ -1,7 +1,7 @@
-// Runs of runbooks and their ticks.
+// Runs of runbooks and their completed steps.
 
 import type { Kysely } from 'kysely';
-import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
+import type { CompletedStep, RunbookRun } from '../domain/runbook-run.ts';
 import type { Repositories } from '../ports/store.ts';
 import { readDocument } from './documents.ts';
 import type { Schema } from './schema.ts';
@@ -41,7 +41,7 @@ const contentExample = {
 const readPerson = (text: string): RunbookRun['startedBy'] =>
   readDocument(text, { id: '', name: '' }, { id: '', name: '' });
 
-const toRun = (row: RunbookRunRow, ticks: readonly Tick[]): RunbookRun => {
+const toRun = (row: RunbookRunRow, completedSteps: readonly CompletedStep[]): RunbookRun => {
   return {
     id: row.id,
     tenantId: row.tenant_id,
@@ -53,13 +53,13 @@ const toRun = (row: RunbookRunRow, ticks: readonly Tick[]): RunbookRun => {
     finishedAt: row.finished_at,
     finishedBy: row.finished_by === null ? null : readPerson(row.finished_by),
     outcome: row.outcome as RunbookRun['outcome'],
-    ticks,
+    completedSteps,
   };
 };
 
-const toTick = (row: RunbookTickRow): Tick => ({
+const toCompletedStep = (row: RunbookTickRow): CompletedStep => ({
   step: row.step,
-  outcome: row.outcome as Tick['outcome'],
+  outcome: row.outcome as CompletedStep['outcome'],
   at: row.at,
   actorId: row.actor_id,
   actorName: row.actor_name,
@@ -67,7 +67,7 @@ const toTick = (row: RunbookTickRow): Tick => ({
 });
 
 export const createRunbookRuns = (db: Kysely<Schema>): Repositories['runbookRuns'] => {
-  const ticksOf = async (ids: readonly string[]): Promise<readonly RunbookTickRow[]> =>
+  const rowsOf = async (ids: readonly string[]): Promise<readonly RunbookTickRow[]> =>
     ids.length === 0
       ? []
       : db
@@ -78,8 +78,8 @@ export const createRunbookRuns = (db: Kysely<Schema>): Repositories['runbookRuns
           .orderBy('step')
           .execute();
   const withTicks = async (rows: readonly RunbookRunRow[]): Promise<readonly RunbookRun[]> => {
-    const ticks = await ticksOf(rows.map(({ id }) => id));
-    return rows.map((row) => toRun(row, ticks.filter(({ run_id }) => run_id === row.id).map(toTick)));
+    const completed = await rowsOf(rows.map(({ id }) => id));
+    return rows.map((row) => toRun(row, completed.filter(({ run_id }) => run_id === row.id).map(toCompletedStep)));
   };
   return {
     insert: async (run) => {
@@ -107,22 +107,22 @@ export const createRunbookRuns = (db: Kysely<Schema>): Repositories['runbookRuns
       if (after !== undefined) query = query.where('id', '<', after);
       return withTicks(await query.execute());
     },
-    tick: async (runId, tick) => {
-      await db.deleteFrom('runbook_ticks').where('run_id', '=', runId).where('step', '=', tick.step).execute();
+    completeStep: async (runId, completed) => {
+      await db.deleteFrom('runbook_ticks').where('run_id', '=', runId).where('step', '=', completed.step).execute();
       await db
         .insertInto('runbook_ticks')
         .values({
           run_id: runId,
-          step: tick.step,
-          outcome: tick.outcome,
-          at: tick.at,
-          actor_id: tick.actorId,
-          actor_name: tick.actorName,
-          note: tick.note,
+          step: completed.step,
+          outcome: completed.outcome,
+          at: completed.at,
+          actor_id: completed.actorId,
+          actor_name: completed.actorName,
+          note: completed.note,
         })
         .execute();
     },
-    untick: async (runId, step) => {
+    reopenStep: async (runId, step) => {
       await db.deleteFrom('runbook_ticks').where('run_id', '=', runId).where('step', '=', step).execute();
     },
   };

@@ -15,8 +15,8 @@ import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 
-const countsExample = { rows: {}, units: 0, materials: 0, leftOut: 0, erased: 0 } satisfies SnapshotCounts;
-const verificationExample = { at: 0, depth: 'sealed', sound: true, finding: null } satisfies Verification;
+const countsExample = { rows: {}, units: 0, materials: 0, omitted: 0, erased: 0 } satisfies SnapshotCounts;
+const verificationExample = { at: 0, depth: 'sealed', valid: true, finding: null } satisfies Verification;
 
 const snapshotRow = (snapshot: Snapshot) => ({
   id: snapshot.id,

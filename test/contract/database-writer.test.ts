@@ -263,8 +263,8 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
     {
       id: idOf('snapshots'),
       tenantId: tenant.id,
-      origin: 'asked',
-      state: 'held',
+      origin: 'requested',
+      state: 'available',
       createdAt: 2,
       auditSize: 0,
       size: 1,

@@ -59,7 +59,7 @@ test.skipIf(onPostgresql)(
     const kinds = (await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 10 })).map(
       ({ kind }) => kind,
     );
-    expect(kinds).toEqual(['clock.doubted', 'clock.confirmed']);
+    expect(kinds).toEqual(['clock.jumped', 'clock.confirmed']);
   },
 );
 

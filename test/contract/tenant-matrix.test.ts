@@ -171,8 +171,8 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     runs: application(),
     start: application({}, () => ({ runbook: 'rotate' })),
     get: application({ runId: 'runbookRun' }),
-    tick: application({ runId: 'runbookRun', ...step }, () => ({})),
-    untick: application({ runId: 'runbookRun', ...step }),
+    completeStep: application({ runId: 'runbookRun', ...step }, () => ({})),
+    reopenStep: application({ runId: 'runbookRun', ...step }),
     finish: application({ runId: 'runbookRun' }, () => ({ outcome: 'abandoned' })),
   },
   externalKeyStores: {
@@ -201,7 +201,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     list: list('approval'),
     get: of('approval'),
     approve: of('approval', () => ({})),
-    refuse: of('approval', () => ({})),
+    reject: of('approval', () => ({})),
     withdraw: of('approval'),
   },
   snapshots: {
@@ -276,7 +276,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   // What it finds of others is checked below.
   search: { find: own },
   overview: { latency: own },
-  setup: { get: platform, settle: platform },
+  setup: { get: platform, confirm: platform },
   settings: { get: platform },
   nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
   status: { get: platform },

@@ -127,7 +127,7 @@ export const play: Readonly<Record<Fault, (stage: Stage) => Promise<void>>> = {
     await inserts(world);
     clock.ahead(0);
     await until('the end of the doubt', async () =>
-      (await site.api.call<ClockState>('GET', '/api/clock')).doubted ? undefined : true,
+      (await site.api.call<ClockState>('GET', '/api/clock')).jumped ? undefined : true,
     );
     expect('the tenant after the jump', await state(), 'deleted');
     await workload.serve();

@@ -42,7 +42,7 @@ export const faults = {
   'clock jump': {
     alerts: ['DkeClockJumped'],
     health: '200 healthy',
-    notifications: ['clock.doubted'],
+    notifications: ['clock.jumped'],
     pages: ['clock.md'],
   },
   'lost certificate': {

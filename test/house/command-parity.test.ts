@@ -12,7 +12,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'session.redeem': 'the person who is invited does it at the console',
   'profile.get': 'of a person at the console; a token has no profile',
   'profile.changePassword': 'of a person at the console; a token has no profile',
-  'session.ways': 'what the sign-in page shows',
+  'session.methods': 'what the sign-in page shows',
   'session.beginPasskey': 'of a browser and its authenticator',
   'session.passkey': 'of a browser and its authenticator',
   'session.beginOpenId': 'of a browser',

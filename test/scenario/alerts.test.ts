@@ -150,7 +150,7 @@ const cases: Readonly<Record<string, Case>> = {
   DkeQuarantined: { state: 'quarantined' },
   DkeMetricsIncomplete: { ...shared, edit: { dke_metrics_incomplete: { value: 1 } } },
   DkeRootBackupOld: shared,
-  DkeClockJumped: { ...shared, edit: { dke_clock_doubted: { value: 1 } } },
+  DkeClockJumped: { ...shared, edit: { dke_clock_jumped: { value: 1 } } },
   DkeRestarts: { ...shared, edit: { process_start_time_seconds: { labels: { job: 'dke' }, value: 0, perMinute: 5 } } },
   DkeEventLoopBusy: { ...shared, edit: { dke_event_loop_active_seconds_total: { value: 0, perMinute: 55 } } },
   DkeEventLoopBlocked: {
@@ -188,7 +188,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
   DkeKeyMemoryFull: { ...shared, edit: { dke_key_memory_used_bytes: { value: 1e12 } } },
   DkeKeyMemoryNotLocked: { ...shared, edit: { dke_key_memory_locked: { value: 0 } } },
-  DkeErasureHeld: { ...shared, edit: { dke_erasure_state: { labels: { state: 'held' }, value: 1 } } },
+  DkeErasureBlocked: { ...shared, edit: { dke_erasure_state: { labels: { state: 'blocked' }, value: 1 } } },
   DkeErasureLate: { ...shared, edit: { dke_erasure_pending_keys: { value: 1 } } },
   DkeNoRecoveryKey: shared,
   DkeSnapshotNone: shared,
@@ -196,7 +196,7 @@ const cases: Readonly<Record<string, Case>> = {
     ...shared,
     edit: { dke_snapshot_made_timestamp_seconds: { labels: { tenant: 't' }, value: -9 * day } },
   },
-  DkeSnapshotUnopened: { ...shared, edit: { dke_snapshots_held: { labels: { tenant: 't' }, value: 1 } } },
+  DkeSnapshotUnopened: { ...shared, edit: { dke_snapshots_available: { labels: { tenant: 't' }, value: 1 } } },
   DkeCertificateEnds: {
     ...shared,
     edit: { dke_certificate_expiry_timestamp_seconds: { labels: { name: 'n' }, value: 20 * day } },
@@ -277,7 +277,7 @@ const cases: Readonly<Record<string, Case>> = {
     },
   },
   // The heartbeat of the last answer grows old.
-  DkeNodeSilent: { ...shared, minutes: 5 },
+  DkeNodeOffline: { ...shared, minutes: 5 },
   DkeNodeOutOfContact: { ...shared, edit: { dke_node_in_contact: { value: 0 } } },
   DkeNodePending: { ...shared, edit: { dke_node_pending_changes: { labels: { node: 'n' }, value: 3 } } },
   DkeNotificationsUndelivered: {

@@ -72,7 +72,7 @@ test('a key under a rule of two is deleted when two others have agreed', async (
   answer(await anna.dke('approval', 'approve', id, '--comment', 'no endpoint has it'));
   expect(await state()).toBe('active');
   const done = await bert.api.call<Approval>('POST', `/api/approvals/${id}/approve`, {});
-  expect(done).toMatchObject({ state: 'carried-out', decisions: [{ by: { name: 'anna' } }, { by: { name: 'bert' } }] });
+  expect(done).toMatchObject({ state: 'completed', decisions: [{ by: { name: 'anna' } }, { by: { name: 'bert' } }] });
   expect(await state()).toBe('soft-deleted');
 
   // Taking the rule away is itself held back. Over HTTP that is 202 with the request's place.

@@ -134,7 +134,7 @@ test('it is verified anywhere, every key of it with the backup of the root key',
     configuration: true,
     rootEpochs: [1],
     findings: [],
-    sound: true,
+    valid: true,
   });
 });
 
@@ -216,7 +216,7 @@ test('on a new machine everything is there, and the quarantine lists what was ch
   const restored = await restore('service.dkebackup', machine, ...withRecovery, ...withRoot);
   expect([restored.code, restored.stderr]).toEqual([0, '']);
   const said = JSON.parse(restored.stdout) as { readonly auditRecords: number };
-  expect(said).toMatchObject({ findings: [], sound: true, dataDirectory: join(machine, 'dke-data') });
+  expect(said).toMatchObject({ findings: [], valid: true, dataDirectory: join(machine, 'dke-data') });
   expect(readFileSync(join(machine, 'dke.toml'), 'utf8')).toBe(readFileSync(join(old.folder, 'dke.toml'), 'utf8'));
 
   const server = await begin(machine);
@@ -253,7 +253,7 @@ test('on a new machine everything is there, and the quarantine lists what was ch
     await server.stop();
   }
   const verified = await dke('verify', '--config', join(machine, 'dke.toml'));
-  expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([0, { sound: true, findings: [] }]);
+  expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([0, { valid: true, findings: [] }]);
   const again = await begin(machine);
   expect((await openConsoleApi(again, administrator).send('GET', '/health')).text).toBe('{"status":"healthy"}');
   await again.stop();

@@ -35,7 +35,7 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
       const state = async () => (await api.call<Tenant>('GET', `/api/tenants/${id}`)).state;
       const told = async () =>
         (await api.call<{ items: Notification[] }>('GET', '/api/notifications?limit=100')).items.some(
-          ({ kind }) => kind === 'clock.doubted',
+          ({ kind }) => kind === 'clock.jumped',
         );
       const agreed = async () => (await api.call<ClockState>('GET', '/api/clock')).agreedSeconds ?? 0;
       const before = await agreed();
@@ -50,11 +50,11 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
       const { api, state } = await afterJobs();
       expect([restart, state]).toEqual([restart, 'deleted']);
       const seen = await api.call<ClockState>('GET', '/api/clock');
-      expect(seen).toMatchObject({ doubted: true });
+      expect(seen).toMatchObject({ jumped: true });
       expect(Math.abs((seen.aheadSeconds ?? 0) * 1000 - aheadMs)).toBeLessThan(3_600_000);
       expect(Date.parse(seen.clock) - Date.parse(seen.deadlines)).toBeGreaterThan(aheadMs - 3_600_000);
-      expect(await api.call('GET', '/api/status')).toMatchObject({ clock: { doubted: true } });
-      expect((await api.audit('kind=clock.doubted')).length).toBe(1);
+      expect(await api.call('GET', '/api/status')).toMatchObject({ clock: { jumped: true } });
+      expect((await api.audit('kind=clock.jumped')).length).toBe(1);
       // It is not too late to restore it, whatever the clock says.
       expect((await api.send('POST', `/api/tenants/${id}/restore`)).status).toBe(200);
       expect((await api.send('DELETE', `/api/tenants/${id}`)).status).toBe(200);

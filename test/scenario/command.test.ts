@@ -452,7 +452,7 @@ describe('tokens, audit, status', () => {
     const anchor = `${join(server.dataDirectory, 'root.key')}.checkpoint`;
     const sound = await alone([file, '--key', keyFile, '--checkpoint', anchor]);
     expect(sound).toMatchObject({ code: 0, stderr: '' });
-    expect(sound.stdout).toMatch(/^sound +true$/m);
+    expect(sound.stdout).toMatch(/^valid +true$/m);
 
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     writeFileSync(file, `${lines.toSpliced(1, 1).join('\n')}\n`);

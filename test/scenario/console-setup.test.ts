@@ -69,7 +69,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     await page.getByRole('button', { name: 'I stored a copy separately' }).click();
     await unfold.filter({ hasText: 'Unencrypted' }).click();
     await rootKey.getByText('Marked as done by first administrator').waitFor();
-    expect((await site.api.audit('kind=setup.settled')).map(({ details }) => details.settled)).toEqual([
+    expect((await site.api.audit('kind=setup.confirmed')).map(({ details }) => details.confirmed)).toEqual([
       true,
       false,
       true,
@@ -116,7 +116,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     await sinks.locator('summary', { hasText: 'The audit log is forwarded to file' }).waitFor();
     await sinks.locator('summary').first().click();
     await sinks.getByText('has all records').waitFor();
-    expect(readFileSync(join(site.folder, 'audit.ndjson'), 'utf8')).toContain('setup.settled');
+    expect(readFileSync(join(site.folder, 'audit.ndjson'), 'utf8')).toContain('setup.confirmed');
   });
 
   test('a recovery key is made in the browser: its file goes to the person, its public half to the service', async () => {

@@ -156,7 +156,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     await page.getByText('Done', { exact: true }).first().waitFor();
     const { items } = await site.api.call<{ readonly items: readonly AuditRecord[] }>('GET', '/api/audit?limit=100');
     const kinds = items.filter(({ subjectId }) => subjectId === application.id).map(({ kind }) => kind);
-    expect(kinds.filter((kind) => kind === 'runbook.step-ticked')).toHaveLength(steps);
+    expect(kinds.filter((kind) => kind === 'runbook.step-completed')).toHaveLength(steps);
     // The refusal of the rule is noted by the browser.
     expect(eyes.faults.filter((fault) => !/status of 409/.test(fault))).toEqual([]);
   });

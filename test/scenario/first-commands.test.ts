@@ -150,7 +150,7 @@ const steps: readonly Step[] = [
   { page: 'docs/endpoints.md', heading: 'From nothing to a key in the cloud', blocks: [0] },
   { page: 'docs/endpoints.md', heading: 'Exchanging a credential' },
   { page: 'docs/endpoints.md', heading: 'The request log', blocks: [0] },
-  { page: 'docs/audit.md', heading: 'Checking it', shows: /sound +true/ },
+  { page: 'docs/audit.md', heading: 'Checking it', shows: /valid +true/ },
   {
     page: 'docs/audit.md',
     heading: 'The request log',

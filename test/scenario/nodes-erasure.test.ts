@@ -68,7 +68,7 @@ const expectAllServe = async (members: readonly FleetMember[]): Promise<void> =>
 const rootsOf = async (from: FleetMember) =>
   (await fleet.nodes(from))
     .filter(({ state }) => state !== 'removed')
-    .map(({ name, rootEpoch, holdsOldRoot }) => ({ name, rootEpoch, holdsOldRoot }));
+    .map(({ name, rootEpoch, hasOldRoot }) => ({ name, rootEpoch, hasOldRoot }));
 
 test('every node has the new root key and none the old one when a key is unrecoverable', async () => {
   await untilUnrecoverable(one, await destroyOne(two));
@@ -76,8 +76,8 @@ test('every node has the new root key and none the old one when a key is unrecov
   await expect
     .poll(() => rootsOf(one))
     .toEqual([
-      { name: 'one', rootEpoch: 2, holdsOldRoot: false },
-      { name: 'two', rootEpoch: 2, holdsOldRoot: false },
+      { name: 'one', rootEpoch: 2, hasOldRoot: false },
+      { name: 'two', rootEpoch: 2, hasOldRoot: false },
     ]);
   expect(fleet.postgres.run(fleet.place.database, 'select count(*) from root_parcels')).toBe('0');
   await expectAllServe([one, two]);
@@ -97,7 +97,7 @@ test('a rotation is carried out wherever it is requested: also on the node that 
   const other = holder.name === 'one' ? two : one;
   await other.api.call('POST', '/api/root/rotate', {});
   await until('the rotation', async () =>
-    (await rootsOf(other)).every(({ rootEpoch, holdsOldRoot }) => rootEpoch === before + 1 && !holdsOldRoot)
+    (await rootsOf(other)).every(({ rootEpoch, hasOldRoot }) => rootEpoch === before + 1 && !hasOldRoot)
       ? true
       : undefined,
   );
@@ -136,9 +136,9 @@ test('a node that is away is waited for, by name', async () => {
   await untilActive(fleet, one, ['one', 'two']);
   await two.stop();
   const path = await destroyOne(one);
-  await until('the hold', async () => {
+  await until('the blocked run', async () => {
     const { erasure } = await one.api.call<Status>('GET', '/api/status');
-    return erasure.hold?.nodes.join() === 'two' ? true : undefined;
+    return erasure.blockers?.nodes.join() === 'two' ? true : undefined;
   });
   expect((await one.api.call<{ unrecoverableAt: null }>('GET', path)).unrecoverableAt).toBeNull();
   await expectAllServe([one]);
@@ -216,7 +216,7 @@ test.each([
   await expectAllServe([one, two]);
   const roots = await until('one root key', async () => {
     const seen = await rootsOf(other);
-    return seen.every(({ holdsOldRoot }) => !holdsOldRoot) ? seen : undefined;
+    return seen.every(({ hasOldRoot }) => !hasOldRoot) ? seen : undefined;
   });
   expect(new Set(roots.map(({ rootEpoch }) => rootEpoch)).size).toBe(1);
 });
@@ -240,7 +240,7 @@ test('a failover that loses what nodes told of their root keys: the run comes to
     await api.call('POST', '/api/quarantine/confirm', { code });
   }
   await until('the end of the run', async () =>
-    (await rootsOf(one)).every(({ rootEpoch, holdsOldRoot }) => rootEpoch === before + 1 && !holdsOldRoot)
+    (await rootsOf(one)).every(({ rootEpoch, hasOldRoot }) => rootEpoch === before + 1 && !hasOldRoot)
       ? true
       : undefined,
   );

@@ -19,9 +19,9 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-const holdOf = async (member: FleetMember) => (await member.api.call<Status>('GET', '/api/status')).erasure.hold;
+const holdOf = async (member: FleetMember) => (await member.api.call<Status>('GET', '/api/status')).erasure.blockers;
 const rootEpochs = async (from: FleetMember) =>
-  (await fleet.nodes(from)).map(({ rootEpoch, holdsOldRoot }) => ({ rootEpoch, holdsOldRoot }));
+  (await fleet.nodes(from)).map(({ rootEpoch, hasOldRoot }) => ({ rootEpoch, hasOldRoot }));
 
 test('a failover to a standby that lags behind a rotation of the root key leaves every key readable', async () => {
   fleet = await startFleet(['one', 'two'], { relay: true });
@@ -75,7 +75,7 @@ test('a failover to a standby that lags behind a rotation of the root key leaves
   // Nothing lags any more: what was begun comes to its end.
   await one.api.call('POST', '/api/root/rotate', {});
   await until('the rotation', async () =>
-    (await rootEpochs(one)).every(({ holdsOldRoot }) => !holdsOldRoot) ? true : undefined,
+    (await rootEpochs(one)).every(({ hasOldRoot }) => !hasOldRoot) ? true : undefined,
   );
   for (const { server } of [one, two]) expect((await endpoint.at(server).decrypt(sealed)).status).toBe(200);
 });

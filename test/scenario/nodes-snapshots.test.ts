@@ -34,7 +34,7 @@ test('each node with a folder of its own: the first has the snapshots, and the o
   await one.api.call('POST', '/api/keys', { name: 'kept', vaultId: vault.id });
   const made = await one.api.call<Snapshot>('POST', '/api/snapshots', {});
   const listed = await two.api.call<{ items: Snapshot[] }>('GET', '/api/snapshots');
-  expect(listed.items.map(({ id, state }) => [id, state])).toEqual([[made.id, 'held']]);
+  expect(listed.items.map(({ id, state }) => [id, state])).toEqual([[made.id, 'available']]);
   for (const [method, path, body] of [
     ['POST', `/api/snapshots/${made.id}/verify`, undefined],
     ['POST', `/api/snapshots/${made.id}/openings`, {}],
@@ -46,8 +46,8 @@ test('each node with a folder of its own: the first has the snapshots, and the o
   }
   // Nothing that was refused has marked it.
   expect(await one.api.call('POST', `/api/snapshots/${made.id}/verify`)).toMatchObject({
-    state: 'held',
-    verification: { sound: true },
+    state: 'available',
+    verification: { valid: true },
   });
   // The node that has the folder takes the duties that look after it.
   await until('the duties', async () => {
@@ -70,12 +70,12 @@ test('in one folder, what one node has made the other verifies, exports and open
     ]);
     const made = await one.api.call<Snapshot>('POST', '/api/snapshots', {});
     expect(await two.api.call('POST', `/api/snapshots/${made.id}/verify`)).toMatchObject({
-      verification: { sound: true },
+      verification: { valid: true },
     });
     const { status, text } = await two.api.send('GET', `/api/snapshots/${made.id}/file`);
     expect([status, text.startsWith('DKE-SNAP')]).toEqual([200, true]);
     const other = await two.api.call<Snapshot>('POST', '/api/snapshots', {});
-    expect(await one.api.call('POST', `/api/snapshots/${other.id}/verify`)).toMatchObject({ state: 'held' });
+    expect(await one.api.call('POST', `/api/snapshots/${other.id}/verify`)).toMatchObject({ state: 'available' });
 
     // An opening that one node began is answered to another, once, by the node that began it.
     const begin = async () => {
@@ -99,7 +99,7 @@ test('in one folder, what one node has made the other verifies, exports and open
     await two.api.call('POST', '/api/root/rotate', {});
     await until('the turn', async () => {
       const nodes = await fleet?.nodes(two);
-      return nodes?.every(({ rootEpoch, holdsOldRoot }) => rootEpoch > 1 && !holdsOldRoot) ? true : undefined;
+      return nodes?.every(({ rootEpoch, hasOldRoot }) => rootEpoch > 1 && !hasOldRoot) ? true : undefined;
     });
     expect((await verify(two, later)).status).toBe(200);
     expect(
@@ -120,7 +120,7 @@ test('in one folder, what one node has made the other verifies, exports and open
       );
       for (const { id } of [made, other]) {
         const { erased, verification } = await api.call<Snapshot>('POST', `/api/snapshots/${id}/verify`);
-        expect([id, erased > 0, verification]).toMatchObject([id, true, { sound: true }]);
+        expect([id, erased > 0, verification]).toMatchObject([id, true, { valid: true }]);
       }
       const { exported } = await api.call<{ exported: { snapshotId: string }[] }>(
         'GET',

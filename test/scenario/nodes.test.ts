@@ -208,7 +208,7 @@ test('a node that stands still is named in every answer to a change, until it go
     const told = await dke('key', 'disable', here.endpoint.keyId);
     expect([told.code, told.stderr]).toEqual([0, expect.stringContaining('not confirmed it: two')]);
     await until('it to be silent', async () =>
-      (await fleet.nodes(one)).some(({ name, state }) => name === 'two' && state === 'silent') ? true : undefined,
+      (await fleet.nodes(one)).some(({ name, state }) => name === 'two' && state === 'offline') ? true : undefined,
     );
     // Silent for longer than changes wait: it is named all the same, as long as it may use keys.
     expect(JSON.parse((await dke('node', 'show', 'two', '-o', 'json')).stdout)).toMatchObject({

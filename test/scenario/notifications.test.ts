@@ -72,7 +72,7 @@ const message = { id: 'm-1', event: 'test', at: 0, text: 'a test', remedy: '', n
 const webhook = (more: object = {}) =>
   openWebhook({
     ...{ name: 'hook', url: hookUrl, secretFile, ca: authority.certificate, allowPrivate: true },
-    ...{ leastSeverity: 'low', version: '0', now: () => 1_700_000_000_000, ...more },
+    ...{ minSeverity: 'low', version: '0', now: () => 1_700_000_000_000, ...more },
   } as const);
 
 describe('a webhook', () => {
@@ -161,7 +161,7 @@ const email = (port: number, more: object = {}) =>
       from: 'dke@example.com',
       to: ['keys@example.com'],
     },
-    ...{ user: 'dke', passwordFile: passwordFile(), ca: authority.certificate, leastSeverity: 'low', ...more },
+    ...{ user: 'dke', passwordFile: passwordFile(), ca: authority.certificate, minSeverity: 'low', ...more },
   } as const);
 
 describe('an e-mail', () => {

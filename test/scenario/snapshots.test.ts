@@ -102,9 +102,9 @@ describe('a recovery key', () => {
     );
     expect(code).toBe(9);
     expect(stderr).toContain('the passphrase is wrong');
-    expect(await json('snapshot', 'verify', id)).toMatchObject({ verification: { depth: 'sealed', sound: true } });
+    expect(await json('snapshot', 'verify', id)).toMatchObject({ verification: { depth: 'sealed', valid: true } });
     expect(await json('snapshot', 'verify', id, ...withKey())).toMatchObject({
-      verification: { depth: 'opened', sound: true },
+      verification: { depth: 'opened', valid: true },
     });
   });
 });
@@ -146,7 +146,7 @@ describe('a restore', () => {
     // The file of the service no longer has it, and is sound.
     expect(await json('snapshot', 'verify', id, ...withKey())).toMatchObject({
       erased: 1,
-      verification: { depth: 'opened', sound: true },
+      verification: { depth: 'opened', valid: true },
     });
   });
 });
@@ -173,7 +173,7 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
       ...withKey(),
     ]);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ id, depth: 'opened', sound: true });
+    expect(JSON.parse(stdout)).toMatchObject({ id, depth: 'opened', valid: true });
     const changed = readFileSync(copy);
     changed[changed.length >> 1] = (changed[changed.length >> 1] ?? 0) ^ 1;
     const bad = join(site.folder, 'bad.dkesnap');
@@ -205,7 +205,7 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     expect(unknown.code).not.toBe(0);
     expect(unknown.stderr).toContain('verifier key');
     const imported = await json<Snapshot>('snapshot', 'import', copy, '--signer', verifier);
-    expect(imported).toMatchObject({ id, origin: 'imported', state: 'held' });
+    expect(imported).toMatchObject({ id, origin: 'imported', state: 'available' });
     const into = ['--into', 'default'];
     expect((await run('snapshot', 'restore', id, ...withKey(), ...confirm(id))).stderr).toContain(
       'is not registered here',

@@ -55,7 +55,7 @@ const bundle = (out: string, ...args: string[]) =>
     ],
     { cwd: folder },
   );
-type Bundle = Readonly<Record<string, Readonly<Record<string, unknown>> & { readonly leftOut?: string }>>;
+type Bundle = Readonly<Record<string, Readonly<Record<string, unknown>> & { readonly omitted?: string }>>;
 const read = (name: string): Bundle => JSON.parse(readFileSync(at(name), 'utf8')) as Bundle;
 
 beforeAll(async () => {
@@ -164,7 +164,7 @@ test('it has what help needs, and none of the secrets of the host', async () => 
   expect((statSync(at('support.json')).mode & 0o777).toString(8)).toBe('600');
   expect(leaksOf(text)).toEqual([]);
   const parts = read('support.json');
-  expect(Object.entries(parts).filter(([, part]) => part.leftOut !== undefined)).toEqual([]);
+  expect(Object.entries(parts).filter(([, part]) => part.omitted !== undefined)).toEqual([]);
   expect(parts.versions).toMatchObject({ node: process.version });
   expect(parts.configuration).toMatchObject({
     'log.destination': 'dke.log',
@@ -190,7 +190,7 @@ test.each([
   const made = await bundle('leaking.json', '--log', at('other.log'), '--confirm', 'write');
   expect(made.code).toBe(0);
   expect(leaksOf(readFileSync(at('leaking.json'), 'utf8'))).toEqual([]);
-  expect(read('leaking.json').log?.leftOut).toContain(at('root-passphrase'));
+  expect(read('leaking.json').log?.omitted).toContain(at('root-passphrase'));
 });
 
 test('of a stopped service it has what is on the host, and says what is missing', async () => {
@@ -198,7 +198,7 @@ test('of a stopped service it has what is on the host, and says what is missing'
   const made = await bundle('stopped.json', '--confirm', 'write');
   expect(made.code).toBe(0);
   const parts = read('stopped.json');
-  expect(parts.status?.leftOut).toMatch(/does not answer|cannot be reached|ECONNREFUSED/);
+  expect(parts.status?.omitted).toMatch(/does not answer|cannot be reached|ECONNREFUSED/);
   expect(parts.database).toMatchObject({ rows: { endpoints: 1 } });
   expect(leaksOf(readFileSync(at('stopped.json'), 'utf8'))).toEqual([]);
 });

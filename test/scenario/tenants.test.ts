@@ -202,7 +202,7 @@ test('the destruction of a purged tenant is proved offline, by its part of the a
     expect([exported.code, exported.stderr]).toEqual([0, '']);
     // No service and no token are needed.
     const verified = await runCommand(['audit', 'verify', evidence, '--key', log.verifierKey, '-o', 'json'], {});
-    expect(JSON.parse(verified.stdout)).toMatchObject({ sound: true, findings: [] });
+    expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true, findings: [] });
     const records = readFileSync(evidence, 'utf8');
     for (const kind of ['tenant.purged', 'tenant.unrecoverable']) expect(records).toContain(kind);
 

@@ -180,8 +180,8 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
   requests: { correlate: leftOut('changes nothing') },
   runbooks: {
     start: app({ body: () => ({ runbook: 'rotate' }), reads: ['application'] }, 'run'),
-    tick: app({ path: { runId: 'runbookRun', ...step }, body: () => ({}) }, 'run'),
-    untick: app({ path: { runId: 'runbookRun', ...step } }, 'run'),
+    completeStep: app({ path: { runId: 'runbookRun', ...step }, body: () => ({}) }, 'run'),
+    reopenStep: app({ path: { runId: 'runbookRun', ...step } }, 'run'),
     finish: app({ path: { runId: 'runbookRun' }, body: () => ({ outcome: 'abandoned' }) }, 'run'),
   },
   externalKeyStores: {
@@ -214,10 +214,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
       },
       'approval',
     ),
-    refuse: changes(
+    reject: changes(
       {
         needs: ['approval'],
-        call: (n, w) => send(n, w.other, 'post', `/api/approvals/${idOf(w, 'approval')}/refuse`, {}),
+        call: (n, w) => send(n, w.other, 'post', `/api/approvals/${idOf(w, 'approval')}/reject`, {}),
       },
       'approval',
     ),
@@ -342,7 +342,7 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
   packages: {},
   search: {},
   overview: {},
-  setup: { settle: leftOut('one setting, written in the unit of work that reads it; of the whole service') },
+  setup: { confirm: leftOut('one setting, written in the unit of work that reads it; of the whole service') },
   settings: {},
   nodes: {
     drain: leftOut('one column, written in the unit of work that reads it; it would stop this test'),

@@ -79,7 +79,7 @@ const fillApprovals = async ({ api, server }: Site): Promise<void> => {
   await decide(anna, 'approve', others, 'change 4712');
   await decide(anna, 'approve', agreed, 'change 4711');
   await decide(bert, 'approve', agreed, 'yes');
-  await decide(bert, 'refuse', refused, 'settlement still runs on it');
+  await decide(bert, 'reject', refused, 'settlement still runs on it');
 };
 
 export const fillConsole = async (site: Site): Promise<ConsoleData> => {

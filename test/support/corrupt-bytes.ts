@@ -100,7 +100,7 @@ const tellsDamage = (value: unknown): boolean =>
   typeof value === 'object' &&
   ((value as { integrity?: unknown }).integrity === 'tampered' ||
     (value as { tampered?: unknown }).tampered === true ||
-    (value as { sound?: unknown }).sound === false ||
+    (value as { valid?: unknown }).valid === false ||
     (value as { quarantined?: unknown }).quarantined === true ||
     (value as { state?: unknown }).state === 'missing' ||
     Object.values(value).some(tellsDamage));

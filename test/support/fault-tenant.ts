@@ -115,21 +115,21 @@ export const openFaultTenant = async (
       (await api().call<{ items: readonly Snapshot[] }>('GET', `/api/snapshots?tenantId=${tenantId}&limit=1000`)).items;
     let items = await list();
     // One that failed on a full disk, where that could not be written down either: the next one settles it.
-    if (items.some(({ state }) => state === 'making')) {
+    if (items.some(({ state }) => state === 'creating')) {
       acknowledged.add((await makeSnapshot()).id);
       items = await list();
     }
     for (const { id, state } of items) {
-      if (acknowledged.has(id) && state !== 'held') wrong.push(`snapshot ${id} was acknowledged and is ${state}`);
-      if (state === 'making' || state === 'missing') wrong.push(`snapshot ${id} is ${state}`);
-      if (state !== 'held' || (!all && verified.has(id))) continue;
+      if (acknowledged.has(id) && state !== 'available') wrong.push(`snapshot ${id} was acknowledged and is ${state}`);
+      if (state === 'creating' || state === 'missing') wrong.push(`snapshot ${id} is ${state}`);
+      if (state !== 'available' || (!all && verified.has(id))) continue;
       const seen = await api().call<Snapshot>('POST', `/api/snapshots/${id}/verify`, {});
-      if (seen.verification?.sound !== true) wrong.push(`snapshot ${id}: ${seen.verification?.finding}`);
+      if (seen.verification?.valid !== true) wrong.push(`snapshot ${id}: ${seen.verification?.finding}`);
       verified.add(id);
     }
     const listed = new Set(items.map(({ id }) => id));
     for (const id of acknowledged) if (!listed.has(id)) wrong.push(`snapshot ${id} was acknowledged and is not there`);
-    const held = items.filter(({ state }) => state === 'held').map(({ id }) => `${id}.dkesnap`);
+    const held = items.filter(({ state }) => state === 'available').map(({ id }) => `${id}.dkesnap`);
     const files = readdirSync(join(place.server.dataDirectory, 'snapshots'));
     // Beside them only the mark by which several nodes know that they share the folder.
     for (const file of files)

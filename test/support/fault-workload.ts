@@ -132,7 +132,8 @@ export const openWorkload = async (
   const untilErased = async (isErased: () => Promise<boolean>): Promise<void> => {
     while (!(await isErased())) {
       const { state, failure } = await erasure();
-      if (state === 'failed' || state === 'held') throw new Refused('erasure', `the erasure run: ${failure ?? state}`);
+      if (state === 'failed' || state === 'blocked')
+        throw new Refused('erasure', `the erasure run: ${failure ?? state}`);
       await pause(askAgainMs);
     }
   };
@@ -283,7 +284,7 @@ export const openWorkload = async (
   const settle = async (): Promise<'settled' | 'failed'> => {
     for (;;) {
       const { state, pendingKeys } = await erasure();
-      if (state === 'failed' || state === 'held') return 'failed';
+      if (state === 'failed' || state === 'blocked') return 'failed';
       if (state === 'idle' && pendingKeys === 0 && (await isRotated())) return 'settled';
       await pause(askAgainMs);
     }

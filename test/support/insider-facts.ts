@@ -116,7 +116,7 @@ export const readFacts = async ({ query }: StoredRows, { tenants, since }: Exten
   }
 
   for (const { id, tenant_id, state } of await read('snapshots', 'id, tenant_id, state'))
-    if (state === 'held') add(`snapshot ${id}`, tenant_id, ['snapshot', 'restore'], ['snapshot']);
+    if (state === 'available') add(`snapshot ${id}`, tenant_id, ['snapshot', 'restore'], ['snapshot']);
   const exported = `snapshot_id in (select id from snapshots where ${own})`;
   for (const { id } of await read('snapshot_exports', 'id', exported)) add(`export ${id}`, tenants[0], ['export']);
   for (const { id } of await query('select id from recovery_keys where removed_at is null'))

@@ -220,8 +220,8 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     runs: sees('see-applications'),
     start: does('runbook'),
     get: sees('see-applications'),
-    tick: does('runbook'),
-    untick: does('runbook'),
+    completeStep: does('runbook'),
+    reopenStep: does('runbook'),
     finish: does('runbook'),
   },
   externalKeyStores: {
@@ -242,7 +242,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     list: sees('see-approvals'),
     get: sees('see-approvals'),
     approve: does('decide'),
-    refuse: does('decide'),
+    reject: does('decide'),
     withdraw: own,
   },
   snapshots: {
@@ -311,7 +311,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   },
   session: {
     start: own,
-    ways: own,
+    methods: own,
     beginPasskey: own,
     passkey: own,
     beginOpenId: own,
@@ -325,7 +325,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   packages: { list: sees('see-applications'), download: sees('see-applications') },
   search: { find: own },
   overview: { latency: sees('see-endpoints') },
-  setup: { get: sees('see-platform'), settle: does('setup') },
+  setup: { get: sees('see-platform'), confirm: does('setup') },
   settings: { get: sees('see-platform') },
   nodes: {
     list: sees('see-nodes'),

@@ -275,8 +275,8 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'runbooks.runs': ofWorld(),
   'runbooks.start': ofWorld({ body: { runbook: 'rotate' } }),
   'runbooks.get': (given) => ofWorld({ path: { runId: given.ids.run } })(given),
-  'runbooks.tick': withRun({ body: {} }),
-  'runbooks.untick': withRun({}),
+  'runbooks.completeStep': withRun({ body: {} }),
+  'runbooks.reopenStep': withRun({}),
   'runbooks.finish': withRun({ body: { outcome: 'abandoned' } }),
   'externalKeyStores.register': ({ ids }) => ({
     body: {
@@ -294,7 +294,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'notifications.release': notification,
   'approvals.get': ({ ids, governed }) => at(ids.approval ?? none, governed ? {} : { answers: [404] }),
   'approvals.approve': held,
-  'approvals.refuse': held,
+  'approvals.reject': held,
   'snapshots.create': ({ tenantId }) => ({ body: { tenantId }, ...changes }),
   'snapshots.get': scopeless(({ snapshot }) => snapshot),
   'packages.download': () => ({ path: { name: samplePackage } }),
@@ -353,7 +353,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'tokens.rotateKey': () => ({ body: {} }),
   'tokens.endFormerKey': () => ({ body: {}, answers: [200, 409] }),
   'sessions.end': () => at(none, { answers: [404] }),
-  'setup.settle': () => ({ body: { step: 'audit-sinks', settled: true } }),
+  'setup.confirm': () => ({ body: { step: 'audit-sinks', confirmed: true } }),
   // The node that answers goes on being one.
   'nodes.get': () => at(none, { answers: [404] }),
   'nodes.drain': () => at(none, { answers: [404] }),

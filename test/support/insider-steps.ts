@@ -183,7 +183,7 @@ const makers: readonly (readonly [weight: number, Maker])[] = [
   [
     1,
     (scene, pick) =>
-      post(`/approvals/${pick.of(scene.requests.slice(-4)) ?? 'none'}/${pick.of(['refuse', 'withdraw'])}`, {}),
+      post(`/approvals/${pick.of(scene.requests.slice(-4)) ?? 'none'}/${pick.of(['reject', 'withdraw'])}`, {}),
   ],
   [
     1,

@@ -150,8 +150,8 @@ export const rows: Table = {
     runs: listed,
     start: { body: () => ({ runbook: 'rotate' }) },
     get: plain,
-    tick: { path: { step: 'step' }, body: () => ({ note: long(500) }) },
-    untick: { path: { step: 'step' } },
+    completeStep: { path: { step: 'step' }, body: () => ({ note: long(500) }) },
+    reopenStep: { path: { step: 'step' } },
     finish: { path: { runId: 'none' }, refused: true, body: () => ({ outcome: 'abandoned' }) },
   },
   externalKeyStores: {
@@ -179,7 +179,7 @@ export const rows: Table = {
     list: listed,
     get: absent,
     approve: { ...absent, body: () => ({ comment: long(500) }) },
-    refuse: { ...absent, body: () => ({ comment: long(500) }) },
+    reject: { ...absent, body: () => ({ comment: long(500) }) },
     withdraw: absent,
   },
   snapshots: {
@@ -257,7 +257,7 @@ export const rows: Table = {
   },
   session: {
     start: { refused: true, body: () => ({ user: 'nobody', password: long(4096) }) },
-    ways: plain,
+    methods: plain,
     beginPasskey: plain,
     passkey: denied,
     beginOpenId: denied,
@@ -271,7 +271,7 @@ export const rows: Table = {
   packages: { list: plain, download: { path: { name: samplePackage } } },
   search: { find: { query: `?q=${long(200)}` } },
   overview: { latency: plain },
-  setup: { get: plain, settle: { body: () => ({ step: 'root-key', settled: true }) } },
+  setup: { get: plain, confirm: { body: () => ({ step: 'root-key', confirmed: true }) } },
   settings: { get: plain },
   nodes: {
     list: plain,

@@ -68,12 +68,12 @@ const longTables = (
     [
       'approvals',
       'id, tenant_id, kind, subject_kind, subject_id, state, requested_by, requested_at, expires_at, document, row_mac',
-      `${id('p')}, ${t}, 'key.delete', 'key', '${keyId}' || (n % 1000), case when n % 1000 = 0 then 'pending' else 'refused' end, 'a', 1, 9000000000000, '{"parameters":{},"impact":{},"rules":[],"fingerprint":"","decisions":[],"missing":0,"subjectName":"","requesterName":""}', ''`,
+      `${id('p')}, ${t}, 'key.delete', 'key', '${keyId}' || (n % 1000), case when n % 1000 = 0 then 'pending' else 'rejected' end, 'a', 1, 9000000000000, '{"parameters":{},"impact":{},"rules":[],"fingerprint":"","decisions":[],"missing":0,"subjectName":"","requesterName":""}', ''`,
     ],
     [
       'snapshots',
       'id, tenant_id, origin, state, created_at, audit_size, recovery_key_ids, row_mac',
-      `${id('s')}, ${t}, 'made', case when n % 1000 = 0 then 'held' else 'purged' end, 1, 1, '[]', ''`,
+      `${id('s')}, ${t}, 'made', case when n % 1000 = 0 then 'available' else 'purged' end, 1, 1, '[]', ''`,
     ],
     [
       'notifications',

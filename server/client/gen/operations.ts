@@ -770,17 +770,17 @@ export interface Operations {
       readonly query?: InTenant;
     }, t.RunbookRun>;
     /** Complete a step */
-    readonly tick: Operation<{
+    readonly completeStep: Operation<{
       readonly path: {
         readonly applicationId: string;
         readonly runId: string;
         readonly step: string;
       };
       readonly query?: InTenant;
-      readonly body?: t.TickStep;
+      readonly body?: t.StepCompletion;
     }, t.RunbookRunAfterChange>;
     /** Reopen a step */
-    readonly untick: Operation<{
+    readonly reopenStep: Operation<{
       readonly path: {
         readonly applicationId: string;
         readonly runId: string;
@@ -846,7 +846,7 @@ export interface Operations {
         readonly after?: string | undefined;
         /** The maximum number of items. A page of large items is shorter: continue while `next` is not null. */
         readonly limit?: number | undefined;
-        readonly state?: 'pending' | 'approved' | 'carried-out' | 'refused' | 'withdrawn' | 'expired' | 'outdated' | undefined;
+        readonly state?: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated' | undefined;
         readonly subjectId?: string | undefined;
       } & InTenant;
     }, {
@@ -869,7 +869,7 @@ export interface Operations {
       readonly body?: t.Decision;
     }, t.ApprovalAfterChange>;
     /** Reject a request */
-    readonly refuse: Operation<{
+    readonly reject: Operation<{
       readonly path: {
         readonly id: string;
       };
@@ -898,7 +898,7 @@ export interface Operations {
         /** The maximum number of items. A page of large items is shorter: continue while `next` is not null. */
         readonly limit?: number | undefined;
         readonly tenantId?: string | undefined;
-        readonly state?: 'making' | 'held' | 'deleted' | 'purged' | 'failed' | 'missing' | undefined;
+        readonly state?: 'creating' | 'available' | 'deleted' | 'purged' | 'failed' | 'missing' | undefined;
       } & InTenant;
     }, {
       readonly items: readonly t.Snapshot[];
@@ -1021,9 +1021,9 @@ export interface Operations {
         /** The maximum number of items. A page of large items is shorter: continue while `next` is not null. */
         readonly limit?: number | undefined;
         readonly state?: 'open' | 'resolved' | undefined;
-        readonly kind?: 'key.rotation-due' | 'master-key.rotation-due' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-ending' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.ending' | 'client-certificate.ending' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-away' | 'backup.old' | 'root.backup-old' | 'erasure.held' | 'erasure.failed' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.doubted' | 'log.failing' | 'node.silent' | undefined;
+        readonly kind?: 'key.rotation-due' | 'master-key.rotation-due' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-expiring' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.expiring' | 'client-certificate.expiring' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-missing' | 'backup.old' | 'root.backup-old' | 'erasure.blocked' | 'erasure.failed' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.jumped' | 'log.failing' | 'node.offline' | undefined;
         /** The lowest severity to list. */
-        readonly leastSeverity?: 'info' | 'low' | 'medium' | 'high' | 'critical' | undefined;
+        readonly minSeverity?: 'info' | 'low' | 'medium' | 'high' | 'critical' | undefined;
         /** Whether it is acknowledged. */
         readonly acknowledged?: boolean | undefined;
       } & InTenant;
@@ -1121,7 +1121,7 @@ export interface Operations {
         readonly after?: string | undefined;
         /** The maximum number of items. A page of large items is shorter: continue while `next` is not null. */
         readonly limit?: number | undefined;
-        readonly kind?: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'clock.doubted' | 'clock.confirmed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.handed-out' | 'key.decryption-ended' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.held' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.made' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'snapshot.keys-erased' | 'snapshot.opening-begun' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-ticked' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.settled' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.refused' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.carried-out' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.made' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.given' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed' | undefined;
+        readonly kind?: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'clock.jumped' | 'clock.confirmed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed' | undefined;
         readonly actorId?: string | undefined;
         readonly subjectId?: string | undefined;
         readonly requestId?: string | undefined;
@@ -1305,7 +1305,7 @@ export interface Operations {
     readonly beginTotp: Operation<{
       readonly query?: InTenant;
       readonly body: t.NewTotp;
-    }, t.BegunTotp>;
+    }, t.PendingTotp>;
     /** Confirm a one-time password with its first code */
     readonly confirmTotp: Operation<{
       readonly path: {
@@ -1372,8 +1372,8 @@ export interface Operations {
     readonly end: Operation<{
       readonly query?: InTenant;
     }, undefined>;
-    /** List the ways to sign in */
-    readonly ways: Operation<{}, t.SignInWays>;
+    /** List the sign-in methods */
+    readonly methods: Operation<{}, t.SignInMethods>;
     /** Start a sign-in with a passkey */
     readonly beginPasskey: Operation<{}, t.PasskeyQuestionAfterChange>;
     /** Sign in with a passkey */
@@ -1500,8 +1500,8 @@ export interface Operations {
     /** Get the progress of the setup */
     readonly get: Operation<{}, t.Setup>;
     /** Mark a manual setup step as complete or not complete */
-    readonly settle: Operation<{
-      readonly body: t.SetupWord;
+    readonly confirm: Operation<{
+      readonly body: t.SetupConfirmation;
     }, t.SetupAfterChange>;
   };
 }
@@ -1604,8 +1604,8 @@ export const operations: Operations = {
     runs: { method: 'get', path: '/api/tde/applications/{applicationId}/runbook-runs', query: { after: null, limit: null }, inTenant: true, paged: true },
     start: { method: 'post', path: '/api/tde/applications/{applicationId}/runbook-runs', body: { runbook: ['rotate', 'check', 'restart-after-rotation', 'migrate', 'reverse-migrate', 'standby', 'restore', 'clone-pdb', 'upgrade-library', 'destroy'], release: ['11g', '12c-18c', '19c'], containers: ['non-cdb', 'cdb'] }, inTenant: true, creates: true },
     get: { method: 'get', path: '/api/tde/applications/{applicationId}/runbook-runs/{runId}', inTenant: true },
-    tick: { method: 'put', path: '/api/tde/applications/{applicationId}/runbook-runs/{runId}/steps/{step}', body: { outcome: ['done', 'not-needed'], note: null }, inTenant: true },
-    untick: { method: 'delete', path: '/api/tde/applications/{applicationId}/runbook-runs/{runId}/steps/{step}', inTenant: true },
+    completeStep: { method: 'put', path: '/api/tde/applications/{applicationId}/runbook-runs/{runId}/steps/{step}', body: { outcome: ['done', 'not-needed'], note: null }, inTenant: true },
+    reopenStep: { method: 'delete', path: '/api/tde/applications/{applicationId}/runbook-runs/{runId}/steps/{step}', inTenant: true },
     finish: { method: 'post', path: '/api/tde/applications/{applicationId}/runbook-runs/{runId}/finish', body: { outcome: ['done', 'abandoned'], note: null }, inTenant: true },
   },
   externalKeyStores: {
@@ -1616,15 +1616,15 @@ export const operations: Operations = {
     probe: { method: 'post', path: '/api/external-key-stores/{id}/probe', inTenant: true },
   },
   approvals: {
-    list: { method: 'get', path: '/api/approvals', query: { after: null, limit: null, state: ['pending', 'approved', 'carried-out', 'refused', 'withdrawn', 'expired', 'outdated'], subjectId: null }, inTenant: true, paged: true },
+    list: { method: 'get', path: '/api/approvals', query: { after: null, limit: null, state: ['pending', 'approved', 'completed', 'rejected', 'withdrawn', 'expired', 'outdated'], subjectId: null }, inTenant: true, paged: true },
     get: { method: 'get', path: '/api/approvals/{id}', inTenant: true },
     approve: { method: 'post', path: '/api/approvals/{id}/approve', body: { comment: null }, inTenant: true, changes: true },
-    refuse: { method: 'post', path: '/api/approvals/{id}/refuse', body: { comment: null }, inTenant: true, changes: true },
+    reject: { method: 'post', path: '/api/approvals/{id}/reject', body: { comment: null }, inTenant: true, changes: true },
     withdraw: { method: 'post', path: '/api/approvals/{id}/withdraw', inTenant: true, changes: true },
   },
   snapshots: {
     create: { method: 'post', path: '/api/snapshots', body: { tenantId: null }, inTenant: true, creates: true, long: true },
-    list: { method: 'get', path: '/api/snapshots', query: { after: null, limit: null, tenantId: null, state: ['making', 'held', 'deleted', 'purged', 'failed', 'missing'] }, inTenant: true, paged: true },
+    list: { method: 'get', path: '/api/snapshots', query: { after: null, limit: null, tenantId: null, state: ['creating', 'available', 'deleted', 'purged', 'failed', 'missing'] }, inTenant: true, paged: true },
     schedule: { method: 'get', path: '/api/snapshot-schedule', inTenant: true },
     get: { method: 'get', path: '/api/snapshots/{id}', inTenant: true },
     delete: { method: 'delete', path: '/api/snapshots/{id}', inTenant: true },
@@ -1644,7 +1644,7 @@ export const operations: Operations = {
     remove: { method: 'delete', path: '/api/recovery-keys/{id}', query: { force: null } },
   },
   notifications: {
-    list: { method: 'get', path: '/api/notifications', query: { after: null, limit: null, state: ['open', 'resolved'], kind: ['key.rotation-due', 'master-key.rotation-due', 'endpoint.credential-due', 'application.access-guid-due', 'tls.certificate-ending', 'tls.certificate-old', 'tls.file-unusable', 'tls.certificate-created', 'tls.issuer-changed', 'client-authority.ending', 'client-certificate.ending', 'token.expiring', 'token.old', 'token.key-old', 'token.former-key', 'session.key-old', 'administrator.recovered', 'key-store.disconnected', 'endpoint.failing', 'endpoint.late', 'endpoint.slow', 'endpoint.tampered', 'endpoint.credential-unused', 'approval.pending', 'dual-control.unsatisfiable', 'audit.sink-behind', 'audit.checkpoint-stale', 'audit.key-old', 'snapshot.failed', 'snapshot.old', 'snapshot.none', 'snapshot.unopened', 'snapshot.folder-away', 'backup.old', 'root.backup-old', 'erasure.held', 'erasure.failed', 'health.failing', 'memory.unlocked', 'requests.sink-lost', 'requests.dropped', 'clock.doubted', 'log.failing', 'node.silent'], leastSeverity: ['info', 'low', 'medium', 'high', 'critical'], acknowledged: null }, inTenant: true, paged: true },
+    list: { method: 'get', path: '/api/notifications', query: { after: null, limit: null, state: ['open', 'resolved'], kind: ['key.rotation-due', 'master-key.rotation-due', 'endpoint.credential-due', 'application.access-guid-due', 'tls.certificate-expiring', 'tls.certificate-old', 'tls.file-unusable', 'tls.certificate-created', 'tls.issuer-changed', 'client-authority.expiring', 'client-certificate.expiring', 'token.expiring', 'token.old', 'token.key-old', 'token.former-key', 'session.key-old', 'administrator.recovered', 'key-store.disconnected', 'endpoint.failing', 'endpoint.late', 'endpoint.slow', 'endpoint.tampered', 'endpoint.credential-unused', 'approval.pending', 'dual-control.unsatisfiable', 'audit.sink-behind', 'audit.checkpoint-stale', 'audit.key-old', 'snapshot.failed', 'snapshot.old', 'snapshot.none', 'snapshot.unopened', 'snapshot.folder-missing', 'backup.old', 'root.backup-old', 'erasure.blocked', 'erasure.failed', 'health.failing', 'memory.unlocked', 'requests.sink-lost', 'requests.dropped', 'clock.jumped', 'log.failing', 'node.offline'], minSeverity: ['info', 'low', 'medium', 'high', 'critical'], acknowledged: null }, inTenant: true, paged: true },
     acknowledge: { method: 'post', path: '/api/notifications/{id}/acknowledge', inTenant: true },
     release: { method: 'delete', path: '/api/notifications/{id}/acknowledge', inTenant: true },
     targets: { method: 'get', path: '/api/notifications/targets' },
@@ -1659,7 +1659,7 @@ export const operations: Operations = {
     exportTenant: { method: 'get', path: '/api/audit/tenant-export', inTenant: true, streams: ['application/x-ndjson'] },
     prove: { method: 'get', path: '/api/audit/records/{sequence}/proof', inTenant: true },
     migrations: { method: 'get', path: '/api/audit/migrations', query: { after: null, limit: null, applicationId: null, from: null, to: null }, inTenant: true, paged: true },
-    list: { method: 'get', path: '/api/audit', query: { after: null, limit: null, kind: ['service.started', 'service.stopped', 'tls.certificate-created', 'tls.issuer-changed', 'node.drained', 'node.resumed', 'node.removed', 'clock.doubted', 'clock.confirmed', 'tenant.created', 'tenant.renamed', 'tenant.suspended', 'tenant.resumed', 'tenant.deleted', 'tenant.restored', 'tenant.purged', 'tenant.unrecoverable', 'vault.created', 'vault.enabled', 'vault.disabled', 'vault.deleted', 'key.created', 'key.changed', 'key.enabled', 'key.disabled', 'key.rotated', 'key.deleted', 'key.reimported', 'key.destroyed', 'key.unrecoverable', 'key.repaired', 'key.wrapped', 'key.handed-out', 'key.decryption-ended', 'key.exported', 'key.denied', 'row.tampered', 'root.rotation-requested', 'root.rotated', 'tenant.key-rotation-requested', 'tenant.key-rotated', 'service.backed-up', 'root.backed-up', 'root.provider-added', 'root.provider-removed', 'root.provider-rewrapped', 'erasure.started', 'erasure.held', 'erasure.finished', 'recovery-key.registered', 'recovery-key.removed', 'snapshot.made', 'snapshot.failed', 'snapshot.imported', 'snapshot.verified', 'snapshot.deleted', 'snapshot.undeleted', 'snapshot.purged', 'snapshot.exported', 'snapshot.keys-erased', 'snapshot.opening-begun', 'snapshot.restored', 'group.created', 'application.registered', 'application.enabled', 'application.disabled', 'application.compatibility-changed', 'application.callers-changed', 'application.moved', 'access-guid.added', 'access-guid.removed', 'runbook.started', 'runbook.step-ticked', 'runbook.step-reopened', 'runbook.finished', 'instance.first-used', 'application.used', 'object.created', 'object.updated', 'object.destroyed', 'endpoint.created', 'endpoint.enabled', 'endpoint.disabled', 'endpoint.settings-changed', 'endpoint.deleted', 'endpoint.credential-added', 'endpoint.credential-removed', 'vault.profile-changed', 'notification.acknowledged', 'notification.released', 'setup.settled', 'notification.tested', 'dual-control.changed', 'approval.requested', 'approval.approved', 'approval.refused', 'approval.withdrawn', 'approval.expired', 'approval.outdated', 'approval.carried-out', 'key-inventory.exported', 'request-log.exported', 'request-log.minute', 'request-log.pruned', 'audit-log.exported', 'audit-log.accepted', 'audit-log.key-rotated', 'external-key-store.registered', 'external-key-store.state-changed', 'external-key-store.removed', 'user.created', 'user.changed', 'user.enabled', 'user.disabled', 'user.deleted', 'user.locked', 'user.unlocked', 'invitation.issued', 'password.changed', 'second-factor.added', 'second-factor.removed', 'recovery-codes.made', 'recovery-code.used', 'session.started', 'session.ended', 'session.key-rotated', 'sign-in.refused', 'token.key-rotated', 'token.former-key-ended', 'token.created', 'break-glass.given', 'administrator.recovered', 'token.revoked', 'authentication.failed'], actorId: null, subjectId: null, requestId: null, from: null, to: null, order: ['newest', 'oldest'] }, inTenant: true, paged: true },
+    list: { method: 'get', path: '/api/audit', query: { after: null, limit: null, kind: ['service.started', 'service.stopped', 'tls.certificate-created', 'tls.issuer-changed', 'node.drained', 'node.resumed', 'node.removed', 'clock.jumped', 'clock.confirmed', 'tenant.created', 'tenant.renamed', 'tenant.suspended', 'tenant.resumed', 'tenant.deleted', 'tenant.restored', 'tenant.purged', 'tenant.unrecoverable', 'vault.created', 'vault.enabled', 'vault.disabled', 'vault.deleted', 'key.created', 'key.changed', 'key.enabled', 'key.disabled', 'key.rotated', 'key.deleted', 'key.reimported', 'key.destroyed', 'key.unrecoverable', 'key.repaired', 'key.wrapped', 'key.sent', 'key.decryption-ended', 'key.exported', 'key.denied', 'row.tampered', 'root.rotation-requested', 'root.rotated', 'tenant.key-rotation-requested', 'tenant.key-rotated', 'service.backed-up', 'root.backed-up', 'root.provider-added', 'root.provider-removed', 'root.provider-rewrapped', 'erasure.started', 'erasure.blocked', 'erasure.finished', 'recovery-key.registered', 'recovery-key.removed', 'snapshot.created', 'snapshot.failed', 'snapshot.imported', 'snapshot.verified', 'snapshot.deleted', 'snapshot.undeleted', 'snapshot.purged', 'snapshot.exported', 'snapshot.keys-erased', 'snapshot.opening-started', 'snapshot.restored', 'group.created', 'application.registered', 'application.enabled', 'application.disabled', 'application.compatibility-changed', 'application.callers-changed', 'application.moved', 'access-guid.added', 'access-guid.removed', 'runbook.started', 'runbook.step-completed', 'runbook.step-reopened', 'runbook.finished', 'instance.first-used', 'application.used', 'object.created', 'object.updated', 'object.destroyed', 'endpoint.created', 'endpoint.enabled', 'endpoint.disabled', 'endpoint.settings-changed', 'endpoint.deleted', 'endpoint.credential-added', 'endpoint.credential-removed', 'vault.profile-changed', 'notification.acknowledged', 'notification.released', 'setup.confirmed', 'notification.tested', 'dual-control.changed', 'approval.requested', 'approval.approved', 'approval.rejected', 'approval.withdrawn', 'approval.expired', 'approval.outdated', 'approval.completed', 'key-inventory.exported', 'request-log.exported', 'request-log.minute', 'request-log.pruned', 'audit-log.exported', 'audit-log.accepted', 'audit-log.key-rotated', 'external-key-store.registered', 'external-key-store.state-changed', 'external-key-store.removed', 'user.created', 'user.changed', 'user.enabled', 'user.disabled', 'user.deleted', 'user.locked', 'user.unlocked', 'invitation.issued', 'password.changed', 'second-factor.added', 'second-factor.removed', 'recovery-codes.created', 'recovery-code.used', 'session.started', 'session.ended', 'session.key-rotated', 'sign-in.refused', 'token.key-rotated', 'token.former-key-ended', 'token.created', 'break-glass.created', 'administrator.recovered', 'token.revoked', 'authentication.failed'], actorId: null, subjectId: null, requestId: null, from: null, to: null, order: ['newest', 'oldest'] }, inTenant: true, paged: true },
   },
   tokens: {
     create: { method: 'post', path: '/api/tokens', body: { name: null, expiresAt: null, kind: ['api', 'metrics'], grants: null }, inTenant: true, creates: true },
@@ -1705,7 +1705,7 @@ export const operations: Operations = {
     start: { method: 'post', path: '/api/session', body: { user: null, password: null, token: null } },
     get: { method: 'get', path: '/api/session', inTenant: true },
     end: { method: 'delete', path: '/api/session', inTenant: true },
-    ways: { method: 'get', path: '/api/sign-in' },
+    methods: { method: 'get', path: '/api/sign-in' },
     beginPasskey: { method: 'post', path: '/api/session/passkey/options' },
     passkey: { method: 'post', path: '/api/session/passkey', body: { answer: null } },
     beginOpenId: { method: 'post', path: '/api/session/openid' },
@@ -1747,6 +1747,6 @@ export const operations: Operations = {
   },
   setup: {
     get: { method: 'get', path: '/api/setup' },
-    settle: { method: 'put', path: '/api/setup', body: { step: ['root-key', 'administrator', 'audit-sinks'], settled: null } },
+    confirm: { method: 'put', path: '/api/setup', body: { step: ['root-key', 'administrator', 'audit-sinks'], confirmed: null } },
   },
 };

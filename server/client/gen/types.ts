@@ -73,7 +73,7 @@ export type Approval = {
   readonly impact: { readonly [name: string]: unknown };
   readonly rules: readonly ApprovalRule[];
   /** approved: the requester completes it with the same call; outdated: the subject has changed since, and nothing was done */
-  readonly state: 'pending' | 'approved' | 'carried-out' | 'refused' | 'withdrawn' | 'expired' | 'outdated';
+  readonly state: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated';
   /** How many more must approve. */
   readonly missing: number;
   readonly requestedBy: {
@@ -88,7 +88,7 @@ export type Approval = {
       readonly id: string;
       readonly name: string;
     };
-    readonly decision: 'approve' | 'refuse';
+    readonly decision: 'approve' | 'reject';
     readonly at: string;
     readonly comment: string | null;
   }[];
@@ -370,7 +370,7 @@ export type ApplicationMove = {
   /** Its other token objects, which move with it. */
   readonly objects: number;
   /** Labels of its keys that already exist in the new group. If there are any, the move is refused. */
-  readonly takenLabels: readonly string[];
+  readonly conflictingLabels: readonly string[];
   /** Keys of other applications in the old group that it can no longer use. */
   readonly keysLost: number;
   /** Applications of the old group that can no longer use its keys. */
@@ -731,7 +731,7 @@ export type RequestLogVerification = {
   readonly droppedUnsigned: number;
   /** Records that are not yet covered by a hash. */
   readonly open: number;
-  readonly sound: boolean;
+  readonly valid: boolean;
   readonly findings: readonly string[];
 };
 
@@ -796,7 +796,7 @@ export type RunbookRun = {
   } | null;
   /** null: still in progress */
   readonly outcome: 'done' | 'abandoned' | null;
-  readonly ticks: readonly {
+  readonly completedSteps: readonly {
     readonly step: string;
     readonly outcome: 'done' | 'not-needed';
     readonly at: string;
@@ -815,7 +815,7 @@ export type NewRunbookRun = {
   readonly containers?: 'non-cdb' | 'cdb' | undefined;
 };
 
-export type TickStep = {
+export type StepCompletion = {
   readonly outcome?: 'done' | 'not-needed' | undefined;
   /** For the audit log. Do not enter secrets. */
   readonly note?: string | undefined;
@@ -866,9 +866,9 @@ export type Decision = {
 export type Snapshot = {
   readonly id: string;
   readonly tenantId: string;
-  readonly origin: 'asked' | 'scheduled' | 'imported';
+  readonly origin: 'requested' | 'scheduled' | 'imported';
   /** deleted: can be undeleted until `purgeAt`; missing: its file is missing */
-  readonly state: 'making' | 'held' | 'deleted' | 'purged' | 'failed' | 'missing';
+  readonly state: 'creating' | 'available' | 'deleted' | 'purged' | 'failed' | 'missing';
   /** The time of the state in it. */
   readonly at: string;
   readonly size: number | null;
@@ -876,7 +876,7 @@ export type Snapshot = {
   readonly rows: { readonly [name: string]: number };
   readonly keys: number;
   /** Rows and keys that were damaged when it was created. */
-  readonly leftOut: number;
+  readonly omitted: number;
   /** Keys that were destroyed since, and erased from it. */
   readonly erased: number;
   readonly recoveryKeyIds: readonly string[];
@@ -886,7 +886,7 @@ export type Snapshot = {
     readonly at: string;
     /** opened: opened with a recovery key, and each key compared */
     readonly depth: 'sealed' | 'opened';
-    readonly sound: boolean;
+    readonly valid: boolean;
     readonly finding: string | null;
   } | null;
   /** When it was last verified successfully. */
@@ -975,7 +975,7 @@ export type NewRecoveryKey = {
 
 export type Notification = {
   readonly id: string;
-  readonly kind: 'key.rotation-due' | 'master-key.rotation-due' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-ending' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.ending' | 'client-certificate.ending' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-away' | 'backup.old' | 'root.backup-old' | 'erasure.held' | 'erasure.failed' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.doubted' | 'log.failing' | 'node.silent';
+  readonly kind: 'key.rotation-due' | 'master-key.rotation-due' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-expiring' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.expiring' | 'client-certificate.expiring' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-missing' | 'backup.old' | 'root.backup-old' | 'erasure.blocked' | 'erasure.failed' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.jumped' | 'log.failing' | 'node.offline';
   /** The default tenant if it is about the platform. */
   readonly tenantId: string;
   readonly severity: 'info' | 'low' | 'medium' | 'high' | 'critical';
@@ -1095,7 +1095,7 @@ export type AuditRecord = {
   /** Defines the order of the records. Times are only for people. */
   readonly sequence: number;
   readonly at: string;
-  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'clock.doubted' | 'clock.confirmed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.handed-out' | 'key.decryption-ended' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.held' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.made' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'snapshot.keys-erased' | 'snapshot.opening-begun' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-ticked' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.settled' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.refused' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.carried-out' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.made' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.given' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
+  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'clock.jumped' | 'clock.confirmed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
   readonly actorKind: 'user' | 'administrator' | 'application' | 'service';
   readonly actorId: string;
   readonly actorName: string;
@@ -1313,7 +1313,7 @@ export type PasswordChange = {
   readonly password: string;
 };
 
-export type BegunTotp = {
+export type PendingTotp = {
   readonly id: string;
   /** Base32, for typing where a QR code cannot be scanned. */
   readonly secret: string;
@@ -1351,7 +1351,7 @@ export type SignIn = {
   readonly token?: string | undefined;
 };
 
-export type SignInWays = {
+export type SignInMethods = {
   /** The display name of the OpenID provider; null: none. */
   readonly openId: string | null;
   readonly passkeys: boolean;
@@ -1378,15 +1378,15 @@ export type Node = {
   readonly id: string;
   readonly name: string;
   readonly version: string;
-  /** silent: offline, without a heartbeat for three seconds; removed: it does not start again */
-  readonly state: 'active' | 'draining' | 'stopped' | 'removed' | 'silent';
+  /** offline: without a heartbeat for three seconds; removed: it does not start again */
+  readonly state: 'active' | 'draining' | 'stopped' | 'removed' | 'offline';
   readonly startedAt: string;
   readonly heartbeatAt: string;
   /** Changes that it does not see yet. */
   readonly behind: number;
   readonly rootEpoch: number;
   /** true: it still has the old root key, because an erasure run is in progress. */
-  readonly holdsOldRoot: boolean;
+  readonly hasOldRoot: boolean;
   /** For an offline node that may still be running: when it stops using keys, at the latest. */
   readonly usesKeysUntil: string | null;
   /** Jobs that it does for all nodes. */
@@ -1415,10 +1415,10 @@ export type Status = {
     /** false: the file system keeps copies; erasure is best effort */
     readonly overwritesInPlace: boolean;
     readonly pendingKeys: number;
-    /** held: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried. */
-    readonly state: 'idle' | 'waiting' | 'running' | 'held' | 'failed';
+    /** blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried. */
+    readonly state: 'idle' | 'waiting' | 'running' | 'blocked' | 'failed';
     readonly failure: string | null;
-    readonly hold: {
+    readonly blockers: {
       readonly since: string;
       readonly records: readonly {
         readonly kind: 'key' | 'object' | 'credential' | 'other';
@@ -1461,7 +1461,7 @@ export type Clock = {
   /** The time that decides whether a deadline has passed. It is never later than the clock. */
   readonly deadlines: string;
   /** true: the clocks differ by more than an hour from the elapsed time. Nothing is purged, deleted or pruned by a deadline. */
-  readonly doubted: boolean;
+  readonly jumped: boolean;
   readonly since: string | null;
   /** How far the clocks were ahead at that time; negative: behind. */
   readonly aheadSeconds: number | null;
@@ -1554,9 +1554,9 @@ export type LatencyPoint = {
   readonly requests: number;
   readonly errors: number;
   /** Longer than 100 ms: the cloud key service reports them as slow. */
-  readonly overSlow: number;
+  readonly over100Ms: number;
   /** Longer than 250 ms: the cloud key service has given up. */
-  readonly overLost: number;
+  readonly over250Ms: number;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
 };
@@ -1577,20 +1577,20 @@ export type Setup = {
   readonly finishedAt: string | null;
   readonly steps: readonly {
     readonly step: 'root-key' | 'administrator' | 'audit-sinks' | 'recovery-key' | 'snapshot';
-    /** done: the service has verified it; settled: a user marked it as complete. */
-    readonly state: 'open' | 'settled' | 'done';
+    /** done: the service has verified it; confirmed: a user marked it as complete. */
+    readonly state: 'open' | 'confirmed' | 'done';
     /** What the service knows about it. */
     readonly finding: string;
-    readonly settled: {
+    readonly confirmed: {
       readonly at: string;
       readonly by: string;
     } | null;
   }[];
 };
 
-export type SetupWord = {
+export type SetupConfirmation = {
   readonly step: 'root-key' | 'administrator' | 'audit-sinks';
-  readonly settled: boolean;
+  readonly confirmed: boolean;
 };
 
 export type TenantAfterChange = {
@@ -1866,7 +1866,7 @@ export type RunbookRunAfterChange = {
   } | null;
   /** null: still in progress */
   readonly outcome: 'done' | 'abandoned' | null;
-  readonly ticks: readonly {
+  readonly completedSteps: readonly {
     readonly step: string;
     readonly outcome: 'done' | 'not-needed';
     readonly at: string;
@@ -1913,7 +1913,7 @@ export type ApprovalAfterChange = {
   readonly impact: { readonly [name: string]: unknown };
   readonly rules: readonly ApprovalRule[];
   /** approved: the requester completes it with the same call; outdated: the subject has changed since, and nothing was done */
-  readonly state: 'pending' | 'approved' | 'carried-out' | 'refused' | 'withdrawn' | 'expired' | 'outdated';
+  readonly state: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated';
   /** How many more must approve. */
   readonly missing: number;
   readonly requestedBy: {
@@ -1928,7 +1928,7 @@ export type ApprovalAfterChange = {
       readonly id: string;
       readonly name: string;
     };
-    readonly decision: 'approve' | 'refuse';
+    readonly decision: 'approve' | 'reject';
     readonly at: string;
     readonly comment: string | null;
   }[];
@@ -1943,9 +1943,9 @@ export type ApprovalAfterChange = {
 export type SnapshotAfterChange = {
   readonly id: string;
   readonly tenantId: string;
-  readonly origin: 'asked' | 'scheduled' | 'imported';
+  readonly origin: 'requested' | 'scheduled' | 'imported';
   /** deleted: can be undeleted until `purgeAt`; missing: its file is missing */
-  readonly state: 'making' | 'held' | 'deleted' | 'purged' | 'failed' | 'missing';
+  readonly state: 'creating' | 'available' | 'deleted' | 'purged' | 'failed' | 'missing';
   /** The time of the state in it. */
   readonly at: string;
   readonly size: number | null;
@@ -1953,7 +1953,7 @@ export type SnapshotAfterChange = {
   readonly rows: { readonly [name: string]: number };
   readonly keys: number;
   /** Rows and keys that were damaged when it was created. */
-  readonly leftOut: number;
+  readonly omitted: number;
   /** Keys that were destroyed since, and erased from it. */
   readonly erased: number;
   readonly recoveryKeyIds: readonly string[];
@@ -1963,7 +1963,7 @@ export type SnapshotAfterChange = {
     readonly at: string;
     /** opened: opened with a recovery key, and each key compared */
     readonly depth: 'sealed' | 'opened';
-    readonly sound: boolean;
+    readonly valid: boolean;
     readonly finding: string | null;
   } | null;
   /** When it was last verified successfully. */
@@ -1987,13 +1987,13 @@ export type SnapshotRestoreAfterChange = {
   /** The ids in the snapshot already belong to another tenant, so everything got new ids. */
   readonly newIds: boolean;
   readonly counts: { readonly [name: string]: {
-    readonly made: number;
+    readonly created: number;
     readonly changed: number;
     readonly unchanged: number;
     /** In the tenant but not in the snapshot. They stay. */
     readonly kept: number;
     /** Credentials of the original that a copy next to it does not get. */
-    readonly leftOut: number;
+    readonly omitted: number;
   } };
   readonly stayDestroyed: readonly {
     readonly id: string;
@@ -2035,7 +2035,7 @@ export type RecoveryKeyAfterChange = {
 
 export type NotificationAfterChange = {
   readonly id: string;
-  readonly kind: 'key.rotation-due' | 'master-key.rotation-due' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-ending' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.ending' | 'client-certificate.ending' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-away' | 'backup.old' | 'root.backup-old' | 'erasure.held' | 'erasure.failed' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.doubted' | 'log.failing' | 'node.silent';
+  readonly kind: 'key.rotation-due' | 'master-key.rotation-due' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-expiring' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.expiring' | 'client-certificate.expiring' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-missing' | 'backup.old' | 'root.backup-old' | 'erasure.blocked' | 'erasure.failed' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.jumped' | 'log.failing' | 'node.offline';
   /** The default tenant if it is about the platform. */
   readonly tenantId: string;
   readonly severity: 'info' | 'low' | 'medium' | 'high' | 'critical';
@@ -2236,15 +2236,15 @@ export type NodeAfterChange = {
   readonly id: string;
   readonly name: string;
   readonly version: string;
-  /** silent: offline, without a heartbeat for three seconds; removed: it does not start again */
-  readonly state: 'active' | 'draining' | 'stopped' | 'removed' | 'silent';
+  /** offline: without a heartbeat for three seconds; removed: it does not start again */
+  readonly state: 'active' | 'draining' | 'stopped' | 'removed' | 'offline';
   readonly startedAt: string;
   readonly heartbeatAt: string;
   /** Changes that it does not see yet. */
   readonly behind: number;
   readonly rootEpoch: number;
   /** true: it still has the old root key, because an erasure run is in progress. */
-  readonly holdsOldRoot: boolean;
+  readonly hasOldRoot: boolean;
   /** For an offline node that may still be running: when it stops using keys, at the latest. */
   readonly usesKeysUntil: string | null;
   /** Jobs that it does for all nodes. */
@@ -2263,7 +2263,7 @@ export type ClockAfterChange = {
   /** The time that decides whether a deadline has passed. It is never later than the clock. */
   readonly deadlines: string;
   /** true: the clocks differ by more than an hour from the elapsed time. Nothing is purged, deleted or pruned by a deadline. */
-  readonly doubted: boolean;
+  readonly jumped: boolean;
   readonly since: string | null;
   /** How far the clocks were ahead at that time; negative: behind. */
   readonly aheadSeconds: number | null;
@@ -2346,11 +2346,11 @@ export type SetupAfterChange = {
   readonly finishedAt: string | null;
   readonly steps: readonly {
     readonly step: 'root-key' | 'administrator' | 'audit-sinks' | 'recovery-key' | 'snapshot';
-    /** done: the service has verified it; settled: a user marked it as complete. */
-    readonly state: 'open' | 'settled' | 'done';
+    /** done: the service has verified it; confirmed: a user marked it as complete. */
+    readonly state: 'open' | 'confirmed' | 'done';
     /** What the service knows about it. */
     readonly finding: string;
-    readonly settled: {
+    readonly confirmed: {
       readonly at: string;
       readonly by: string;
     } | null;

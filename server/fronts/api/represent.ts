@@ -418,7 +418,7 @@ export const representToken = (token: ApiToken): tokens.Token => ({
 export const representClock = ({ now, clock, doubt }: DeadlineState): ClockState => ({
   clock: moment(clock),
   deadlines: moment(now),
-  doubted: doubt !== null,
+  jumped: doubt !== null,
   since: momentOrNull(doubt?.since ?? null),
   aheadSeconds: doubt === null ? null : Math.round(doubt.ahead / 1000),
   agreedSeconds: doubt === null ? null : Math.round(doubt.agreedMs / 1000),
@@ -440,15 +440,15 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
     pendingKeys: service.erasure.pendingKeys,
     state: service.erasure.state,
     failure: service.erasure.failure,
-    hold:
-      service.erasure.hold === null
+    blockers:
+      service.erasure.blockers === null
         ? null
         : {
-            since: moment(service.erasure.hold.since),
-            records: service.erasure.hold.records,
-            nodes: service.erasure.hold.nodes,
-            standbys: service.erasure.hold.standbys,
-            snapshots: service.erasure.hold.snapshots,
+            since: moment(service.erasure.blockers.since),
+            records: service.erasure.blockers.records,
+            nodes: service.erasure.blockers.nodes,
+            standbys: service.erasure.blockers.standbys,
+            snapshots: service.erasure.blockers.snapshots,
           },
   },
   clock: representClock(service.clock),

@@ -145,7 +145,7 @@ export const createToken =
       });
       if (breaksGlass)
         await tx.audit.append({
-          kind: 'break-glass.given',
+          kind: 'break-glass.created',
           actor,
           tenantId: tenantId ?? serviceTenantId,
           subject: { kind: 'token', id: record.id },

@@ -89,7 +89,7 @@ const plan = async (from: Repositories, tenantId: string, id: string, groupId: s
       to: { id: target.id, name: target.name },
       keys: keys.length,
       objects: objects.filter(({ destroyedAt }) => destroyedAt === null).length - keys.length,
-      takenLabels: taken.slice(0, mostNamed),
+      conflictingLabels: taken.slice(0, mostNamed),
       keysLost: leaves.reduce((sum, other) => sum + other.keys, 0),
       leaves,
       joins,
@@ -107,9 +107,9 @@ const move =
     groupId: string,
   ): Promise<CarriedOut<{ readonly application: TdeApplication; readonly move: ApplicationMove }>> => {
     const { application: before, target, objects, move: planned } = await plan(tx, actor.tenantId, id, groupId);
-    if (planned.takenLabels.length > 0)
+    if (planned.conflictingLabels.length > 0)
       throw new ServiceError('label-exists', 'labels of its keys are already in use in the new group', {
-        hint: 'the label of a master key must be unique in its group: see takenLabels in the answer to dryRun=true',
+        hint: 'the label of a master key must be unique in its group: see conflictingLabels in the answer to dryRun=true',
       });
     const after: TdeApplication = { ...before, groupId: target.id };
     await tx.applications.update(after);

@@ -14,8 +14,8 @@ import { fingerprintOf, type GovernedOperation, type Parameters, type Plan, rule
 type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
 
 const auditKindOf = {
-  'carried-out': 'approval.carried-out',
-  refused: 'approval.refused',
+  completed: 'approval.completed',
+  rejected: 'approval.rejected',
   withdrawn: 'approval.withdrawn',
   expired: 'approval.expired',
   outdated: 'approval.outdated',

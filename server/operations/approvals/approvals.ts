@@ -2,7 +2,7 @@
 // the service, in the transaction of the last agreement.
 //
 // Who may agree: an identity that had `approvals:decide` when the request was made and still has it, that the rule admits, and that is not the
-// requester; each once. One refusal ends the request.
+// requester; each once. One rejection ends the request.
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';
@@ -37,7 +37,7 @@ export const createApprovals = (
   const submit = createSubmit(requests, { clock, ...limits });
   const decide = createDecide(requests, { clock, operationOf });
   const settle =
-    (decision: 'approve' | 'refuse') =>
+    (decision: 'approve' | 'reject') =>
     async (actor: TenantActor, id: string, comment: string | null): Promise<Approval> => {
       await usage.flush(false);
       const verdict = await store.write((tx) => decide(tx, actor, id, decision, comment));
@@ -78,13 +78,13 @@ export const createApprovals = (
         return approval;
       },
       approve: settle('approve'),
-      refuse: settle('refuse'),
+      reject: settle('reject'),
       withdraw: (actor, id) =>
         store.write(async (tx) => {
           const approval = await load(tx, actor.tenantId, id);
           if (approval.requestedBy.id !== actor.id)
             throw new ServiceError('forbidden', 'only the requester can withdraw a request', {
-              hint: 'an approver can reject it: dke approval refuse',
+              hint: 'an approver can reject it: dke approval reject',
             });
           if (approval.endedAt !== null) throw isOver(approval);
           return end(tx, actor, approval, 'withdrawn');

@@ -28,7 +28,7 @@ export const createDecide =
     tx: Repositories,
     actor: TenantActor,
     id: string,
-    decision: 'approve' | 'refuse',
+    decision: 'approve' | 'reject',
     comment: string | null,
   ): Promise<Verdict> => {
     const before = await load(tx, actor.tenantId, id);
@@ -47,7 +47,7 @@ export const createDecide =
     }
     if (before.requestedBy.id === actor.id)
       throw new ServiceError('forbidden', 'you cannot decide your own request', {
-        hint: decision === 'refuse' ? 'withdraw it instead: dke approval withdraw' : 'another approver must approve it',
+        hint: decision === 'reject' ? 'withdraw it instead: dke approval withdraw' : 'another approver must approve it',
       });
     if (!before.rules.some((rule) => mayApprove(rule, actor.id)))
       throw new ServiceError('forbidden', 'you were not an approver for this vault when the request was made', {
@@ -63,7 +63,7 @@ export const createDecide =
     const by = { id: actor.id, name: actor.name };
     const decisions = [...before.decisions, { by, decision, at: now, comment }];
     const decided: Approval = { ...before, decisions, missing: missingApprovals({ ...before, decisions }) };
-    if (decision === 'refuse') return { approval: await end(tx, actor, decided, 'refused', { comment }) };
+    if (decision === 'reject') return { approval: await end(tx, actor, decided, 'rejected', { comment }) };
     if ((await currentPlan(tx, before)) === undefined) {
       const approval = await end(tx, service, before, 'outdated');
       return {
@@ -95,5 +95,5 @@ export const createDecide =
     }
     const { afterCommit } = await operation.carryOut(tx, requester, decided.parameters, undefined);
     const approvers = decided.decisions.map(({ by: { name } }) => name);
-    return { approval: await end(tx, service, decided, 'carried-out', { approvers }), afterCommit };
+    return { approval: await end(tx, service, decided, 'completed', { approvers }), afterCommit };
   };

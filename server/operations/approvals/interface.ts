@@ -19,7 +19,7 @@ export interface ApprovalOperations {
   /** The last agreement carries out the operation. 'forbidden' for the requester, and for whom the rule does not admit. */
   approve(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
   /** Ends it. */
-  refuse(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
+  reject(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
   /** By the requester alone. */
   withdraw(actor: TenantActor, id: string): Promise<Approval>;
 }

@@ -53,7 +53,7 @@ export const createSubmit =
         if (open.rules.some((rule) => missingFor(rule, ids) > 0)) await end(tx, service, open, 'outdated');
         else {
           const done = await operation.carryOut(tx, actor, parameters, brought);
-          await end(tx, actor, open, 'carried-out', { approvers: open.decisions.map(({ by }) => by.name) });
+          await end(tx, actor, open, 'completed', { approvers: open.decisions.map(({ by }) => by.name) });
           return { done };
         }
       }

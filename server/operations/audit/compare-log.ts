@@ -11,7 +11,7 @@ export const restoredSetting = 'restored';
 
 /** The result of comparing the database with the checkpoint stored with the root key. */
 export type AuditFinding =
-  | { readonly state: 'sound' }
+  | { readonly state: 'intact' }
   /** Records are missing: an older copy was put back, or the end was cut off. */
   | { readonly state: 'older'; readonly size: number; readonly expected: number }
   /** It lacks changes that were confirmed since: its log is damaged or was taken away, or an older copy was put back. */
@@ -27,7 +27,7 @@ export type AuditFinding =
 
 type ComparePorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock'>;
 
-export type Unsound = Exclude<AuditFinding, { readonly state: 'sound' }>;
+export type Unsound = Exclude<AuditFinding, { readonly state: 'intact' }>;
 
 /** The database does not match the checkpoint stored with the root key. */
 export class ChangedDatabase extends Error {
@@ -83,7 +83,7 @@ export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts)
   if (isNew) await store.write((tx) => nameLog(tx, clock.now()));
   const name = await auditOrigin(store.read);
   const sound: AuditFinding =
-    expected > size && !(isNew && note === undefined) ? { state: 'incomplete', size, expected } : { state: 'sound' };
+    expected > size && !(isNew && note === undefined) ? { state: 'incomplete', size, expected } : { state: 'intact' };
   const rows = await store.rowSet.load();
   /** Rows have versions from now on. */
   const isFirst = rows.head === undefined && (note === undefined || parseCheckpoint(note)?.rows === undefined);
@@ -100,7 +100,7 @@ export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts)
   if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
   const found = await rootHash(store.read.audit.subtree, anchored.size);
   if (!found.equals(anchored.root)) return { state: 'changed', size };
-  if (sound.state !== 'sound' || isFirst) return sound;
+  if (sound.state !== 'intact' || isFirst) return sound;
   return rows.isSound && continues(anchored, rows.head) ? sound : rowsChanged;
 };
 

@@ -159,7 +159,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
       nameAtStart = await auditOrigin(store.read);
       const restored = await store.read.settings.get(restoredSetting);
       // Where something else is wrong, more is known.
-      if (found.state !== 'sound' || restored === undefined) return found;
+      if (found.state !== 'intact' || restored === undefined) return found;
       const { at } = JSON.parse(restored) as { readonly at: string };
       return { state: 'restored', size: await store.read.audit.size(), at };
     },
@@ -169,7 +169,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     },
 
     accept: async (finding, actor) => {
-      if (finding.state === 'sound') return;
+      if (finding.state === 'intact') return;
       await acceptDatabase({ store, root, clock, log }, { finding, actor, nameAtStart });
       await checkpoint(true);
       suspended = false;

@@ -31,7 +31,7 @@ export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self
         heartbeatAt: clock.now(),
         behind: 0,
         rootEpoch,
-        holdsOldRoot: false,
+        hasOldRoot: false,
         usesKeysUntil: null,
         duties,
         self: true,

@@ -27,7 +27,7 @@ export const certificateSources = (
         const about = { tenantId: serviceTenantId, subject: { kind: 'certificate', id: name, name } };
         const details = { beginsAt: toRfc3339(beginsAt), endsAt: toRfc3339(endsAt) };
         return [
-          { kind: 'tls.certificate-ending', ...about, harmAt: endsAt, details },
+          { kind: 'tls.certificate-expiring', ...about, harmAt: endsAt, details },
           { kind: 'tls.certificate-old', ...about, harmAt: beginsAt + certificateDays * dayMs, details },
         ];
       }),
@@ -62,7 +62,7 @@ export const certificateSources = (
   return [
     {
       about: 'the certificates',
-      kinds: ['tls.certificate-ending', 'tls.certificate-old'],
+      kinds: ['tls.certificate-expiring', 'tls.certificate-old'],
       every: 'minute',
       look: served,
     },

@@ -63,7 +63,7 @@ export const createNotificationDelivery = (
     Number((await store.read.settings.get(settingOf(name))) ?? 0);
 
   const isWanted = async (target: NotificationTarget, { event, notification }: NotificationEvent): Promise<boolean> => {
-    if (!isAtLeast(notification.severity, target.leastSeverity)) return false;
+    if (!isAtLeast(notification.severity, target.minSeverity)) return false;
     if (event === 'resolved') return true;
     const now = await store.read.notifications.get(everyTenant, notification.id);
     return now?.resolvedAt === null && now.stage === notification.stage;

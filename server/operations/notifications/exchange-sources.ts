@@ -86,7 +86,7 @@ const applications = async (read: Repositories): Promise<readonly Condition[]> =
     const expiry = application.callers.certificates.flatMap(certificatesOf).map(({ validTo }) => Date.parse(validTo));
     if (expiry.length > 0)
       found.push({
-        kind: 'client-certificate.ending',
+        kind: 'client-certificate.expiring',
         tenantId: application.tenantId,
         subject: { kind: 'application', id: application.id, name: application.name },
         harmAt: Math.min(...expiry),
@@ -129,7 +129,7 @@ const endpoints = async (read: Repositories): Promise<readonly Condition[]> => {
     );
     if (ends.length > 0)
       found.push({
-        kind: 'client-authority.ending',
+        kind: 'client-authority.expiring',
         tenantId,
         subject: { kind: 'endpoint', id, name },
         harmAt: Math.min(...ends),
@@ -149,13 +149,13 @@ export const exchangeSources = ({
   { about: 'the age of keys', kinds: ['key.rotation-due'], every: 'hour', look: () => rotation(read, clock.now()) },
   {
     about: 'the age of master keys and access_guids',
-    kinds: ['master-key.rotation-due', 'application.access-guid-due', 'client-certificate.ending'],
+    kinds: ['master-key.rotation-due', 'application.access-guid-due', 'client-certificate.expiring'],
     every: 'hour',
     look: () => applications(read),
   },
   {
     about: 'the age of credentials',
-    kinds: ['endpoint.credential-due', 'endpoint.credential-unused', 'client-authority.ending'],
+    kinds: ['endpoint.credential-due', 'endpoint.credential-unused', 'client-authority.expiring'],
     every: 'minute',
     look: () => endpoints(read),
   },

@@ -45,10 +45,10 @@ export const keyStoreSources = (
       if (integrity !== 'ok') found.push({ kind: 'endpoint.tampered', ...about, details: {} });
       if (state !== 'enabled') continue;
       const hour = (await latency.lastHour([id])).get(id);
-      if (hour !== undefined && hour.overLost > 0)
-        found.push({ kind: 'endpoint.late', ...about, details: { late: hour.overLost, requests: hour.requests } });
-      else if (hour !== undefined && hour.overSlow > hour.requests * slowShare)
-        found.push({ kind: 'endpoint.slow', ...about, details: { slow: hour.overSlow, requests: hour.requests } });
+      if (hour !== undefined && hour.over250Ms > 0)
+        found.push({ kind: 'endpoint.late', ...about, details: { late: hour.over250Ms, requests: hour.requests } });
+      else if (hour !== undefined && hour.over100Ms > hour.requests * slowShare)
+        found.push({ kind: 'endpoint.slow', ...about, details: { slow: hour.over100Ms, requests: hour.requests } });
       const filter = { endpointId: id, result: 'refused', from: clock.now() - 5 * minuteMs } as const;
       const { items } = await read.requests.search(everyTenant, filter, { limit: enough });
       if (items.length < enough) continue;

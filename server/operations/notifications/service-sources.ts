@@ -69,7 +69,7 @@ const platform = async (
       harmAt: null,
       details: { rootEpoch: root.current.epoch },
     });
-  const { state, hold, failure } = erasure.state();
+  const { state, blockers, failure } = erasure.state();
   if (state === 'failed')
     found.push({
       kind: 'erasure.failed',
@@ -78,17 +78,17 @@ const platform = async (
       harmAt: null,
       details: { reason: failure ?? '' },
     });
-  if (state === 'held' && hold !== null)
+  if (state === 'blocked' && blockers !== null)
     found.push({
-      kind: 'erasure.held',
+      kind: 'erasure.blocked',
       tenantId: serviceTenantId,
       subject: service,
-      harmAt: hold.since,
+      harmAt: blockers.since,
       details: {
-        records: hold.records.length,
-        nodes: hold.nodes,
-        standbys: hold.standbys,
-        snapshots: hold.snapshots,
+        records: blockers.records.length,
+        nodes: blockers.nodes,
+        standbys: blockers.standbys,
+        snapshots: blockers.snapshots,
       },
     });
   return found;
@@ -124,8 +124,8 @@ const ownState = async (
     ...(dropped === 0 ? [] : [own('requests.dropped', { dropped })]),
     ...(time.doubt === null
       ? []
-      : [own('clock.doubted', { expected: toRfc3339(time.now), aheadSeconds: Math.round(time.doubt.ahead / 1000) })]),
-    ...(folder.away() ? [own('snapshot.folder-away', {}, folder.archive.directory)] : []),
+      : [own('clock.jumped', { expected: toRfc3339(time.now), aheadSeconds: Math.round(time.doubt.ahead / 1000) })]),
+    ...(folder.away() ? [own('snapshot.folder-missing', {}, folder.archive.directory)] : []),
     ...(logFailure === null
       ? []
       : [
@@ -136,10 +136,10 @@ const ownState = async (
           }),
         ]),
     ...(await fleet.nodes())
-      .filter(({ state }) => state === 'silent')
+      .filter(({ state }) => state === 'offline')
       .map(
         ({ id, name, heartbeatAt }): Condition => ({
-          kind: 'node.silent',
+          kind: 'node.offline',
           tenantId: serviceTenantId,
           subject: { kind: 'node', id, name },
           harmAt: heartbeatAt,
@@ -157,7 +157,7 @@ export const serviceSources = (ports: ServicePorts, views: ServiceViews): readon
       'requests.sink-lost',
       'audit.checkpoint-stale',
       'root.backup-old',
-      'erasure.held',
+      'erasure.blocked',
       'erasure.failed',
     ],
     every: 'minute',
@@ -169,10 +169,10 @@ export const serviceSources = (ports: ServicePorts, views: ServiceViews): readon
       'health.failing',
       'memory.unlocked',
       'requests.dropped',
-      'clock.doubted',
+      'clock.jumped',
       'log.failing',
-      'snapshot.folder-away',
-      'node.silent',
+      'snapshot.folder-missing',
+      'node.offline',
     ],
     every: 'minute',
     look: () => ownState(ports, views),

@@ -32,7 +32,7 @@ export const snapshotSources = (
     // A schedule that makes none.
     if (schedule !== null && live.length === 0)
       return [none(serviceTenantId, 'any tenant', 'there is a schedule but no recovery key')];
-    const held = new Set((await listSnapshots(read, ['held'])).map(({ tenantId }) => tenantId));
+    const held = new Set((await listSnapshots(read, ['available'])).map(({ tenantId }) => tenantId));
     const found: Condition[] = [];
     for (const { id, name, state, createdAt } of await read.tenants.list()) {
       const isLive = state === 'active' || state === 'suspended';
@@ -45,12 +45,12 @@ export const snapshotSources = (
 
   const snapshots = async (): Promise<readonly Condition[]> => {
     const found: Condition[] = [];
-    const made = await listSnapshots(read, ['held', 'failed', 'missing']);
+    const made = await listSnapshots(read, ['available', 'failed', 'missing']);
     for (const [tenantId, own] of Map.groupBy(made, (each) => each.tenantId)) {
       const [last] = own.toSorted((one, other) => other.createdAt - one.createdAt);
       if (last === undefined) continue;
       const subject = { kind: 'snapshot', id: last.id, name: toRfc3339(last.createdAt) };
-      if (last.state !== 'held' || last.verification?.sound === false)
+      if (last.state !== 'available' || last.verification?.valid === false)
         found.push({
           kind: 'snapshot.failed',
           tenantId,
@@ -58,7 +58,7 @@ export const snapshotSources = (
           harmAt: null,
           details: { state: last.state, reason: last.failure ?? last.verification?.finding ?? null },
         });
-      const sound = own.filter(({ state, verification }) => state === 'held' && verification?.sound !== false);
+      const sound = own.filter(({ state, verification }) => state === 'available' && verification?.valid !== false);
       const openedAt = await lastOpenedAt(read, tenantId, own);
       const dueAt =
         openedAt === null

@@ -53,7 +53,7 @@ export const createRecoveryCodes = (
           await tx.factors.insert(newFactor(now, user.id, { kind: 'recovery-code', name: '', data, confirmedAt: now }));
         }
         await tx.audit.append({
-          kind: 'recovery-codes.made',
+          kind: 'recovery-codes.created',
           actor: caller.actor,
           tenantId: user.tenantId ?? serviceTenantId,
           subject: { kind: 'user', id: user.id },

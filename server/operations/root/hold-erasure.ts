@@ -3,7 +3,7 @@
 import { canonicalJson } from '../../base/bytes.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
-import type { ErasureHold } from '../../ports/erasure.ts';
+import type { ErasureBlockers } from '../../ports/erasure.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { type DamagedRecord, describeDamage } from './reseal-records.ts';
 
@@ -29,7 +29,7 @@ const reportOnce = async (
   await store.write(async (tx) => {
     await tx.settings.set(heldSetting, `${told} ${since}`);
     await tx.audit.append({
-      kind: 'erasure.held',
+      kind: 'erasure.blocked',
       actor,
       tenantId: serviceTenantId,
       subject: { kind: 'service', id: 'service' },
@@ -39,14 +39,14 @@ const reportOnce = async (
   return since;
 };
 
-const nothing: Omit<ErasureHold, 'since'> = { records: [], nodes: [], standbys: [], snapshots: [] };
+const nothing: Omit<ErasureBlockers, 'since'> = { records: [], nodes: [], standbys: [], snapshots: [] };
 
 /** The old root key stays: a good backup of the records opens only with it. */
 export const holdForRecords = async (
   ports: HoldPorts,
   actor: Actor,
   damaged: readonly DamagedRecord[],
-): Promise<ErasureHold> => {
+): Promise<ErasureBlockers> => {
   const records = await describeDamage(ports.store.read, damaged);
   const since = await reportOnce(
     ports,
@@ -75,7 +75,7 @@ export const holdFor = async (
   actor: Actor,
   what: keyof typeof waitsFor,
   names: readonly string[],
-): Promise<ErasureHold> => {
+): Promise<ErasureBlockers> => {
   const told = `${what} ${canonicalJson([...names].sort())}`;
   const since = await reportOnce(ports, actor, told, waitsFor[what], { [what]: names });
   return { ...nothing, since, [what]: names };

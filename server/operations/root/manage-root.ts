@@ -16,13 +16,13 @@ export const manageRoot = ({
 }: Pick<Ports, 'store' | 'ring' | 'root' | 'erasure'>): Operations['root'] => {
   const read = async (): ReturnType<Operations['root']['get']> => {
     const asked = await store.read.settings.get(rotationSetting);
-    const { hold } = erasure.state();
+    const { blockers } = erasure.state();
     return {
       epoch: root.current.epoch,
       previousEpoch: root.previous?.epoch ?? null,
       rotating: asked !== undefined || root.previous !== undefined,
       backup: await readRootBackup(store.read),
-      waitsFor: hold === null ? [] : [...hold.nodes.map((name) => `node ${name}`), ...hold.standbys],
+      waitsFor: blockers === null ? [] : [...blockers.nodes.map((name) => `node ${name}`), ...blockers.standbys],
       providers: root.ways,
       ...root.erasure,
     };

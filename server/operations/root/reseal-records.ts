@@ -4,7 +4,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceActor } from '../../domain/actor.ts';
-import type { ErasureHold } from '../../ports/erasure.ts';
+import type { ErasureBlockers } from '../../ports/erasure.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordClass, RecordPosition, StoredRecord } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -106,8 +106,8 @@ export const resealStep = async (
 export const describeDamage = async (
   from: Repositories,
   damaged: readonly DamagedRecord[],
-): Promise<ErasureHold['records']> => {
-  const described: ErasureHold['records'][number][] = [];
+): Promise<ErasureBlockers['records']> => {
+  const described: ErasureBlockers['records'][number][] = [];
   for (const { tenantId, objectId, version, class: copy } of damaged) {
     const key = await from.keys.get(tenantId, objectId);
     const object = key === undefined ? await from.objects.getById(objectId) : undefined;

@@ -12,7 +12,7 @@ import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Tenant } from '../../domain/tenant.ts';
-import type { ErasureHold } from '../../ports/erasure.ts';
+import type { ErasureBlockers } from '../../ports/erasure.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordPosition } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -114,7 +114,7 @@ const resealAll = async (
 interface Pause {
   readonly forMs: number;
 }
-export type Outcome = ErasureHold | Pause | null;
+export type Outcome = ErasureBlockers | Pause | null;
 
 /** Runs once, as far as possible. Answers what holds the run back, or how long it pauses; null when it is finished, or there was nothing to do. */
 export const runErasure =

@@ -1,7 +1,7 @@
 // When erasure runs run: soon after destructions, which are collected for one run, and again when one failed or is held back.
 
 import { rotationSetting } from '../../domain/changes.ts';
-import type { ErasureHold, ErasureRuns, ErasureState } from '../../ports/erasure.ts';
+import type { ErasureBlockers, ErasureRuns, ErasureState } from '../../ports/erasure.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import { recoverMissing } from '../snapshots/recover-missing.ts';
@@ -24,7 +24,7 @@ export const createErasureScheduler = (
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let stopped = false;
-  let held: ErasureHold | null = null;
+  let held: ErasureBlockers | null = null;
   let failure: string | null = null;
   const runOnceMore = runErasure(ports, () => stopped);
   /** While files of snapshots are missing, a run only checks whether they still are. */
@@ -95,11 +95,11 @@ export const createErasureScheduler = (
   return {
     schedule: soon,
     state: (): ErasureState => {
-      if (held !== null) return { state: 'held', hold: held, failure: null };
-      if (failure !== null) return { state: 'failed', hold: null, failure };
+      if (held !== null) return { state: 'blocked', blockers: held, failure: null };
+      if (failure !== null) return { state: 'failed', blockers: null, failure };
       return {
         state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
-        hold: null,
+        blockers: null,
         failure: null,
       };
     },

@@ -1,4 +1,4 @@
-// Runbooks with an application's own values, and runs of them: started, ticked step by step, finished. Every tick is audited under
+// Runbooks with an application's own values, and runs of them: started, completed step by step, finished. Every completed step is audited under
 // the application, in one transaction with itself.
 
 import { ServiceError } from '../../base/errors.ts';
@@ -127,7 +127,7 @@ export const followRunbook = (
           finishedAt: null,
           finishedBy: null,
           outcome: null,
-          ticks: [],
+          completedSteps: [],
         };
         await tx.runbookRuns.insert(run);
         await tx.audit.append({
@@ -140,14 +140,14 @@ export const followRunbook = (
         return run;
       });
     },
-    tick: (actor, applicationId, id, step, { outcome, note }) =>
+    completeStep: (actor, applicationId, id, step, { outcome, note }) =>
       store.write(async (tx) => {
         const run = await findOpen(tx, actor, applicationId, id);
         const title = titleOf(run, step);
-        const tick = { step, outcome, at: clock.now(), actorId: actor.id, actorName: actor.name, note };
-        await tx.runbookRuns.tick(id, tick);
+        const completed = { step, outcome, at: clock.now(), actorId: actor.id, actorName: actor.name, note };
+        await tx.runbookRuns.completeStep(id, completed);
         await tx.audit.append({
-          kind: 'runbook.step-ticked',
+          kind: 'runbook.step-completed',
           actor,
           tenantId: run.tenantId,
           subject: { kind: 'application', id: applicationId },
@@ -155,12 +155,12 @@ export const followRunbook = (
         });
         return findRun(tx, actor, applicationId, id);
       }),
-    untick: (actor, applicationId, id, step) =>
+    reopenStep: (actor, applicationId, id, step) =>
       store.write(async (tx) => {
         const run = await findOpen(tx, actor, applicationId, id);
         const title = titleOf(run, step);
-        if (!run.ticks.some((tick) => tick.step === step)) return run;
-        await tx.runbookRuns.untick(id, step);
+        if (!run.completedSteps.some((each) => each.step === step)) return run;
+        await tx.runbookRuns.reopenStep(id, step);
         await tx.audit.append({
           kind: 'runbook.step-reopened',
           actor,
@@ -190,7 +190,14 @@ export const followRunbook = (
           actor,
           tenantId: run.tenantId,
           subject: { kind: 'application', id: applicationId },
-          details: { runbook: run.runbook, runId: id, outcome, ticked: run.ticks.length, open: open.length, note },
+          details: {
+            runbook: run.runbook,
+            runId: id,
+            outcome,
+            completed: run.completedSteps.length,
+            open: open.length,
+            note,
+          },
         });
         return finished;
       }),

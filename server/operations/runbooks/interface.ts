@@ -20,16 +20,16 @@ export interface RunbookOperations {
   list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<RunbookRun>>;
   get(actor: TenantActor, applicationId: string, id: string): Promise<RunbookRun>;
   start(actor: TenantActor, applicationId: string, variant: RunbookVariant): Promise<RunbookRun>;
-  /** Ticking again replaces the tick. A finished run: 'conflict'. */
-  tick(
+  /** Completing a step again replaces its outcome and note. A finished run: 'conflict'. */
+  completeStep(
     actor: TenantActor,
     applicationId: string,
     id: string,
     step: string,
-    tick: { readonly outcome: StepOutcome; readonly note: string | null },
+    completion: { readonly outcome: StepOutcome; readonly note: string | null },
   ): Promise<RunbookRun>;
-  untick(actor: TenantActor, applicationId: string, id: string, step: string): Promise<RunbookRun>;
-  /** As done only when every step is ticked: 'conflict'. */
+  reopenStep(actor: TenantActor, applicationId: string, id: string, step: string): Promise<RunbookRun>;
+  /** As done only when every step is complete: 'conflict'. */
   finish(
     actor: TenantActor,
     applicationId: string,

@@ -48,7 +48,7 @@ export const createDeadlines = (
     const [last] = await tx.audit.list(everyTenant, { order: 'newest' }, { limit: 1 });
     return startAt(last === undefined ? now : Math.min(last.at, now));
   };
-  const append = (tx: Repositories, actor: Actor, kind: 'clock.doubted' | 'clock.confirmed', from: Kept, to: number) =>
+  const append = (tx: Repositories, actor: Actor, kind: 'clock.jumped' | 'clock.confirmed', from: Kept, to: number) =>
     tx.audit.append({
       kind,
       actor,
@@ -70,7 +70,7 @@ export const createDeadlines = (
         const next: Kept = { ...tick(from, { elapsedMs, observed, clock: now }), uptime };
         await tx.settings.set(setting, JSON.stringify(next));
         const actor = serviceActor(newId(clock.now()));
-        if (from.doubt === null && next.doubt !== null) await append(tx, actor, 'clock.doubted', next, now);
+        if (from.doubt === null && next.doubt !== null) await append(tx, actor, 'clock.jumped', next, now);
         // The clocks were put right, or have agreed for long enough.
         if (from.doubt !== null && next.doubt === null)
           await append(tx, actor, 'clock.confirmed', { ...next, at: from.at + elapsedMs }, now);

@@ -2,7 +2,7 @@
 
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { LatencySummary } from '../../domain/latency.ts';
-import type { SettledStep, Setup } from '../../domain/setup.ts';
+import type { ConfirmedStep, Setup } from '../../domain/setup.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
 import type { ErasureState } from '../../ports/erasure.ts';
 
@@ -19,7 +19,7 @@ export interface ServiceSettings {
 export interface SetupOperations {
   get(): Promise<Setup>;
   /** Records, or withdraws, a person's statement that a step is done which the service cannot verify. */
-  settle(actor: Actor, step: SettledStep, settled: boolean): Promise<Setup>;
+  confirm(actor: Actor, step: ConfirmedStep, confirmed: boolean): Promise<Setup>;
 }
 
 export interface OverviewOperations {

@@ -99,7 +99,7 @@ export const createQuarantine = (
   },
 ): QuarantineGate => {
   let finding = foundAtStart;
-  let open = finding.state === 'sound';
+  let open = finding.state === 'intact';
   let confirming = false;
   /** It is taken, and not yet used: what followed has failed. */
   let accepted = false;
@@ -131,7 +131,7 @@ export const createQuarantine = (
     return known;
   };
   const state = async (): Promise<QuarantineState> =>
-    open || finding.state === 'sound'
+    open || finding.state === 'intact'
       ? { quarantined: false, reason: null, finding: null, size: null, expected: null, missing: null }
       : {
           quarantined: true,
@@ -153,16 +153,18 @@ export const createQuarantine = (
       sealer.suspend();
     },
     closed: () => {
-      return open || finding.state === 'sound' ? undefined : { reason: describe(place, finding), code: code.current() };
+      return open || finding.state === 'intact'
+        ? undefined
+        : { reason: describe(place, finding), code: code.current() };
     },
-    doubtsLog: () => !open && !['sound', 'rows-changed'].includes(finding.state),
+    doubtsLog: () => !open && !['intact', 'rows-changed'].includes(finding.state),
     onConfirmed: (work) => {
       begin = work;
     },
     operations: {
       get: () => state(),
       confirm: async (actor, given) => {
-        if (open || finding.state === 'sound') throw new ServiceError('conflict', 'the service is not in quarantine');
+        if (open || finding.state === 'intact') throw new ServiceError('conflict', 'the service is not in quarantine');
         if (confirming)
           throw new ServiceError('conflict', 'the database is already being confirmed', {
             hint: 'run dke quarantine show to see when it is done',

@@ -56,8 +56,8 @@ const connectionStates = [
   'DISCONNECTED',
   'FAILED',
 ] as const satisfies ConnectionState[];
-const erasureStates = ['idle', 'waiting', 'running', 'held', 'failed'] as const;
-const nodeStates = ['active', 'draining', 'stopped', 'silent'] as const;
+const erasureStates = ['idle', 'waiting', 'running', 'blocked', 'failed'] as const;
+const nodeStates = ['active', 'draining', 'stopped', 'offline'] as const;
 
 type Add = <N extends MetricName>(name: N, labels: Labels<N>, value: ValueOf<N>) => void;
 type Part = (add: Add) => void | Promise<void>;
@@ -163,7 +163,7 @@ const readHealth =
     const { healthy, checks } = await health();
     add('dke_healthy', {}, flag(healthy));
     for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
-    add('dke_clock_doubted', {}, flag((await deadlines.state()).doubt !== null));
+    add('dke_clock_jumped', {}, flag((await deadlines.state()).doubt !== null));
     add('dke_root_backup_epoch', {}, (await readRootBackup(store.read))?.epoch ?? 0);
   };
 
@@ -223,13 +223,13 @@ const readSnapshots =
   async (add) => {
     const recoveryKeys = (await store.read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
     add('dke_recovery_keys', {}, recoveryKeys.length);
-    const held = Map.groupBy(await listSnapshots(store.read, ['held']), ({ tenantId }) => tenantId);
+    const held = Map.groupBy(await listSnapshots(store.read, ['available']), ({ tenantId }) => tenantId);
     const tenants = (await store.read.tenants.list()).filter(
       ({ state }) => state === 'active' || state === 'suspended',
     );
     for (const tenant of new Set([...tenants.map(({ id }) => id), ...held.keys()])) {
       const own = held.get(tenant) ?? [];
-      add('dke_snapshots_held', { tenant }, own.length);
+      add('dke_snapshots_available', { tenant }, own.length);
       const opened = await lastOpenedAt(store.read, tenant, own);
       if (opened !== null) add('dke_snapshot_verified_timestamp_seconds', { tenant, depth: 'opened' }, seconds(opened));
       if (own.length === 0) continue;

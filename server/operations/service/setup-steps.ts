@@ -5,7 +5,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import { largestPageSize } from '../../domain/page.ts';
-import { type SettledStep, type SetupStep, type SetupStepName, settledSteps } from '../../domain/setup.ts';
+import { type ConfirmedStep, confirmableSteps, type SetupStep, type SetupStepName } from '../../domain/setup.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -16,10 +16,10 @@ import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
 import { firstOpenedAt } from '../snapshots/opened.ts';
 import type { SetupOperations } from './interface.ts';
 
-const settingOf = (step: SettledStep): string => `setup:${step}`;
-type Word = NonNullable<SetupStep['settled']> & { readonly rootEpoch?: number };
+const settingOf = (step: ConfirmedStep): string => `setup:${step}`;
+type Word = NonNullable<SetupStep['confirmed']> & { readonly rootEpoch?: number };
 
-const readWord = async (from: Repositories, step: SettledStep): Promise<Word | null> => {
+const readWord = async (from: Repositories, step: ConfirmedStep): Promise<Word | null> => {
   const text = await from.settings.get(settingOf(step));
   return text === undefined ? null : (JSON.parse(text) as Word);
 };
@@ -66,14 +66,14 @@ export const setupSteps = (
 
   const look = async (): Promise<Awaited<ReturnType<SetupOperations['get']>>> => {
     const words = new Map<SetupStepName, Word | null>();
-    for (const step of settledSteps) words.set(step, await readWord(read, step));
+    for (const step of confirmableSteps) words.set(step, await readWord(read, step));
     const backup = await readRootBackup(read);
     const isBackedUp = backup?.epoch === root.current.epoch;
     const isOld = await hasOldRootCopy(read, root);
     const toStep = (step: SetupStepName, done: boolean, finding: string): SetupStep => {
       const word = words.get(step) ?? null;
-      const settled = word === null || (step === 'root-key' && isOld) ? null : { at: word.at, by: word.by };
-      return { step, state: done ? 'done' : settled === null ? 'open' : 'settled', finding, settled };
+      const confirmed = word === null || (step === 'root-key' && isOld) ? null : { at: word.at, by: word.by };
+      return { step, state: done ? 'done' : confirmed === null ? 'open' : 'confirmed', finding, confirmed };
     };
 
     const administrator = await findAdministrator(read);
@@ -83,7 +83,7 @@ export const setupSteps = (
     const list = (window: Window) => read.snapshots.list({}, window);
     const { items: snapshots } = await pageOf({ limit: largestPageSize }, list, byId);
     const finishedAt = await firstOpenedAt(read, snapshots);
-    const newest = snapshots.find(({ state, verification }) => state === 'held' && verification?.sound === true);
+    const newest = snapshots.find(({ state, verification }) => state === 'available' && verification?.valid === true);
     // What a sink took shows that it is reached.
     const reached = sinks.length > 0 && sinks.every(({ failure, forwarded }) => failure === null && forwarded > 0);
     return {
@@ -143,23 +143,23 @@ export const setupSteps = (
 
   return {
     get: look,
-    settle: async (actor, step, settled) => {
+    confirm: async (actor, step, confirmed) => {
       await store.write(async (tx) => {
         const before = await readWord(tx, step);
         const isOld = step === 'root-key' && (await hasOldRootCopy(tx, root));
-        if ((before !== null) === settled && !(settled && isOld)) return;
+        if ((before !== null) === confirmed && !(confirmed && isOld)) return;
         const word: Word = {
           at: clock.now(),
           by: actor.name,
           ...(step === 'root-key' ? { rootEpoch: root.current.epoch } : {}),
         };
-        await tx.settings.set(settingOf(step), settled ? JSON.stringify(word) : null);
+        await tx.settings.set(settingOf(step), confirmed ? JSON.stringify(word) : null);
         await tx.audit.append({
-          kind: 'setup.settled',
+          kind: 'setup.confirmed',
           actor,
           tenantId: serviceTenantId,
           subject: { kind: 'service', id: 'service' },
-          details: { step, settled },
+          details: { step, confirmed },
         });
       });
       return look();

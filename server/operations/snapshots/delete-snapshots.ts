@@ -17,7 +17,7 @@ export const deleteSnapshots = (
 ) => {
   const remove = async (actor: Actor, id: string, reach: TenantScope): Promise<Snapshot> =>
     store.write(async (tx) => {
-      const before = await findSnapshot(tx, id, ['held', 'missing'], reach);
+      const before = await findSnapshot(tx, id, ['available', 'missing'], reach);
       const deletedAt = await deadlines.latest();
       // There is no file to undelete: the person who deletes the snapshot confirms that it is destroyed.
       if (before.state === 'missing') {
@@ -50,7 +50,7 @@ export const deleteSnapshots = (
       store.write(async (tx) => {
         const before = await findSnapshot(tx, id, ['deleted'], actor.reach);
         requireFile(archive, id);
-        const after: Snapshot = { ...before, state: 'held', deletedAt: null };
+        const after: Snapshot = { ...before, state: 'available', deletedAt: null };
         await tx.snapshots.update(after);
         await tx.audit.append({
           kind: 'snapshot.undeleted',
@@ -64,7 +64,7 @@ export const deleteSnapshots = (
     /** Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago is purged. */
     tidy: async (actor: Actor): Promise<void> => {
       const now = await deadlines.now();
-      const held = await listSnapshots(store.read, ['held']);
+      const held = await listSnapshots(store.read, ['available']);
       const scheduled = Map.groupBy(
         held.filter(({ origin }) => origin === 'scheduled'),
         ({ tenantId }) => tenantId,

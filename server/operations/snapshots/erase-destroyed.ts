@@ -87,13 +87,13 @@ export const settleUnfinished = async ({
   clock,
 }: Pick<ErasePorts, 'store' | 'archive' | 'clock'>): Promise<void> => {
   const alone = store.link === undefined;
-  for (const snapshot of await listSnapshots(store.read, ['making'])) {
+  for (const snapshot of await listSnapshots(store.read, ['creating'])) {
     if (!alone && clock.now() - snapshot.createdAt < 86_400_000) continue;
     archive.remove(snapshot.id);
     const failure = 'the service stopped while it was being created, or the disk was full';
     await store.write(async (tx) => {
       const now = await tx.snapshots.get(snapshot.id);
-      if (now?.state === 'making') await tx.snapshots.update({ ...now, state: 'failed', failure, integrity: 'ok' });
+      if (now?.state === 'creating') await tx.snapshots.update({ ...now, state: 'failed', failure, integrity: 'ok' });
     });
   }
 };
@@ -101,7 +101,7 @@ export const settleUnfinished = async ({
 /** What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is done, and `missingFor` says so. */
 export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promise<void> => {
   const { store, archive, clock } = ports;
-  const held = await listSnapshots(store.read, ['held', 'deleted']);
+  const held = await listSnapshots(store.read, ['available', 'deleted']);
   if (!archive.reached()) {
     if (held.length > 0) return;
   } else {
@@ -118,7 +118,7 @@ export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promi
     await settleUnfinished(ports);
   }
   // A snapshot that another node is making may have read what was destroyed meanwhile.
-  const making = await listSnapshots(store.read, ['making']);
+  const making = await listSnapshots(store.read, ['creating']);
   if (making.length > 0)
     throw new ServiceError(
       'unavailable',
@@ -131,7 +131,7 @@ export const unreachedOf = async (
   { store, archive }: Pick<ErasePorts, 'store' | 'archive'>,
   tenants: () => Promise<ReadonlySet<string>>,
 ): Promise<readonly Snapshot[]> => {
-  const states: readonly Snapshot['state'][] = archive.reached() ? ['missing'] : ['missing', 'held', 'deleted'];
+  const states: readonly Snapshot['state'][] = archive.reached() ? ['missing'] : ['missing', 'available', 'deleted'];
   const unreached = await listSnapshots(store.read, states);
   if (unreached.length === 0) return [];
   const own = await tenants();

@@ -18,7 +18,7 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
     permission: 'snapshots:export',
     by: 'requester',
     plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
-      const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['held']);
+      const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['available']);
       requireFile(archive, snapshotId);
       const at = toRfc3339(createdAt);
       return {
@@ -30,7 +30,7 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
       };
     },
     carryOut: async (tx, actor, { snapshotId }) => {
-      const { tenantId, createdAt, size } = await findSnapshot(tx, snapshotId, ['held']);
+      const { tenantId, createdAt, size } = await findSnapshot(tx, snapshotId, ['available']);
       const at = clock.now();
       await tx.snapshots.insertExport({
         id: newId(at),
@@ -52,7 +52,7 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
   });
 
   return async (actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>> => {
-    const snapshot = await findSnapshot(store.read, id, ['held']);
+    const snapshot = await findSnapshot(store.read, id, ['available']);
     const { tenantId } = snapshot;
     // A file that is gone is named by the plan.
     if (archive.has(id)) await inspectFile(ports, actor, snapshot);

@@ -11,7 +11,7 @@ import type { Repositories } from '../../ports/store.ts';
 const hints: { readonly [S in SnapshotState]?: string } = {
   deleted: 'run dke snapshot undelete before it is purged',
   missing: 'its file was removed outside of DKE: restore it from another copy with dke snapshot import',
-  making: 'wait until it is complete',
+  creating: 'wait until it is complete',
 };
 
 export const findSnapshot = async (

@@ -58,7 +58,7 @@ export const createSnapshotFolder = (
 
   const settle = async (): Promise<void> => {
     const others = new Set((await fleet.others()).map(({ id }) => id));
-    const expected = await listSnapshots(store.read, ['held', 'deleted', 'missing']);
+    const expected = await listSnapshots(store.read, ['available', 'deleted', 'missing']);
     // Also a folder of before there were marks, or one that was moved without its mark.
     const hasThem = expected.length === 0 || expected.some(({ id }) => archive.has(id));
     const found = archive.mark();

@@ -38,7 +38,7 @@ const importedOf = (
   before: Snapshot | undefined,
   at: number,
 ): Snapshot => {
-  const { rows, units, materials, leftOut } = closing;
+  const { rows, units, materials, omitted } = closing;
   return {
     id: preface.snapshotId,
     tenantId: preface.tenantId,
@@ -47,10 +47,10 @@ const importedOf = (
     createdAt: Date.parse(preface.at),
     auditSize: before?.auditSize ?? 0,
     size,
-    counts: { rows, units, materials, leftOut, erased: erased.length },
+    counts: { rows, units, materials, omitted, erased: erased.length },
     recoveryKeyIds: preface.recipients.map((each) => each.recoveryKeyId),
     signer: closing.signer,
-    verification: { at, depth: 'sealed', sound: true, finding: null },
+    verification: { at, depth: 'sealed', valid: true, finding: null },
     verifiedAt: at,
     deletedAt: null,
     purgedAt: null,
@@ -95,15 +95,19 @@ export const importSnapshot =
         const inspected = await archive.inspect(arrived, signers);
         const id = inspected.preface.snapshotId;
         const before = await store.read.snapshots.get(id);
-        if (before !== undefined && (before.state === 'held' || before.state === 'deleted') && archive.has(before.id))
+        if (
+          before !== undefined &&
+          (before.state === 'available' || before.state === 'deleted') &&
+          archive.has(before.id)
+        )
           throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
         archive.rename(arrived, id);
         const imported = importedOf(inspected, before, clock.now());
         await recordImported(ports, actor, imported, before, inspected);
         await eraseUnits(ports, actor, imported, new Set(await store.read.tenantRows.destroyedSince(-1)));
         return await store.write(async (tx) => {
-          const erased = await findSnapshot(tx, id, ['missing', 'held']);
-          const held: Snapshot = { ...erased, state: 'held' };
+          const erased = await findSnapshot(tx, id, ['missing', 'available']);
+          const held: Snapshot = { ...erased, state: 'available' };
           await tx.snapshots.update(held);
           return held;
         });

@@ -47,9 +47,9 @@ export const createSnapshots = (
       create: async (actor, tenantId) => {
         folder.require();
         if (actor.reach === everyTenant)
-          return make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'asked');
+          return make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'requested');
         if (tenantId !== null && tenantId !== actor.reach) throw new ServiceError('not-found', 'tenant not found');
-        return make(actor, actor.reach, 'asked');
+        return make(actor, actor.reach, 'requested');
       },
       list: manage.list,
       get: manage.get,

@@ -49,6 +49,6 @@ export interface RecoveryKeyOperations {
   list(actor: Actor): Promise<readonly RecoveryKey[]>;
   /** `publicKey`: as dke recovery-key create prints it. */
   register(actor: Actor, input: { readonly name: string; readonly publicKey: string }): Promise<RecoveryKey>;
-  /** 'conflict' for the last one while snapshots are made by the clock, unless by force. */
+  /** 'conflict' for the last one while a schedule creates snapshots, unless forced. */
   remove(actor: Actor, id: string, force: boolean): Promise<RecoveryKey>;
 }

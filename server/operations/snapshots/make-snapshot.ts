@@ -103,9 +103,9 @@ const carryTenant = async (
   writer: SnapshotWriter,
   tenantId: string,
 ): Promise<number> => {
-  let leftOut = 0;
+  let omitted = 0;
   const carryRow = async (table: TenantTable, { row, integrity }: TenantRow): Promise<void> => {
-    if (integrity !== 'ok') leftOut += 1;
+    if (integrity !== 'ok') omitted += 1;
     await writer.row(table, row, integrity !== 'ok');
   };
   const versions: readonly string[] = keyTables;
@@ -131,7 +131,7 @@ const carryTenant = async (
         const own = (records.get(id) ?? []).filter(
           ({ class: own }) => table !== 'tde_objects' || own === 'object-content',
         );
-        if (own.length > 0) leftOut += await carryUnit(ports, writer, id, own);
+        if (own.length > 0) omitted += await carryUnit(ports, writer, id, own);
       }
       await otherWork();
       after = ids.at(-1);
@@ -148,7 +148,7 @@ const carryTenant = async (
       key,
     })),
   );
-  return leftOut;
+  return omitted;
 };
 
 export const makeSnapshot =
@@ -165,7 +165,7 @@ export const makeSnapshot =
         id,
         tenantId: tenant.id,
         origin,
-        state: 'making',
+        state: 'creating',
         createdAt,
         auditSize: 0,
         size: null,
@@ -190,19 +190,19 @@ export const makeSnapshot =
           try {
             const auditSize = await from.audit.size();
             const checkpoint = (await from.audit.latestCheckpoint())?.note ?? null;
-            const leftOut = await carryTenant(ports, from, writer, tenant.id);
+            const omitted = await carryTenant(ports, from, writer, tenant.id);
             const signer = await signerOf(ring, from);
             const { closing, size } = await writer.finish(
-              { leftOut, audit: { size: auditSize, checkpoint }, signer },
+              { omitted, audit: { size: auditSize, checkpoint }, signer },
               (text) => ring.signAudit(text),
             );
             const { rows, units, materials } = closing;
             return {
               ...begun,
-              state: 'held',
+              state: 'available',
               auditSize,
               size,
-              counts: { rows, units, materials, leftOut, erased: 0 },
+              counts: { rows, units, materials, omitted, erased: 0 },
               recoveryKeyIds: recipients.map((each) => each.id),
               signer,
             };
@@ -216,18 +216,18 @@ export const makeSnapshot =
         const at = clock.now();
         const held: Snapshot = {
           ...made,
-          verification: { at, depth: 'sealed', sound: true, finding: null },
+          verification: { at, depth: 'sealed', valid: true, finding: null },
           verifiedAt: at,
         };
         await store.write(async (tx) => {
           // Another node settles what seems to have been left in the middle.
-          if ((await tx.snapshots.get(id))?.state !== 'making')
+          if ((await tx.snapshots.get(id))?.state !== 'creating')
             throw new ServiceError('conflict', 'another node abandoned this snapshot in the meantime', {
               hint: 'create another one',
             });
           await tx.snapshots.update(held);
           await tx.audit.append({
-            kind: 'snapshot.made',
+            kind: 'snapshot.created',
             actor,
             tenantId: tenant.id,
             subject: subject(id),
@@ -235,7 +235,7 @@ export const makeSnapshot =
               origin,
               keys: closing.rows.keys ?? 0,
               units: closing.units,
-              leftOut: closing.leftOut,
+              omitted: closing.omitted,
               size: made.size,
               recoveryKeys: made.recoveryKeyIds,
             },
@@ -252,7 +252,7 @@ export const makeSnapshot =
         }
         await store
           .write(async (tx) => {
-            if ((await tx.snapshots.get(id))?.state !== 'making') return;
+            if ((await tx.snapshots.get(id))?.state !== 'creating') return;
             await tx.snapshots.update({ ...begun, state: 'failed', failure });
             await tx.audit.append({
               kind: 'snapshot.failed',

@@ -19,7 +19,7 @@ export const rememberOpened = async (
 /** Of verifications that were made before this was kept. */
 const openingsIn = (snapshots: readonly Snapshot[]): readonly number[] =>
   snapshots.flatMap(({ verification }) =>
-    verification?.sound === true && verification.depth === 'opened' ? [verification.at] : [],
+    verification?.valid === true && verification.depth === 'opened' ? [verification.at] : [],
   );
 
 /** `snapshots`: of this tenant. Null: none was ever opened. */

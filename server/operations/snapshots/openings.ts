@@ -72,7 +72,7 @@ export const createOpenings = (
 
   return {
     begin: async (actor, snapshotId, recoveryKeyId) => {
-      const snapshot = await findSnapshot(store.read, snapshotId, ['held']);
+      const snapshot = await findSnapshot(store.read, snapshotId, ['available']);
       await inspectFile(ports, actor, snapshot);
       const { recipients } = await archive.preface(snapshotId);
       const recipient = recipients.find((each) => recoveryKeyId === undefined || each.recoveryKeyId === recoveryKeyId);
@@ -98,7 +98,7 @@ export const createOpenings = (
           await tx.openings.insert(opening);
           await tx.records.put(ring.seal(placeOf(opening), key));
           await tx.audit.append({
-            kind: 'snapshot.opening-begun',
+            kind: 'snapshot.opening-started',
             actor,
             tenantId: snapshot.tenantId,
             subject: { kind: 'snapshot', id: snapshotId },

@@ -16,7 +16,7 @@ export const recoverMissing = (ports: RecoverPorts): (() => Promise<void>) => {
     if (!archive.reached()) return;
     for (const { id, verification, integrity } of await listSnapshots(store.read, ['missing'])) {
       // A file that came back damaged is for an operator to verify.
-      if (verification?.sound === false || integrity !== 'ok' || !archive.has(id)) continue;
+      if (verification?.valid === false || integrity !== 'ok' || !archive.has(id)) continue;
       const { state } = await verify(serviceActor(newId(clock.now())), id, null);
       log.info('the missing file of a snapshot has been found again', { snapshotId: id, state });
     }

@@ -23,13 +23,13 @@ import {
 } from './running-restore.ts';
 
 export interface RestoreCounts {
-  readonly made: number;
+  readonly created: number;
   readonly changed: number;
   readonly unchanged: number;
   /** In the tenant and not in the snapshot: they stay. */
   readonly kept: number;
   /** In the snapshot and not brought: credentials that are another tenant's. */
-  readonly leftOut: number;
+  readonly omitted: number;
 }
 
 export interface RestoreOutcome {
@@ -151,9 +151,9 @@ const outcomeOf = async (restore: RunningRestore): Promise<RestoreOutcome> => {
   const { tx, target, newIds, stayDestroyed, labels, activated, newHandles } = restore;
   const counts: { [T in TenantTable]?: RestoreCounts } = {};
   for (const table of tenantTables) {
-    const { made, changed, unchanged, leftOut } = counterOf(restore, table);
-    const kept = Math.max(0, (await tx.tenantRows.count(table, target.tenantId)) - made - changed - unchanged);
-    counts[table] = { made, changed, unchanged, kept, leftOut };
+    const { created, changed, unchanged, omitted } = counterOf(restore, table);
+    const kept = Math.max(0, (await tx.tenantRows.count(table, target.tenantId)) - created - changed - unchanged);
+    counts[table] = { created, changed, unchanged, kept, omitted };
   }
   return {
     tenantId: target.tenantId,

@@ -116,7 +116,7 @@ export const restoreSnapshot = (
 
   const restoreIn = async (tx: Repositories, actor: Actor, key: KeyRef, wanted: Wanted): Promise<RestoreOutcome> => {
     const { snapshotId } = wanted;
-    const snapshot = await findSnapshot(tx, snapshotId, ['held']);
+    const snapshot = await findSnapshot(tx, snapshotId, ['available']);
     requireTrusted(ring, trustedSigners, snapshot.signer);
     const target = await chooseTarget(ports, tx, actor, snapshot, wanted);
     return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot)), target);
@@ -130,7 +130,7 @@ export const restoreSnapshot = (
     permission: 'snapshots:restore',
     by: 'requester',
     plan: async (from, askedIn, { snapshotId, tenantId, newTenant, widensUse: widens }: Wanted) => {
-      const snapshot = await findSnapshot(from, snapshotId, ['held']);
+      const snapshot = await findSnapshot(from, snapshotId, ['available']);
       const into = newTenant === null ? (tenantId ?? snapshot.tenantId) : null;
       const there = into === null ? [] : await vaultsOf(from, into);
       const source = into === snapshot.tenantId ? [] : await vaultsOf(from, snapshot.tenantId);
@@ -153,7 +153,7 @@ export const restoreSnapshot = (
           hint: 'repeat the restore: a second person must approve it',
         });
       await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
-      const sum = (of: 'made' | 'changed' | 'unchanged'): number =>
+      const sum = (of: 'created' | 'changed' | 'unchanged'): number =>
         Object.values(found.counts).reduce((total, each) => total + each[of], 0);
       await tx.audit.append({
         kind: 'snapshot.restored',
@@ -164,7 +164,7 @@ export const restoreSnapshot = (
           tenantId: found.tenantId,
           newTenant: found.newTenant,
           newIds: found.newIds,
-          made: sum('made'),
+          created: sum('created'),
           changed: sum('changed'),
           unchanged: sum('unchanged'),
           stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
@@ -191,7 +191,7 @@ export const restoreSnapshot = (
           throw error;
         });
     try {
-      const { tenantId } = await findSnapshot(store.read, id, ['held']);
+      const { tenantId } = await findSnapshot(store.read, id, ['available']);
       const acting = inTenant(actor, await tenantToAskIn(store.read, tenantId, target.tenantId));
       await usage.flush(false);
       let rules: readonly ApprovalRule[] = [];

@@ -163,7 +163,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
   if (given.length === 0) return;
   const counter = counterOf(restore, table);
   if (newIds && notCopied.has(table)) {
-    counter.leftOut += given.length;
+    counter.omitted += given.length;
     return;
   }
   const here = given.map(
@@ -187,7 +187,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
       continue;
     }
     if (existing === undefined) {
-      counter.made += 1;
+      counter.created += 1;
       put.push({ row: wanted, integrity: each.tampered ? 'tampered' : 'ok' });
       noteActivated(restore, table, wanted, undefined);
       continue;

@@ -49,10 +49,10 @@ export interface RestoreBatch {
 }
 
 export class Counter {
-  made = 0;
+  created = 0;
   changed = 0;
   unchanged = 0;
-  leftOut = 0;
+  omitted = 0;
 }
 
 export interface RunningRestore extends RestorePorts {

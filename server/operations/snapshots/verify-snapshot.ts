@@ -129,7 +129,7 @@ export const verifySnapshot =
   async (actor: Actor, id: string, key: KeyRef | null): Promise<Snapshot> => {
     const { store, core, ring, clock } = ports;
     try {
-      const snapshot = await findSnapshot(store.read, id, ['held', 'missing']);
+      const snapshot = await findSnapshot(store.read, id, ['available', 'missing']);
       let finding: string | null = null;
       try {
         const closing = await inspectFile(ports, actor, snapshot);
@@ -142,7 +142,7 @@ export const verifySnapshot =
       const verification: Verification = {
         at,
         depth: key === null ? 'sealed' : 'opened',
-        sound: finding === null,
+        valid: finding === null,
         finding,
       };
       return await store.write(async (tx) => {
@@ -154,7 +154,7 @@ export const verifySnapshot =
             finding !== null || before.state !== 'missing'
               ? before.state
               : before.deletedAt === null
-                ? 'held'
+                ? 'available'
                 : 'deleted',
           verification,
           verifiedAt: finding === null ? at : before.verifiedAt,
@@ -166,7 +166,7 @@ export const verifySnapshot =
           actor,
           tenantId: before.tenantId,
           subject: { kind: 'snapshot', id },
-          details: { depth: verification.depth, sound: verification.sound, finding },
+          details: { depth: verification.depth, valid: verification.valid, finding },
         });
         return after;
       });

@@ -62,7 +62,7 @@ const deliver = async (
     await store.write(async (tx) => {
       await requireStillUsable(tx, maker.tenantId, maker.id);
       await tx.audit.append({
-        kind: 'key.handed-out',
+        kind: 'key.sent',
         actor: caller.actor,
         tenantId: maker.tenantId,
         subject: { kind: 'key', id: maker.id },

@@ -17,7 +17,7 @@ describe('no one gets in without a credential', () => {
   test('these routes are open, because the request bears a credential of its own; no other is', () => {
     expect(rows.filter(({ row }) => row.needs === 'sign-in').map(({ name }) => name)).toEqual([
       'session.start',
-      'session.ways',
+      'session.methods',
       'session.beginPasskey',
       'session.passkey',
       'session.beginOpenId',

@@ -70,7 +70,7 @@ test('a dry run shows the plan and changes nothing; the name that was confirmed 
 });
 
 test('an answer that says what is wrong is shown, and the command fails', async () => {
-  const body = { sound: false, findings: ['minute 1 was changed'], dropped: 0 };
+  const body = { valid: false, findings: ['minute 1 was changed'], dropped: 0 };
   service.script({ body });
   await expect(dke('endpoint', 'verify-requests')).rejects.toMatchObject({
     exitClass: 'checks-failed',

@@ -27,7 +27,7 @@ const typed: readonly (readonly [line: string, expected: readonly string[]])[] =
   ['dke key list --state a', ['active']],
   ['dke -o y', ['yaml']],
   ['dke vault list --output c', ['csv']],
-  ['dke setup settle ad', ['administrator']],
+  ['dke setup confirm ad', ['administrator']],
   ['dke vault list --serv', ['--server']],
   ['dke completion z', ['zsh']],
   ['dke vault get ', []],

@@ -24,8 +24,8 @@ test('a list that has pages gets the options of pages', () => {
 });
 
 test('an argument takes the values that the contract lists', () => {
-  const settle = noun().row(setup.settle, 'settle <step>', 'x', { also: () => ({ body: { settled: true } }) });
-  expect(settle.registeredArguments[0]?.argChoices).toContain('root-key');
+  const confirm = noun().row(setup.confirm, 'confirm <step>', 'x', { also: () => ({ body: { confirmed: true } }) });
+  expect(confirm.registeredArguments[0]?.argChoices).toContain('root-key');
 });
 
 const below = (command: Command, path: string, outer: readonly string[]): readonly string[] => {

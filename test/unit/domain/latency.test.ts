@@ -28,8 +28,8 @@ describe('latency counts', () => {
     expect(summarizeLatency(counted([99.9, 100, 100.1, 250, 250.1, 9000], 2))).toMatchObject({
       requests: 6,
       errors: 2,
-      overSlow: 4,
-      overLost: 2,
+      over100Ms: 4,
+      over250Ms: 2,
     });
   });
 

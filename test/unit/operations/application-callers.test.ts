@@ -85,7 +85,7 @@ test('a pinned certificate counts while it is valid; a restart keeps it, and a n
   await opened.service.checkNotifications();
   const { items } = await opened.operations.notifications.list(administrator, {});
   expect(items.map(({ kind, subject }) => [kind, subject.name])).toContainEqual([
-    'client-certificate.ending',
+    'client-certificate.expiring',
     'pinned',
   ]);
   await opened.service.stop();

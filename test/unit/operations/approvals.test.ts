@@ -97,13 +97,13 @@ describe('destroying a master key under a rule of two', () => {
     expect(await db.state()).toBe('active');
     expect(await approve('anna', approval)).toMatchObject({ state: 'pending' });
     expect(await db.state()).toBe('active');
-    expect(await approve('bert', approval)).toMatchObject({ state: 'carried-out' });
+    expect(await approve('bert', approval)).toMatchObject({ state: 'completed' });
     expect(await db.state()).toBe('destroyed');
     expect(await auditKindsOf(opened, approval.id)).toEqual([
       'approval.requested',
       'approval.approved',
       'approval.approved',
-      'approval.carried-out',
+      'approval.completed',
     ]);
     const [destroyed] = (
       await opened.operations.audit.list(administrator, { subjectId: db.keyId, kind: 'key.destroyed' })
@@ -159,7 +159,7 @@ describe('destroying a master key under a rule of two', () => {
     const late = await waits(db.destroy('destroyer'));
     expect(late.rules[0]?.approvers).toContain(user.id);
     expect(await decide(late, actor)).toMatchObject({ state: 'pending', missing: 1 });
-    expect(await approve('anna', late)).toMatchObject({ state: 'carried-out' });
+    expect(await approve('anna', late)).toMatchObject({ state: 'completed' });
   });
 
   test('an agreement counts only while who gave it may still give it', async () => {
@@ -170,7 +170,7 @@ describe('destroying a master key under a rule of two', () => {
     await opened.operations.tokens.revoke(administrator, 'the service', tokenIds.leaver ?? '');
     expect(await approve('anna', approval)).toMatchObject({ state: 'pending' });
     expect(await db.state()).toBe('active');
-    expect(await approve('bert', approval)).toMatchObject({ state: 'carried-out' });
+    expect(await approve('bert', approval)).toMatchObject({ state: 'completed' });
   });
 
   test('what a requester may not do any more is not carried out', async () => {
@@ -201,15 +201,15 @@ describe('destroying a master key under a rule of two', () => {
     const db = await database();
     const refused = await waits(db.destroy('destroyer'));
     await approve('anna', refused);
-    expect(await opened.operations.approvals.refuse(person('carla'), refused.id, 'still in use')).toMatchObject({
-      state: 'refused',
+    expect(await opened.operations.approvals.reject(person('carla'), refused.id, 'still in use')).toMatchObject({
+      state: 'rejected',
     });
     await expect(approve('bert', refused)).rejects.toEqual(code('conflict'));
     const withdrawn = await waits(db.destroy('destroyer'));
     expect(withdrawn.id).not.toBe(refused.id);
     await opened.operations.approvals.withdraw(person('destroyer'), withdrawn.id);
     await expect(approve('anna', withdrawn)).rejects.toEqual(code('conflict'));
-    expect(await auditKindsOf(opened, refused.id)).toContain('approval.refused');
+    expect(await auditKindsOf(opened, refused.id)).toContain('approval.rejected');
     expect(await auditKindsOf(opened, withdrawn.id)).toContain('approval.withdrawn');
   });
 
@@ -218,7 +218,7 @@ describe('destroying a master key under a rule of two', () => {
     const approval = await waits(db.destroy('destroyer'));
     const both = await Promise.allSettled([approve('anna', approval), approve('carla', approval)]);
     expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    expect((await auditKindsOf(opened, approval.id)).filter((kind) => kind === 'approval.carried-out')).toHaveLength(1);
+    expect((await auditKindsOf(opened, approval.id)).filter((kind) => kind === 'approval.completed')).toHaveLength(1);
   });
 
   test('a dry run tells the impact and the rule', async () => {
@@ -264,7 +264,7 @@ describe('ways around', () => {
       kind: 'vault.delete',
       impact: { keys: 1 },
     });
-    expect(await approve('anna', approval)).toMatchObject({ state: 'carried-out' });
+    expect(await approve('anna', approval)).toMatchObject({ state: 'completed' });
     expect(await opened.operations.keys.get(administrator, key.id)).toMatchObject({ state: 'soft-deleted' });
   });
 

@@ -20,7 +20,7 @@ test('an old row that is put back is found within a minute, and the row is named
   sealers = await openSealers(path);
   const { store, pass } = sealers;
   const { sealer, anchor, found } = sealers.node(true);
-  expect(await sealer.inspect()).toEqual({ state: 'sound' });
+  expect(await sealer.inspect()).toEqual({ state: 'intact' });
   const tenant = newTenant('default', 1);
   await store.write(async (tx) => {
     await tx.tenants.insert(tenant);

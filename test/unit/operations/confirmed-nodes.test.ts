@@ -33,7 +33,7 @@ const append = (): Promise<unknown> =>
 
 const startBoth = async () => {
   const [first, second] = [sealers.node(true), sealers.node(false)];
-  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'sound' });
+  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'intact' });
   await append();
   return [first, second] as const;
 };
@@ -56,7 +56,7 @@ test('a node in quarantine keeps nothing that another node has signed since', as
   const origins = [first, second].map(({ anchor }) => parseCheckpoint(anchor() ?? '')?.origin);
   expect(new Set(origins).size).toBe(1);
   // Each starts again at once.
-  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'sound' });
+  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'intact' });
   sealers.pass(1_000);
   await append();
   await first.sealer.checkpoint();
@@ -71,13 +71,13 @@ test('a node that kept no checkpoint yet does not name the log once more', async
   expect(second.anchor()).toBeUndefined();
   await first.sealer.accept({ state: 'lost-changes' });
   await second.sealer.accept({ state: 'lost-changes' });
-  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'sound' });
+  for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'intact' });
 });
 
 test('a node that could not go on after a confirmation stays in quarantine, and is confirmed again', async () => {
   const [{ sealer }] = await startBoth();
   const gate = createQuarantine(sealers.store, sealer, {
-    finding: { state: 'sound' },
+    finding: { state: 'intact' },
     place: 'the database',
     core: { random: (to) => to.fill(1), timingSafeEqual: (a, b) => Buffer.from(a).equals(b) },
     log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },

@@ -1,4 +1,4 @@
-// The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records hold it back (docs/decisions, 7).
+// The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records block it (docs/decisions, 7).
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
@@ -25,7 +25,7 @@ afterEach(() => opened?.remove());
 
 const state = async () => (await opened.operations.status(administrator)).erasure;
 const untilHeld = () =>
-  until('the run is held back', async () => ((await state()).state === 'held' ? true : undefined));
+  until('the run is blocked', async () => ((await state()).state === 'blocked' ? true : undefined));
 /** A person who can write to the database's file does so while the service is down; then it starts again. */
 const tamper = async (statement: string, ...values: (string | number | Uint8Array)[]): Promise<void> => {
   await opened.stop();
@@ -108,7 +108,7 @@ test.each(['vault-copy', 'sealed-copy'])(
     await untilAudited(opened, 'key.unrecoverable', doomed.id);
     const repaired = await untilAudited(opened, 'key.repaired', spoilt.id);
     expect(repaired.details).toMatchObject({ copy, name: 'spoilt' });
-    expect(await state()).toMatchObject({ hold: null, failure: null, pendingKeys: 0 });
+    expect(await state()).toMatchObject({ blockers: null, failure: null, pendingKeys: 0 });
     expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
     // Nothing hangs on it any more: soft deletion and re-import work as ever.
     await opened.operations.keys.softDelete(administrator, spoilt.id);
@@ -116,16 +116,16 @@ test.each(['vault-copy', 'sealed-copy'])(
   },
 );
 
-test('a key of which no copy opens holds the run back, and everybody sees it', async () => {
+test('a key of which no copy opens blocks the run, and everyone sees it', async () => {
   const { caller, doomed, live, spoilt } = await start();
   const sealed = await opened.operations.tde.encrypt(caller, live.handle, cbc, plain);
   await opened.operations.tde.destroyObject(caller, doomed.handle);
   await damage(spoilt.id, both);
-  const event = await untilAudited(opened, 'erasure.held');
+  const event = await untilAudited(opened, 'erasure.blocked');
   expect(event.details).toMatchObject({ records: 2, subjects: [{ id: spoilt.id }, { id: spoilt.id }] });
   await untilHeld();
-  const { hold } = await state();
-  expect(hold?.records.map(({ kind, id, name, copy }) => [kind, id, name, copy])).toEqual([
+  const { blockers } = await state();
+  expect(blockers?.records.map(({ kind, id, name, copy }) => [kind, id, name, copy])).toEqual([
     ['key', spoilt.id, 'spoilt', 'sealed-copy'],
     ['key', spoilt.id, 'spoilt', 'vault-copy'],
   ]);
@@ -136,8 +136,8 @@ test('a key of which no copy opens holds the run back, and everybody sees it', a
   opened = await openTestService({ folder: opened.folder });
   // On PostgreSQL a node takes the duty of the run a moment after it has started.
   await untilHeld();
-  expect(await state()).toMatchObject({ state: 'held', hold: { since: hold?.since } });
-  const held = await opened.operations.audit.list(administrator, { kind: 'erasure.held' });
+  expect(await state()).toMatchObject({ state: 'blocked', blockers: { since: blockers?.since } });
+  const held = await opened.operations.audit.list(administrator, { kind: 'erasure.blocked' });
   expect(held.items).toHaveLength(1);
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
 
@@ -146,11 +146,11 @@ test('a key of which no copy opens holds the run back, and everybody sees it', a
   await opened.operations.tde.destroyObject(caller, later.handle);
   await opened.operations.masterKeys.destroy(administrator, caller.application.id, spoilt.id);
   for (const { id } of [doomed, later, spoilt]) await untilAudited(opened, 'key.unrecoverable', id);
-  expect(await state()).toMatchObject({ hold: null, failure: null });
+  expect(await state()).toMatchObject({ blockers: null, failure: null });
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
 });
 
-test('a backup of the damaged record that is put back ends the hold, and nothing is lost', async () => {
+test('a backup of the damaged record unblocks the run, and nothing is lost', async () => {
   const { caller, doomed, spoilt } = await start();
   const sealed = await opened.operations.tde.encrypt(caller, spoilt.handle, cbc, plain);
   await opened.operations.tde.destroyObject(caller, doomed.handle);
@@ -161,7 +161,7 @@ test('a backup of the damaged record that is put back ends the hold, and nothing
   )) as readonly { readonly class: string; readonly record: Uint8Array }[];
   expect(kept).toHaveLength(2);
   await damage(spoilt.id, both);
-  await untilAudited(opened, 'erasure.held');
+  await untilAudited(opened, 'erasure.blocked');
   const good = kept.find((row) => row.class === 'vault-copy');
   await tamper(
     "update key_records set record = ? where object_id = ? and class = 'vault-copy'",
@@ -194,7 +194,7 @@ test('more damaged records than fit into one batch hold nothing else up', async 
     ...many.map(({ id }) => id),
   );
   await untilHeld();
-  expect((await state()).hold?.records).toHaveLength(420);
+  expect((await state()).blockers?.records).toHaveLength(420);
   await opened.stop();
   const [left] = await queryStored(
     opened.folder,

@@ -115,7 +115,7 @@ describe('an application that moves to another group', () => {
       to: { id: joined.groupId },
       keys: 1,
       objects: 0,
-      takenLabels: [],
+      conflictingLabels: [],
       keysLost: 1,
       leaves: [{ name: 'planned-left', keys: 1, instances: [{ host: instance.host }] }],
       joins: [{ name: 'planned-joined', keys: 0 }],
@@ -162,7 +162,7 @@ describe('an application that moves to another group', () => {
     const { mover, joined, id, tde, applications } = await setUp('taken');
     await tde.generateKey(joined.caller, masterKey('taken-OWN'));
     const move = await applications.planMove(administrator, id, joined.groupId);
-    expect(move.takenLabels).toEqual(['taken-OWN']);
+    expect(move.conflictingLabels).toEqual(['taken-OWN']);
     await expect(applications.move(administrator, id, joined.groupId)).rejects.toEqual(code('label-exists'));
     await expect(applications.move(administrator, id, mover.groupId)).rejects.toEqual(code('conflict'));
     const closed = await opened.operations.tdeGroups.create(administrator, { name: 'closed' });

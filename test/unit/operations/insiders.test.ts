@@ -185,7 +185,7 @@ test('a snapshot is verified with its key by those of the platform, whichever te
   const id = await hand.make(tenantId);
   const officer = inTenant(administrator, administrator.tenantId);
   const verified = await opened.operations.snapshots.verify(officer, id, await hand.answer(id));
-  expect(verified.verification).toMatchObject({ depth: 'opened', sound: true });
+  expect(verified.verification).toMatchObject({ depth: 'opened', valid: true });
 });
 
 describe('a restore by one person alone', () => {

@@ -95,7 +95,7 @@ describe('the tags of a key', () => {
   });
 
   test('that were written past the service make the row refused', async () => {
-    const key = await make('tampered', ['sound']);
+    const key = await make('tampered', ['intact']);
     await queryStored(opened.folder, `update keys set tags = '["planted"]' where id = '${key.id}'`);
     expect(await opened.operations.keys.get(administrator, key.id)).toMatchObject({ integrity: 'tampered' });
     await expect(opened.operations.keys.change(administrator, key.id, { name: 'x', tags: [] })).rejects.toEqual(

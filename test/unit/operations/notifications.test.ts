@@ -74,7 +74,7 @@ afterAll(async () => {
 let found: Condition[] = [];
 let broken = false;
 const ending = (name: string, harmAt: number): Condition => ({
-  kind: 'tls.certificate-ending',
+  kind: 'tls.certificate-expiring',
   tenantId: serviceTenantId,
   subject: { kind: 'certificate', id: name, name },
   harmAt,
@@ -84,7 +84,7 @@ const watchOf = (over: Store = store) =>
   createNotificationWatch({ store: over, clock, deadlines, log }, [
     {
       about: 'certificates',
-      kinds: ['tls.certificate-ending'],
+      kinds: ['tls.certificate-expiring'],
       every: 'minute',
       look: () => (broken ? Promise.reject(new Error('away')) : Promise.resolve(found)),
     },
@@ -115,7 +115,7 @@ describe('a notification', () => {
     const names = async (query: Parameters<typeof list>[1]) =>
       (await list(actor, query)).items.map(({ subject }) => subject.name);
     expect(await names({})).toEqual(['soon.example', 'later.example']);
-    expect(await names({ leastSeverity: 'medium' })).toEqual(['soon.example']);
+    expect(await names({ minSeverity: 'medium' })).toEqual(['soon.example']);
     const [first] = (await list(actor, {})).items;
     expect(first).toMatchObject({ page: '/settings', action: 'View settings' });
     await acknowledge(actor, first?.id ?? '');
@@ -230,7 +230,7 @@ test('every kind has a severity for each of its stages, and says what to do', ()
   }
   expect(stageOf(ending('x', 8 * dayMs), 0)).toBe(1);
   expect(stageOf(ending('x', dayMs), 0)).toBe(3);
-  expect(severityOf('tls.certificate-ending', 99)).toBe('critical');
+  expect(severityOf('tls.certificate-expiring', 99)).toBe('critical');
 });
 
 describe('what is checked', () => {
@@ -251,7 +251,7 @@ describe('what is checked', () => {
         store,
         clock,
         deadlines,
-        erasure: { schedule: () => undefined, state: () => ({ state: 'idle', hold: null, failure: null }) },
+        erasure: { schedule: () => undefined, state: () => ({ state: 'idle', blockers: null, failure: null }) },
         core: { memoryStatus: () => ({ capacity: 1, used: 0, keys: 0, locked }) },
         directory: { requestLog: () => ({ queued: 0, dropped }) },
         ring: {
@@ -451,7 +451,7 @@ describe('what is checked', () => {
 
   test('certificates: 30, 7 and 1 days before their end, and yearly', async () => {
     const from = sources([{ names: ['keys.example'], beginsAt: time - 350 * dayMs, endsAt: time + 6 * dayMs }]);
-    expect((await look('tls.certificate-ending', from)).map((each) => stageOf(each, time))).toEqual([2]);
+    expect((await look('tls.certificate-expiring', from)).map((each) => stageOf(each, time))).toEqual([2]);
     expect((await look('tls.certificate-old', from)).map((each) => stageOf(each, time))).toEqual([1]);
   });
 
@@ -524,29 +524,39 @@ describe('what is checked', () => {
   });
 
   test('snapshots: the last one failed, or none was verified for a week', async () => {
-    const insert = async (state: 'held' | 'failed', ageDays: number): Promise<string> => {
+    const insert = async (state: 'available' | 'failed', ageDays: number): Promise<string> => {
       const at = time - ageDays * dayMs;
       const id = newId(at);
       await store.write((tx) =>
         tx.snapshots.insert({
-          ...{ id, tenantId, origin: 'asked', state, createdAt: at, auditSize: 1, size: 1, counts: null, signer: null },
+          ...{
+            id,
+            tenantId,
+            origin: 'requested',
+            state,
+            createdAt: at,
+            auditSize: 1,
+            size: 1,
+            counts: null,
+            signer: null,
+          },
           ...{ recoveryKeyIds: [], deletedAt: null, purgedAt: null, integrity: 'ok' },
           ...(state === 'failed'
             ? { verification: null, verifiedAt: null, failure: 'the disk is full' }
-            : { verification: { at, depth: 'sealed', sound: true, finding: null }, verifiedAt: at, failure: null }),
+            : { verification: { at, depth: 'sealed', valid: true, finding: null }, verifiedAt: at, failure: null }),
         }),
       );
       return id;
     };
     const told = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
     expect(await told('snapshot.old')).toEqual([]);
-    const old = await insert('held', 8);
+    const old = await insert('available', 8);
     expect(await told('snapshot.old')).toEqual([old]);
     expect(await told('snapshot.failed')).toEqual([]);
     const failed = await insert('failed', 1);
     expect(await told('snapshot.failed')).toEqual([failed]);
     expect((await look('snapshot.failed'))[0]?.details).toEqual({ state: 'failed', reason: 'the disk is full' });
-    await insert('held', 0);
+    await insert('available', 0);
     expect([...(await told('snapshot.old')), ...(await told('snapshot.failed'))]).toEqual([]);
     // Made and read, and never opened with the recovery key.
     expect(await look('snapshot.unopened')).toMatchObject([
@@ -589,7 +599,7 @@ describe('what is checked', () => {
   test('endpoints: slow above 1 % over 100 ms, too late with any over 250 ms; a new credential that signs nothing', async () => {
     const { vaultId, keyId } = await made('standard', 0);
     const id = newId(time);
-    const hour = { requests: 1000, errors: 0, overSlow: 10, overLost: 0, p50Ms: 1, p99Ms: 90 };
+    const hour = { requests: 1000, errors: 0, over100Ms: 10, over250Ms: 0, p50Ms: 1, p99Ms: 90 };
     const credential = (accessKeyId: string, ageDays: number, lastUsedAt: number | null) =>
       ({ id: newId(time), endpointId: id, accessKeyId, createdAt: time - ageDays * dayMs, lastUsedAt }) as const;
     await store.write(async (tx) => {
@@ -602,9 +612,9 @@ describe('what is checked', () => {
     const told = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
     hours.set(id, hour);
     expect([...(await told('endpoint.slow')), ...(await told('endpoint.late'))]).toEqual([]);
-    hours.set(id, { ...hour, overSlow: 11 });
+    hours.set(id, { ...hour, over100Ms: 11 });
     expect(await told('endpoint.slow')).toEqual([id]);
-    hours.set(id, { ...hour, overSlow: 11, overLost: 1 });
+    hours.set(id, { ...hour, over100Ms: 11, over250Ms: 1 });
     expect([await told('endpoint.slow'), await told('endpoint.late')]).toEqual([[], [id]]);
     expect(await told('endpoint.credential-unused')).toEqual([]);
     await store.write((tx) => tx.endpoints.insertCredential(tenantId, credential('NEW', 1, null)));
@@ -613,13 +623,13 @@ describe('what is checked', () => {
   });
 
   test('the service itself: its own checks, locked memory, dropped entries, its log, silent nodes', async () => {
-    const all = ['health.failing', 'memory.unlocked', 'requests.dropped', 'log.failing', 'node.silent'] as const;
+    const all = ['health.failing', 'memory.unlocked', 'requests.dropped', 'log.failing', 'node.offline'] as const;
     const told = async () => (await Promise.all(all.map((kind) => look(kind)))).flat();
     nodes = [{ id: 'n1', name: 'one', state: 'active', heartbeatAt: time }];
     expect(await told()).toEqual([]);
     locked = false;
     dropped = 3;
-    nodes = [...nodes, { id: 'n2', name: 'two', state: 'silent', heartbeatAt: time - 5000 }];
+    nodes = [...nodes, { id: 'n2', name: 'two', state: 'offline', heartbeatAt: time - 5000 }];
     checks = [
       { name: 'store', healthy: false, detail: 'the disk is full', durationMs: 1 },
       { name: 'root-key', healthy: true, detail: 'holds', durationMs: 1 },
@@ -627,7 +637,7 @@ describe('what is checked', () => {
     logFailure = { since: time - 7000, message: 'ENOSPC: no space left on device, write', lost: 4 };
     const [health, memory, requests, ownLog, node] = await told();
     isAway = true;
-    expect(await look('snapshot.folder-away')).toMatchObject([{ subject: { name: '/mnt/snapshots' } }]);
+    expect(await look('snapshot.folder-missing')).toMatchObject([{ subject: { name: '/mnt/snapshots' } }]);
     isAway = false;
     logFailure = null;
     expect(ownLog?.details).toMatchObject({ reason: 'ENOSPC: no space left on device, write', lost: 4 });

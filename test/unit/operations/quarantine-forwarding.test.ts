@@ -58,7 +58,7 @@ const start = (name: string): Node => {
     store,
     { accept: nothing, suspend: quiet },
     {
-      ...{ finding: { state: 'sound' }, place: 'dke.db', log, missing: () => Promise.resolve(null) },
+      ...{ finding: { state: 'intact' }, place: 'dke.db', log, missing: () => Promise.resolve(null) },
       core: { random: (into) => void randomFillSync(into), timingSafeEqual },
     },
   );

@@ -20,13 +20,13 @@ test('nothing is done at first; a word is kept, told once to the audit log, and 
   const { setup } = opened.operations;
   expect(await setup.get()).toMatchObject({ finishedAt: null });
   expect(Object.values(await states())).toEqual(['open', 'open', 'open', 'open', 'open']);
-  await setup.settle(administrator, 'root-key', true);
-  const { steps } = await setup.settle(administrator, 'root-key', true);
-  expect(steps[0]).toMatchObject({ step: 'root-key', state: 'settled', settled: { by: administrator.name } });
-  await setup.settle(administrator, 'audit-sinks', true);
-  await setup.settle(administrator, 'audit-sinks', false);
-  expect(await states()).toMatchObject({ 'root-key': 'settled', 'audit-sinks': 'open' });
-  expect((await auditKindsOf(opened, 'service')).filter((kind) => kind === 'setup.settled')).toHaveLength(3);
+  await setup.confirm(administrator, 'root-key', true);
+  const { steps } = await setup.confirm(administrator, 'root-key', true);
+  expect(steps[0]).toMatchObject({ step: 'root-key', state: 'confirmed', confirmed: { by: administrator.name } });
+  await setup.confirm(administrator, 'audit-sinks', true);
+  await setup.confirm(administrator, 'audit-sinks', false);
+  expect(await states()).toMatchObject({ 'root-key': 'confirmed', 'audit-sinks': 'open' });
+  expect((await auditKindsOf(opened, 'service')).filter((kind) => kind === 'setup.confirmed')).toHaveLength(3);
 });
 
 test('it is finished when a snapshot was opened with the recovery key, and not before', async () => {
@@ -75,10 +75,10 @@ test('the last recovery key is removed under a schedule only by force', async ()
 
 test('a copy of the root key counts until the next erasure run or rotation', async () => {
   const { setup, root } = opened.operations;
-  expect(await states()).toMatchObject({ 'root-key': 'settled' });
+  expect(await states()).toMatchObject({ 'root-key': 'confirmed' });
   await root.rotate(administrator);
   await expect.poll(async () => (await root.get(administrator)).rotating).toBe(false);
   expect(await states()).toMatchObject({ 'root-key': 'open' });
-  await setup.settle(administrator, 'root-key', true);
-  expect(await states()).toMatchObject({ 'root-key': 'settled' });
+  await setup.confirm(administrator, 'root-key', true);
+  expect(await states()).toMatchObject({ 'root-key': 'confirmed' });
 });

@@ -83,7 +83,7 @@ const deleteIt = async (): Promise<void> => {
   expect(await stateOf()).toBe('active');
   expect((await approve('anna', asked.body.id)).status).toBe(200);
   expect(await stateOf()).toBe('active');
-  expect((await approve('bert', asked.body.id)).body.state).toBe('carried-out');
+  expect((await approve('bert', asked.body.id)).body.state).toBe('completed');
   expect(await stateOf()).toBe('deleted');
 };
 
@@ -99,7 +99,7 @@ test('its deletion, and its purge before the time, each wait for two others', as
     'deleted',
     'active',
   ]);
-  expect((await approve('bert', asked.body.id)).body.state).toBe('carried-out');
+  expect((await approve('bert', asked.body.id)).body.state).toBe('completed');
   expect([await stateOf(), (await opened.operations.keys.get(actorIn(tenantId), keyId)).state]).toEqual([
     'purged',
     'destroyed',
@@ -108,7 +108,7 @@ test('its deletion, and its purge before the time, each wait for two others', as
 
 test('what one refuses is not done', async () => {
   const asked = await send('operator', 'DELETE', `/tenants/${tenantId}`);
-  expect((await send('anna', 'POST', `/approvals/${asked.body.id}/refuse?tenant=${tenantId}`, {})).status).toBe(200);
+  expect((await send('anna', 'POST', `/approvals/${asked.body.id}/reject?tenant=${tenantId}`, {})).status).toBe(200);
   expect((await approve('bert', asked.body.id)).status).toBe(409);
   expect(await stateOf()).toBe('active');
 });
@@ -143,11 +143,11 @@ test('without a rule, one person does it at once', async () => {
 
 test("a tenant's administrator makes, verifies, deletes and brings back snapshots of the tenant, and restores none", async () => {
   const made = await send('owner', 'POST', '/snapshots', {});
-  expect([made.status, made.body.tenantId, made.body.state]).toEqual([201, tenantId, 'held']);
+  expect([made.status, made.body.tenantId, made.body.state]).toEqual([201, tenantId, 'available']);
   const path = `/snapshots/${made.body.id}`;
-  expect((await send('owner', 'POST', `${path}/verify`, {})).body.verification).toMatchObject({ sound: true });
+  expect((await send('owner', 'POST', `${path}/verify`, {})).body.verification).toMatchObject({ valid: true });
   expect((await send('owner', 'DELETE', path)).body.state).toBe('deleted');
-  expect((await send('owner', 'POST', `${path}/undelete`)).body.state).toBe('held');
+  expect((await send('owner', 'POST', `${path}/undelete`)).body.state).toBe('available');
   const others = await send('operator', 'POST', '/snapshots', {});
   expect(others.body.tenantId).toBe(administrator.tenantId);
   const list = await send('owner', 'GET', '/snapshots');

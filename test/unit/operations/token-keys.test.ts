@@ -569,12 +569,12 @@ describe('limits', () => {
       );
     const good = generateKeyPairSync('x25519').publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
     expect(await to(good)).toBe('none');
-    await untilAudited(opened, 'key.handed-out', base.id);
+    await untilAudited(opened, 'key.sent', base.id);
     // Of small order: everybody would know what it agrees on (RFC 7748, section 6.1).
     const small = [Buffer.alloc(32), Buffer.alloc(32).fill(1, 0, 1)];
     for (const recipient of [...small, good.subarray(1), Buffer.alloc(33, 9), bytes])
       expect(await to(recipient)).toBe('validation');
-    expect(await auditKindsOf(opened, base.id)).toEqual(['key.created', 'key.handed-out']);
+    expect(await auditKindsOf(opened, base.id)).toEqual(['key.created', 'key.sent']);
   });
 
   test('a wrapped key that is wrong in any way is one answer', async () => {

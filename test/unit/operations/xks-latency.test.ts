@@ -55,10 +55,10 @@ test('what was written is read back, with what came since and what another proce
   one.record(request('e', 1));
   const points = await one.read(['e', 'f'], 'hour');
   expect(points.slice(-2)).toMatchObject([
-    { requests: 2, errors: 1, overLost: 1 },
+    { requests: 2, errors: 1, over250Ms: 1 },
     { requests: 3, errors: 0 },
   ]);
-  expect((await other.lastHour(['e', 'f'])).get('e')).toMatchObject({ requests: 4, overSlow: 1 });
+  expect((await other.lastHour(['e', 'f'])).get('e')).toMatchObject({ requests: 4, over100Ms: 1 });
   expect((await one.read(['e'], 'day')).reduce((sum, point) => sum + point.requests, 0)).toBe(5);
 });
 

@@ -66,7 +66,7 @@ describe('under a rule of two', () => {
     for await (const part of await fetch()) length += part.length;
     expect(length).toBe((await opened.operations.snapshots.get(administrator, id)).size);
     expect(await opened.operations.snapshots.exports(administrator, id)).toHaveLength(1);
-    expect(await stateOf(approval)).toBe('carried-out');
+    expect(await stateOf(approval)).toBe('completed');
     expect(await auditKindsOf(opened, id)).toContain('snapshot.exported');
     expect((await waits(fetch())).id).not.toBe(approval.id);
   });
@@ -84,7 +84,7 @@ describe('under a rule of two', () => {
     expect(await stateOf(approval)).toBe('outdated');
     expect(await agree(other)).toEqual(['pending', 'approved']);
     expect(await hand.restore(id, { newTenant: 'beside' })).toMatchObject({ newTenant: true });
-    expect(await stateOf(other)).toBe('carried-out');
+    expect(await stateOf(other)).toBe('completed');
     expect(await auditKindsOf(opened, id)).toContain('snapshot.restored');
   });
 });

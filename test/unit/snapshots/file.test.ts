@@ -41,7 +41,7 @@ const make = async (units: number, rowText = 'a name', recipients = [recovery, o
     made.push(unit);
   }
   await writer.row('tde_objects', { id: newId(), content: Buffer.from([0, 1, 255]) });
-  await writer.finish({ leftOut: 0, audit: { size: 7, checkpoint: null }, signer: signer.verifier }, signer.sign);
+  await writer.finish({ omitted: 0, audit: { size: 7, checkpoint: null }, signer: signer.verifier }, signer.sign);
   return { id, units: made };
 };
 
@@ -80,7 +80,7 @@ describe('what is written is read', () => {
   test('rows, keys and counts, by each of the recovery keys', async () => {
     const { id, units } = await make(5);
     const { closing, preface, erased } = await archive.inspect(id, trusted);
-    expect(closing).toMatchObject({ units: 5, materials: 10, lines: 16, segments: 1, leftOut: 0 });
+    expect(closing).toMatchObject({ units: 5, materials: 10, lines: 16, segments: 1, omitted: 0 });
     expect(closing.rows).toEqual({ keys: 5, tde_objects: 1 });
     expect(preface).toMatchObject({ snapshotId: id, tenantId, schema: 'test' });
     expect(erased).toEqual([]);

@@ -71,7 +71,7 @@ test.skipIf(skips)(
     await begin();
     folder.unmount();
     await purge();
-    await poll(async () => (await opened.operations.status(administrator)).erasure.hold?.snapshots).toEqual([
+    await poll(async () => (await opened.operations.status(administrator)).erasure.blockers?.snapshots).toEqual([
       snapshotId,
     ]);
     expect(await tenantNow()).toMatchObject({ state: 'purged', unrecoverableAt: null });
@@ -88,20 +88,20 @@ test.skipIf(skips)(
     });
     expect(readdirSync(folder.point)).toEqual([]);
     await opened.service.checkNotifications();
-    const told = await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-away' });
+    const told = await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-missing' });
     expect(told.items).toMatchObject([{ subject: { name: folder.point } }]);
-    await poll(async () => (await opened.operations.status(administrator)).erasure.state).toBe('held');
+    await poll(async () => (await opened.operations.status(administrator)).erasure.state).toBe('blocked');
     expect((await tenantNow()).unrecoverableAt).toBeNull();
 
     folder.mount();
     await poll(async () => (await tenantNow()).unrecoverableAt).not.toBeNull();
-    expect(await snapshotNow()).toMatchObject({ state: 'held', counts: { erased: 1 } });
+    expect(await snapshotNow()).toMatchObject({ state: 'available', counts: { erased: 1 } });
     const copy = await restore();
     expect(copy.stayDestroyed.map(({ name }) => name)).toEqual(['page key']);
     await opened.service.checkNotifications();
-    expect((await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-away' })).items).toEqual(
-      [],
-    );
+    expect(
+      (await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-missing' })).items,
+    ).toEqual([]);
   },
 );
 
@@ -120,7 +120,7 @@ test.skipIf(skips)(
     folder.mount();
     // It is checked each minute, and soon after a start.
     await restart('missing_snapshots = "name"\n');
-    await poll(async () => (await snapshotNow()).state).toBe('held');
+    await poll(async () => (await snapshotNow()).state).toBe('available');
     expect(await snapshotNow()).toMatchObject({ counts: { erased: 1 } });
   },
 );

@@ -41,11 +41,11 @@ const begin = async (missing: string, what: 'file' | 'folder' = 'file'): Promise
 
 test('a destroyed key waits for a missing file, and is taken out of it when the file is back', async () => {
   await begin('');
-  await expect.poll(async () => (await status()).hold?.snapshots).toEqual([snapshotId]);
+  await expect.poll(async () => (await status()).blockers?.snapshots).toEqual([snapshotId]);
   expect(await keyNow()).toMatchObject({ state: 'destroyed', unrecoverableAt: null });
   renameSync(away(), path());
   expect(await opened.operations.snapshots.verify(administrator, snapshotId, null)).toMatchObject({
-    state: 'held',
+    state: 'available',
     counts: { erased: 1 },
   });
   await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
@@ -55,7 +55,7 @@ test('a destroyed key waits for a missing file, and is taken out of it when the 
 
 test('so does one for a folder that is not mounted', async () => {
   await begin('', 'folder');
-  await expect.poll(async () => (await status()).hold?.snapshots).toEqual([snapshotId]);
+  await expect.poll(async () => (await status()).blockers?.snapshots).toEqual([snapshotId]);
   renameSync(awayFolder(), opened.config.snapshots.directory);
   const { snapshots } = opened.operations;
   const exported = await snapshots.export(administrator, snapshotId).then(
@@ -64,7 +64,7 @@ test('so does one for a folder that is not mounted', async () => {
   );
   expect(exported).toBe('conflict');
   expect(await snapshots.verify(administrator, snapshotId, null)).toMatchObject({
-    state: 'held',
+    state: 'available',
     counts: { erased: 1 },
   });
   await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
@@ -72,7 +72,7 @@ test('so does one for a folder that is not mounted', async () => {
 
 test('a missing snapshot that is deleted is destroyed: nothing waits for it', async () => {
   await begin('');
-  await expect.poll(async () => (await status()).state).toBe('held');
+  await expect.poll(async () => (await status()).state).toBe('blocked');
   expect(await opened.operations.snapshots.delete(administrator, snapshotId)).toMatchObject({ state: 'purged' });
   await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
 });
@@ -84,14 +84,14 @@ test('where the configuration says so, the missing snapshot is named instead, an
   expect(items).toMatchObject([{ subjectId: keyId, details: { except: [snapshotId] } }]);
   renameSync(away(), path());
   expect(await opened.operations.snapshots.verify(administrator, snapshotId, null)).toMatchObject({
-    state: 'held',
+    state: 'available',
     counts: { erased: 1 },
   });
 });
 
 test('a file that is imported again is not there for others before it has lost the destroyed key', async () => {
   await begin('');
-  await expect.poll(async () => (await status()).state).toBe('held');
+  await expect.poll(async () => (await status()).state).toBe('blocked');
   const { snapshots } = opened.operations;
   await snapshots.delete(administrator, snapshotId);
   await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
@@ -102,12 +102,12 @@ test('a file that is imported again is not there for others before it has lost t
   const firstSeen = async () => {
     for (;;) {
       const { state, counts } = await snapshots.get(administrator, snapshotId);
-      if (state === 'held') return counts?.erased;
+      if (state === 'available') return counts?.erased;
       await new Promise(setImmediate);
     }
   };
   expect(await firstSeen()).toBe(1);
-  expect(await imported).toMatchObject({ state: 'held', counts: { erased: 1 } });
+  expect(await imported).toMatchObject({ state: 'available', counts: { erased: 1 } });
 });
 
 describe('a file that is replaced by an older copy of itself', () => {

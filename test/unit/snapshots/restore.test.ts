@@ -37,7 +37,7 @@ const codeOf = async (work: () => Promise<unknown>): Promise<string> => {
 };
 const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7) } as const;
 
-describe('making', () => {
+describe('creating', () => {
   test('without a recovery key none is made, and the refusal says what to do', async () => {
     await expect(opened.operations.snapshots.create(administrator, tenantId)).rejects.toMatchObject({
       code: 'conflict',
@@ -48,12 +48,17 @@ describe('making', () => {
 
   test('one is held, verified and audited', async () => {
     const made = await opened.operations.snapshots.create(administrator, null);
-    expect(made).toMatchObject({ tenantId, state: 'held', origin: 'asked', recoveryKeyIds: [hand.recovery.id] });
-    expect(made.verification).toMatchObject({ depth: 'sealed', sound: true });
-    expect(made.counts).toMatchObject({ leftOut: 0, erased: 0 });
-    expect(await auditKindsOf(opened, made.id)).toEqual(['snapshot.made']);
+    expect(made).toMatchObject({
+      tenantId,
+      state: 'available',
+      origin: 'requested',
+      recoveryKeyIds: [hand.recovery.id],
+    });
+    expect(made.verification).toMatchObject({ depth: 'sealed', valid: true });
+    expect(made.counts).toMatchObject({ omitted: 0, erased: 0 });
+    expect(await auditKindsOf(opened, made.id)).toEqual(['snapshot.created']);
     const verified = await opened.operations.snapshots.verify(administrator, made.id, await hand.answer(made.id));
-    expect(verified.verification).toMatchObject({ depth: 'opened', sound: true, finding: null });
+    expect(verified.verification).toMatchObject({ depth: 'opened', valid: true, finding: null });
   });
 
   test('a recovery key is registered once, removed, and counts for new snapshots only', async () => {
@@ -67,7 +72,7 @@ describe('making', () => {
     expect((await opened.operations.snapshots.get(administrator, later)).recoveryKeyIds).not.toContain(other.id);
     // It still opens what was sealed to it.
     expect(
-      (await opened.operations.snapshots.verify(administrator, id, await second.answer(id))).verification?.sound,
+      (await opened.operations.snapshots.verify(administrator, id, await second.answer(id))).verification?.valid,
     ).toBe(true);
     expect(await codeOf(() => opened.operations.snapshots.beginOpening(administrator, later, other.id))).toBe(
       'conflict',
@@ -108,7 +113,7 @@ describe('restoring into the same tenant', () => {
     await operations.applications.disable(administrator, caller.application.id);
 
     const planned = await hand.restore(id, { dryRun: true });
-    expect(planned.counts.keys).toMatchObject({ made: 0, changed: 2 });
+    expect(planned.counts.keys).toMatchObject({ created: 0, changed: 2 });
     expect((await operations.keys.get(administrator, general.id)).state).toBe('soft-deleted');
     const outcome = await hand.restore(id);
     expect(outcome).toEqual(planned);
@@ -144,7 +149,7 @@ describe('restoring into the same tenant', () => {
     expect(checks.get(`${keptId} 1`)).not.toBe('erased');
     expect(await auditKindsOf(opened, id)).toContain('snapshot.keys-erased');
     expect((await operations.snapshots.get(administrator, id)).counts?.erased).toBe(1);
-    expect((await operations.snapshots.verify(administrator, id, await hand.answer(id))).verification?.sound).toBe(
+    expect((await operations.snapshots.verify(administrator, id, await hand.answer(id))).verification?.valid).toBe(
       true,
     );
 
@@ -215,7 +220,7 @@ describe('keeping', () => {
     const id = await hand.make(tenantId);
     expect((await snapshots.delete(administrator, id)).state).toBe('deleted');
     expect(await codeOf(() => hand.restore(id))).toBe('conflict');
-    expect((await snapshots.undelete(administrator, id)).state).toBe('held');
+    expect((await snapshots.undelete(administrator, id)).state).toBe('available');
     expect(await codeOf(() => snapshots.undelete(administrator, id))).toBe('conflict');
   });
 
@@ -228,10 +233,10 @@ describe('keeping', () => {
     changed[sound.length >> 1] = (changed[sound.length >> 1] ?? 0) ^ 1;
     writeFileSync(path, changed);
     const verified = await snapshots.verify(administrator, id, null);
-    expect(verified.verification).toMatchObject({ sound: false, finding: expect.stringContaining('damaged') });
+    expect(verified.verification).toMatchObject({ valid: false, finding: expect.stringContaining('damaged') });
     expect(await codeOf(() => hand.restore(id))).toBe('key-tampered');
     writeFileSync(path, sound);
-    expect((await snapshots.verify(administrator, id, null)).verification?.sound).toBe(true);
+    expect((await snapshots.verify(administrator, id, null)).verification?.valid).toBe(true);
   });
 });
 
@@ -244,7 +249,7 @@ describe('restoring elsewhere', () => {
     const outcome = await hand.restore(id, { newTenant: 'copy' });
     expect(outcome).toMatchObject({ newTenant: true, newIds: true });
     expect(outcome.tenantId).not.toBe(tenantId);
-    expect(outcome.counts.access_guids).toMatchObject({ made: 0 });
+    expect(outcome.counts.access_guids).toMatchObject({ created: 0 });
     const original = await dumpTenant(opened, tenantId);
     const copy = await dumpTenant(opened, outcome.tenantId);
     for (const table of ['vaults', 'tde_groups', 'tde_applications', 'keys', 'key_versions', 'tde_objects'])
@@ -283,7 +288,7 @@ describe('restoring elsewhere', () => {
         'validation',
       );
       const imported = await other.operations.snapshots.import(administrator, pieces(file), verifierKey);
-      expect(imported).toMatchObject({ id, origin: 'imported', state: 'held', tenantId });
+      expect(imported).toMatchObject({ id, origin: 'imported', state: 'available', tenantId });
       const outcome = await there.restore(id, { tenantId: fresh });
       expect(outcome).toMatchObject({ tenantId: fresh, newTenant: false, newIds: false });
       const copy = await dumpTenant(other, fresh);

@@ -30,7 +30,7 @@ export const approvalsHandlers = ({ approvals }: Operations): Handlers['approval
   get: async ({ actor, path }) => representApproval(await approvals.get(actor, path.id)),
   approve: async ({ actor, path, body }) =>
     representApproval(await approvals.approve(actor, path.id, body.comment ?? null)),
-  refuse: async ({ actor, path, body }) =>
-    representApproval(await approvals.refuse(actor, path.id, body.comment ?? null)),
+  reject: async ({ actor, path, body }) =>
+    representApproval(await approvals.reject(actor, path.id, body.comment ?? null)),
   withdraw: async ({ actor, path }) => representApproval(await approvals.withdraw(actor, path.id)),
 });

@@ -12,7 +12,7 @@ export const requestsHandlers = ({ endpoints, requests }: Operations): Handlers[
   correlate: async ({ actor, body }) => representCorrelated(await requests.correlate(actor, body.text)),
   verify: async ({ actor, query }) => {
     const verdict = await requests.verify(actor, query);
-    return { ...verdict, sound: verdict.findings.length === 0 };
+    return { ...verdict, valid: verdict.findings.length === 0 };
   },
   searchOne: async ({ actor, path, query }) => {
     const { id: endpointId } = await endpoints.get(actor, path.id);

@@ -7,11 +7,17 @@ import type { RunbookRun as RunbookRunAnswer } from '../../contract/api/runbooks
 import { representPage } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 
-const representRun = ({ tenantId: _, ticks, startedAt, finishedAt, ...run }: RunbookRun): RunbookRunAnswer => ({
+const representRun = ({
+  tenantId: _,
+  completedSteps,
+  startedAt,
+  finishedAt,
+  ...run
+}: RunbookRun): RunbookRunAnswer => ({
   ...run,
   startedAt: toRfc3339(startedAt),
   finishedAt: finishedAt === null ? null : toRfc3339(finishedAt),
-  ticks: ticks.map(({ step, outcome, at, actorId, actorName, note }) => ({
+  completedSteps: completedSteps.map(({ step, outcome, at, actorId, actorName, note }) => ({
     step,
     outcome,
     at: toRfc3339(at),
@@ -36,12 +42,12 @@ export const runbooksHandlers = ({ runbooks }: Operations): Handlers['runbooks']
     return { id: run.id, answer: representRun(run) };
   },
   get: async ({ actor, path }) => representRun(await runbooks.get(actor, path.applicationId, path.runId)),
-  tick: async ({ actor, path, body: { outcome, note } }) =>
+  completeStep: async ({ actor, path, body: { outcome, note } }) =>
     representRun(
-      await runbooks.tick(actor, path.applicationId, path.runId, path.step, { outcome, note: noteOf(note) }),
+      await runbooks.completeStep(actor, path.applicationId, path.runId, path.step, { outcome, note: noteOf(note) }),
     ),
-  untick: async ({ actor, path }) =>
-    representRun(await runbooks.untick(actor, path.applicationId, path.runId, path.step)),
+  reopenStep: async ({ actor, path }) =>
+    representRun(await runbooks.reopenStep(actor, path.applicationId, path.runId, path.step)),
   finish: async ({ actor, path, body: { outcome, note } }) =>
     representRun(await runbooks.finish(actor, path.applicationId, path.runId, { outcome, note: noteOf(note) })),
 });

@@ -43,7 +43,7 @@ export const sessionHandlers = ({ signIn, sessions, passkeys, openId, access }: 
         throw new ValidationError([{ path: 'password', message: 'is missing' }]);
       return answer(await signIn.byPassword(user, password, from));
     },
-    ways: () => Promise.resolve({ openId: openId.label(), passkeys: signIn.hasPasskeys() }),
+    methods: () => Promise.resolve({ openId: openId.label(), passkeys: signIn.hasPasskeys() }),
     beginPasskey: async ({ from }) => ({ options: jsonOf(await passkeys.begin(from)) }),
     passkey: async ({ body, from }) => answer(await passkeys.finish(body.answer, from)),
     beginOpenId: async ({ from }) => {

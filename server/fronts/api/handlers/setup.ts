@@ -8,13 +8,13 @@ import type { Handlers } from './handler.ts';
 
 const represent = ({ finishedAt, steps }: Setup): Answer => ({
   finishedAt: finishedAt === null ? null : toRfc3339(finishedAt),
-  steps: steps.map(({ settled, ...step }) => ({
+  steps: steps.map(({ confirmed, ...step }) => ({
     ...step,
-    settled: settled === null ? null : { at: toRfc3339(settled.at), by: settled.by },
+    confirmed: confirmed === null ? null : { at: toRfc3339(confirmed.at), by: confirmed.by },
   })),
 });
 
 export const setupHandlers = ({ setup }: Operations): Handlers['setup'] => ({
   get: async () => represent(await setup.get()),
-  settle: async ({ actor, body: { step, settled } }) => represent(await setup.settle(actor, step, settled)),
+  confirm: async ({ actor, body: { step, confirmed } }) => represent(await setup.confirm(actor, step, confirmed)),
 });

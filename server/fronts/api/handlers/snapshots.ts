@@ -23,7 +23,7 @@ const represent =
     size: snapshot.size,
     rows: snapshot.counts?.rows ?? {},
     keys: snapshot.counts?.rows.keys ?? 0,
-    leftOut: snapshot.counts?.leftOut ?? 0,
+    omitted: snapshot.counts?.omitted ?? 0,
     erased: snapshot.counts?.erased ?? 0,
     recoveryKeyIds: snapshot.recoveryKeyIds,
     signer: snapshot.signer,

@@ -8,8 +8,8 @@ const identity = z.strictObject({ id: identifier, name: z.string() });
 const state = z.enum([
   'pending',
   'approved',
-  'carried-out',
-  'refused',
+  'completed',
+  'rejected',
   'withdrawn',
   'expired',
   'outdated',
@@ -75,7 +75,7 @@ export const approvalSchema = z
       .array(
         z.strictObject({
           by: identity,
-          decision: z.enum(['approve', 'refuse']),
+          decision: z.enum(['approve', 'reject']),
           at: moment,
           comment: z.string().nullable(),
         }),
@@ -126,9 +126,9 @@ export const approvalRoutes = {
     answer: approvalSchema,
     changes: 'get',
   },
-  refuse: {
+  reject: {
     method: 'post',
-    path: '/api/approvals/{id}/refuse',
+    path: '/api/approvals/{id}/reject',
     needs: 'approvals:decide',
     whenDeleted: true,
     summary: 'Reject a request',

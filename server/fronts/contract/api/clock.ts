@@ -9,7 +9,7 @@ export const clockSchema = z
     deadlines: moment.openapi({
       description: 'The time that decides whether a deadline has passed. It is never later than the clock.',
     }),
-    doubted: z.boolean().openapi({
+    jumped: z.boolean().openapi({
       description:
         'true: the clocks differ by more than an hour from the elapsed time. Nothing is purged, deleted or pruned by a deadline.',
     }),

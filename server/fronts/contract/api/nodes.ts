@@ -9,14 +9,14 @@ export const nodeSchema = z
     id: identifier,
     name: z.string(),
     version: z.string(),
-    state: z.enum(['active', 'draining', 'stopped', 'removed', 'silent'] satisfies FleetNode['state'][]).openapi({
-      description: 'silent: offline, without a heartbeat for three seconds; removed: it does not start again',
+    state: z.enum(['active', 'draining', 'stopped', 'removed', 'offline'] satisfies FleetNode['state'][]).openapi({
+      description: 'offline: without a heartbeat for three seconds; removed: it does not start again',
     }),
     startedAt: moment,
     heartbeatAt: moment,
     behind: z.int().openapi({ description: 'Changes that it does not see yet.' }),
     rootEpoch: z.int(),
-    holdsOldRoot: z
+    hasOldRoot: z
       .boolean()
       .openapi({ description: 'true: it still has the old root key, because an erasure run is in progress.' }),
     usesKeysUntil: moment.nullable().openapi({

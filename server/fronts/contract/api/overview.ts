@@ -8,8 +8,8 @@ export const latencyPointSchema = z
     at: moment.openapi({ description: 'Start of the interval.' }),
     requests: z.int(),
     errors: z.int(),
-    overSlow: z.int().openapi({ description: 'Longer than 100 ms: the cloud key service reports them as slow.' }),
-    overLost: z.int().openapi({ description: 'Longer than 250 ms: the cloud key service has given up.' }),
+    over100Ms: z.int().openapi({ description: 'Longer than 100 ms: the cloud key service reports them as slow.' }),
+    over250Ms: z.int().openapi({ description: 'Longer than 250 ms: the cloud key service has given up.' }),
     p50Ms: z.number().nullable(),
     p99Ms: z.number().nullable(),
   })

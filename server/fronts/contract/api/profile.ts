@@ -42,7 +42,7 @@ export const profileRoutes = {
         secret: z.string().openapi({ description: 'Base32, for typing where a QR code cannot be scanned.' }),
         uri: z.string().openapi({ description: 'otpauth: the content of the QR code.' }),
       })
-      .openapi('BegunTotp'),
+      .openapi('PendingTotp'),
     creates: true,
     showsSecret: true,
   },

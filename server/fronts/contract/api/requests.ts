@@ -151,7 +151,7 @@ export const requestRoutes = {
         }),
         droppedUnsigned: z.int().openapi({ description: 'Requests without a valid signature that were not recorded.' }),
         open: z.int().openapi({ description: 'Records that are not yet covered by a hash.' }),
-        sound: z.boolean(),
+        valid: z.boolean(),
         findings: z.array(z.string()).readonly(),
       })
       .openapi('RequestLogVerification'),

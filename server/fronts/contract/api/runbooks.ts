@@ -1,5 +1,5 @@
 // Runbooks: what is done at the database for each operation that moves key material, filled with an application's own values; and
-// runs of them, ticked step by step.
+// runs of them, completed step by step.
 
 import { z } from '@hono/zod-openapi';
 import type { RunOutcome, StepOutcome } from '../../../domain/runbook-run.ts';
@@ -86,7 +86,7 @@ export const runbookRunSchema = z
     finishedAt: moment.nullable(),
     finishedBy: person.nullable(),
     outcome: runOutcome.nullable().openapi({ description: 'null: still in progress' }),
-    ticks: z
+    completedSteps: z
       .array(
         z.strictObject({
           step: z.string(),
@@ -157,16 +157,16 @@ export const runbookRoutes = {
     summary: 'Get a runbook run',
     answer: runbookRunSchema,
   },
-  tick: {
+  completeStep: {
     method: 'put',
     path: `${path}/{runId}/steps/{step}`,
     needs: 'runbooks:run',
     scope,
     summary: 'Complete a step',
-    body: z.strictObject({ outcome: stepOutcome.default('done'), note }).openapi('TickStep'),
+    body: z.strictObject({ outcome: stepOutcome.default('done'), note }).openapi('StepCompletion'),
     answer: runbookRunSchema,
   },
-  untick: {
+  reopenStep: {
     method: 'delete',
     path: `${path}/{runId}/steps/{step}`,
     needs: 'runbooks:run',

@@ -82,17 +82,17 @@ export const sessionRoutes = {
     answer: sessionSchema,
     setsSession: true,
   },
-  ways: {
+  methods: {
     method: 'get',
     path: '/api/sign-in',
     needs: 'sign-in',
-    summary: 'List the ways to sign in',
+    summary: 'List the sign-in methods',
     answer: z
       .strictObject({
         openId: z.string().nullable().openapi({ description: 'The display name of the OpenID provider; null: none.' }),
         passkeys: z.boolean(),
       })
-      .openapi('SignInWays'),
+      .openapi('SignInMethods'),
   },
   beginPasskey: {
     method: 'post',

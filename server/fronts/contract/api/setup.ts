@@ -1,11 +1,11 @@
 // The first steps of a service, and how far they are.
 
 import { z } from '@hono/zod-openapi';
-import type { SettledStep, SetupStep, SetupStepName } from '../../../domain/setup.ts';
+import type { ConfirmedStep, SetupStep, SetupStepName } from '../../../domain/setup.ts';
 import { moment, type RouteGroup } from './row.ts';
 
 /** Those that a person may confirm or skip. */
-export const settledStepSchema = z.enum(['root-key', 'administrator', 'audit-sinks'] satisfies SettledStep[]);
+export const confirmedStepSchema = z.enum(['root-key', 'administrator', 'audit-sinks'] satisfies ConfirmedStep[]);
 
 export const setupSchema = z
   .strictObject({
@@ -22,11 +22,11 @@ export const setupSchema = z
             'recovery-key',
             'snapshot',
           ] satisfies SetupStepName[]),
-          state: z.enum(['open', 'settled', 'done'] satisfies SetupStep['state'][]).openapi({
-            description: 'done: the service has verified it; settled: a user marked it as complete.',
+          state: z.enum(['open', 'confirmed', 'done'] satisfies SetupStep['state'][]).openapi({
+            description: 'done: the service has verified it; confirmed: a user marked it as complete.',
           }),
           finding: z.string().openapi({ description: 'What the service knows about it.' }),
-          settled: z.strictObject({ at: moment, by: z.string() }).nullable(),
+          confirmed: z.strictObject({ at: moment, by: z.string() }).nullable(),
         }),
       )
       .readonly(),
@@ -43,20 +43,20 @@ export const setupRoutes = {
     summary: 'Get the progress of the setup',
     answer: setupSchema,
   },
-  settle: {
+  confirm: {
     method: 'put',
     path: '/api/setup',
-    needs: 'setup:settle',
+    needs: 'setup:confirm',
     tenancy: 'platform',
     summary: 'Mark a manual setup step as complete or not complete',
     description:
       'What the service cannot see: a copy of the root key is stored elsewhere, only tokens administer the service, the log is kept locally only.',
     body: z
       .strictObject({
-        step: settledStepSchema,
-        settled: z.boolean(),
+        step: confirmedStepSchema,
+        confirmed: z.boolean(),
       })
-      .openapi('SetupWord'),
+      .openapi('SetupConfirmation'),
     answer: setupSchema,
   },
 } as const satisfies RouteGroup;

@@ -7,19 +7,19 @@ import { approvalRuleSchema } from './approvals.ts';
 import { keyCopiesSchema } from './keys.ts';
 import { displayName, identifier, listOf, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
 
-const states = z.enum(['making', 'held', 'deleted', 'purged', 'failed', 'missing'] satisfies Held['state'][]);
+const states = z.enum(['creating', 'available', 'deleted', 'purged', 'failed', 'missing'] satisfies Held['state'][]);
 
 export const snapshotSchema = z
   .strictObject({
     id: identifier,
     tenantId: identifier,
-    origin: z.enum(['asked', 'scheduled', 'imported'] satisfies Held['origin'][]),
+    origin: z.enum(['requested', 'scheduled', 'imported'] satisfies Held['origin'][]),
     state: states.openapi({ description: 'deleted: can be undeleted until `purgeAt`; missing: its file is missing' }),
     at: moment.openapi({ description: 'The time of the state in it.' }),
     size: z.int().nullable(),
     rows: z.record(z.string(), z.int()).openapi({ description: 'Number of rows in each table.' }),
     keys: z.int(),
-    leftOut: z.int().openapi({ description: 'Rows and keys that were damaged when it was created.' }),
+    omitted: z.int().openapi({ description: 'Rows and keys that were damaged when it was created.' }),
     erased: z.int().openapi({ description: 'Keys that were destroyed since, and erased from it.' }),
     recoveryKeyIds: z.array(z.string()).readonly(),
     signer: z.string().nullable().openapi({ description: 'Verifier key of the service that created it.' }),
@@ -29,7 +29,7 @@ export const snapshotSchema = z
         depth: z
           .enum(['sealed', 'opened'])
           .openapi({ description: 'opened: opened with a recovery key, and each key compared' }),
-        sound: z.boolean(),
+        valid: z.boolean(),
         finding: z.string().nullable(),
       })
       .nullable(),
@@ -71,11 +71,11 @@ export type SnapshotOpening = z.output<typeof openingSchema>;
 const openingAnswer = { openingId: identifier, sealedKey: z.string().max(400) };
 
 const counts = z.strictObject({
-  made: z.int(),
+  created: z.int(),
   changed: z.int(),
   unchanged: z.int(),
   kept: z.int().openapi({ description: 'In the tenant but not in the snapshot. They stay.' }),
-  leftOut: z.int().openapi({ description: 'Credentials of the original that a copy next to it does not get.' }),
+  omitted: z.int().openapi({ description: 'Credentials of the original that a copy next to it does not get.' }),
 });
 
 export const restoreSchema = z

@@ -30,12 +30,12 @@ export const statusSchema = z
         .boolean()
         .openapi({ description: 'false: the file system keeps copies; erasure is best effort' }),
       pendingKeys: z.int(),
-      state: z.enum(['idle', 'waiting', 'running', 'held', 'failed']).openapi({
+      state: z.enum(['idle', 'waiting', 'running', 'blocked', 'failed']).openapi({
         description:
-          'held: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried.',
+          'blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried.',
       }),
       failure: z.string().nullable(),
-      hold: z
+      blockers: z
         .strictObject({
           since: moment,
           records: z

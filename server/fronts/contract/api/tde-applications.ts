@@ -116,7 +116,7 @@ export const applicationMoveSchema = z
     to: named,
     keys: z.int().openapi({ description: 'Its own keys, which move with it.' }),
     objects: z.int().openapi({ description: 'Its other token objects, which move with it.' }),
-    takenLabels: z.array(z.string()).readonly().openapi({
+    conflictingLabels: z.array(z.string()).readonly().openapi({
       description: 'Labels of its keys that already exist in the new group. If there are any, the move is refused.',
     }),
     keysLost: z

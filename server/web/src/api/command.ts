@@ -105,11 +105,17 @@ export const commands: Readonly<Record<string, Row>> = {
     ...option('--containers', body.containers),
   ],
   'PUT /api/tde/applications/*/runbook-runs/*/steps/*': ([id, run, step], body) => [
-    ...['runbook', 'tick', id, run, step],
+    ...['runbook', 'complete-step', id, run, step],
     body.outcome === 'not-needed' && '--not-needed',
     ...option('--note', body.note),
   ],
-  'DELETE /api/tde/applications/*/runbook-runs/*/steps/*': ([id, run, step]) => ['runbook', 'untick', id, run, step],
+  'DELETE /api/tde/applications/*/runbook-runs/*/steps/*': ([id, run, step]) => [
+    'runbook',
+    'reopen-step',
+    id,
+    run,
+    step,
+  ],
   'POST /api/tde/applications/*/runbook-runs/*/finish': ([id, run], body) => [
     ...['runbook', 'finish', id, run],
     body.outcome === 'abandoned' && '--abandon',
@@ -186,7 +192,7 @@ export const commands: Readonly<Record<string, Row>> = {
   'POST /api/tenants/*/restore': on('tenant', 'restore'),
   'POST /api/tenants/*/purge': ([id], body) => ['tenant', 'purge', id, ...option('--confirm', body.confirm)],
   'POST /api/approvals/*/approve': ([id], body) => ['approval', 'approve', id, ...option('--comment', body.comment)],
-  'POST /api/approvals/*/refuse': ([id], body) => ['approval', 'refuse', id, ...option('--comment', body.comment)],
+  'POST /api/approvals/*/reject': ([id], body) => ['approval', 'reject', id, ...option('--comment', body.comment)],
   'POST /api/approvals/*/withdraw': on('approval', 'withdraw'),
   'PUT /api/vaults/*/dual-control': ([id], body) => [
     ...['vault', 'dual-control', 'set', id, '--approvals', place(body.required, 'count')],
@@ -199,7 +205,7 @@ export const commands: Readonly<Record<string, Row>> = {
   'POST /api/nodes/*/drain': on('node', 'drain'),
   'POST /api/nodes/*/resume': on('node', 'resume'),
   'DELETE /api/nodes/*': on('node', 'remove'),
-  'PUT /api/setup': (_, body) => ['setup', body.settled === false ? 'reopen' : 'settle', place(body.step, 'step')],
+  'PUT /api/setup': (_, body) => ['setup', body.confirmed === false ? 'reopen' : 'confirm', place(body.step, 'step')],
   'POST /api/snapshots': () => ['snapshot', 'create'],
   'POST /api/snapshot-imports': () => ['snapshot', 'import', '<file>'],
   'POST /api/snapshots/*/restore': ([id], body, query) => [

@@ -51,7 +51,7 @@ const overview = createRoute({
 const notifications = createRoute({
   getParentRoute: () => root,
   path: '/notifications',
-  validateSearch: readFilters('state', 'acknowledged', 'leastSeverity', 'kind'),
+  validateSearch: readFilters('state', 'acknowledged', 'minSeverity', 'kind'),
   component: lazyRouteComponent(() => import('../pages/notifications.tsx'), 'NotificationsPage'),
 });
 const setUp = createRoute({

@@ -29,12 +29,12 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
         {status.erasure.fileSystem} may keep copies of overwritten blocks. Move the root key file to ext4 or xfs.
       </Notice>
     )}
-    {status.erasure.hold !== null && status.erasure.hold.standbys.length > 0 && (
+    {status.erasure.blockers !== null && status.erasure.blockers.standbys.length > 0 && (
       <Notice tone="warn" title="Erasure waits for copies of the database">
         These standbys, replication slots or archives have not stored the records under the new root key. Bring them up
         to date, or drop the slots of standbys that will not return. The erasure run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
-          {status.erasure.hold.standbys.map((name) => (
+          {status.erasure.blockers.standbys.map((name) => (
             <li key={name} className="break-words">
               {name}
             </li>
@@ -42,12 +42,12 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
         </ul>
       </Notice>
     )}
-    {status.erasure.hold !== null && status.erasure.hold.snapshots.length > 0 && (
+    {status.erasure.blockers !== null && status.erasure.blockers.snapshots.length > 0 && (
       <Notice tone="warn" title="Erasure waits for missing snapshots">
         The files of these snapshots are missing, and may contain destroyed keys. Restore the files and verify the
         snapshots, or delete the snapshots if their files are lost. The erasure run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
-          {status.erasure.hold.snapshots.slice(0, 20).map((id) => (
+          {status.erasure.blockers.snapshots.slice(0, 20).map((id) => (
             <li key={id}>
               <Link to="/snapshots" className="underline">
                 {id}
@@ -57,13 +57,13 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
         </ul>
       </Notice>
     )}
-    {status.erasure.hold !== null && status.erasure.hold.records.length > 0 && (
-      <Notice tone="warn" title="The erasure run is on hold">
+    {status.erasure.blockers !== null && status.erasure.blockers.records.length > 0 && (
+      <Notice tone="warn" title="The erasure run is blocked">
         These stored records cannot be opened, and the run would make this permanent. Restore a backup of the store that
         was created after the last run. Or give up the records: delete or destroy the key, remove the credential,
         destroy the object. The run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
-          {status.erasure.hold.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (
+          {status.erasure.blockers.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (
             <li key={`${id} ${version} ${copy}`} className="break-words">
               {kind === 'key' ? (
                 <Link to="/keys/$id" params={{ id }} className="underline">

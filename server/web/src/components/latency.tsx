@@ -97,8 +97,8 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
   );
   const [errors, slow, lost] = [
     sum((point) => point.errors),
-    sum((point) => point.overSlow),
-    sum((point) => point.overLost),
+    sum((point) => point.over100Ms),
+    sum((point) => point.over250Ms),
   ];
   return (
     <Panel

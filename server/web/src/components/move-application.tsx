@@ -20,10 +20,10 @@ const hostsOf = (move: ApplicationMove['leaves'][number]): number =>
 
 const MoveView = ({ move }: { move: ApplicationMove }) => (
   <div className="space-y-3">
-    {move.takenLabels.length > 0 && (
+    {move.conflictingLabels.length > 0 && (
       <Notice tone="danger" title="The application cannot be moved to this group">
-        Keys of {move.to.name} have the labels <span className="break-all">{move.takenLabels.join(', ')}</span>. Labels
-        must be unique in a group.
+        Keys of {move.to.name} have the labels <span className="break-all">{move.conflictingLabels.join(', ')}</span>.
+        Labels must be unique in a group.
       </Notice>
     )}
     <p>
@@ -74,7 +74,7 @@ export const MoveApplicationDialog = ({ application, onClose }: { application: A
       title={`Move “${application.name}” to another group`}
       expected={application.name}
       expectedKind="name of the application"
-      ready={query.data !== undefined && query.data.move.takenLabels.length === 0}
+      ready={query.data !== undefined && query.data.move.conflictingLabels.length === 0}
       wide
       call={{ method: 'POST', path, body: { groupId, confirm: application.name } }}
       submitLabel="Move application"

@@ -10,7 +10,7 @@ export const nodesPath = '/api/nodes';
 const looks: Readonly<Record<Node['state'], readonly [StateTone, IconName, string]>> = {
   active: ['ok', 'active', 'Running'],
   draining: ['warn', 'pause', 'Draining'],
-  silent: ['danger', 'warning', 'Offline'],
+  offline: ['danger', 'warning', 'Offline'],
   stopped: ['quiet', 'pause', 'Stopped'],
   removed: ['quiet', 'trash', 'Removed'],
 };
@@ -26,4 +26,4 @@ export const NodeState = ({ state }: Pick<Node, 'state'>) => {
 
 /** "Just now" would say nothing of one that has been silent for seconds. */
 export const HeardOf = ({ heartbeatAt, state }: Pick<Node, 'heartbeatAt' | 'state'>) =>
-  state === 'silent' ? <Time value={heartbeatAt} seconds /> : <Time value={heartbeatAt} distance />;
+  state === 'offline' ? <Time value={heartbeatAt} seconds /> : <Time value={heartbeatAt} distance />;

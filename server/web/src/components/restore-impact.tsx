@@ -43,9 +43,9 @@ export const RestoreImpact = ({ found }: { found: SnapshotRestore }) => {
           columns={[
             { key: 'what', header: 'Kind', names: true, cell: ([table]) => tables[table] ?? table },
             {
-              key: 'made',
+              key: 'created',
               header: found.dryRun ? 'Would be created' : 'Created',
-              cell: ([, each]) => count(each.made),
+              cell: ([, each]) => count(each.created),
             },
             {
               key: 'changed',
@@ -54,7 +54,7 @@ export const RestoreImpact = ({ found }: { found: SnapshotRestore }) => {
             },
             { key: 'unchanged', header: 'Unchanged', cell: ([, each]) => count(each.unchanged) },
             { key: 'kept', header: 'Newer, kept', cell: ([, each]) => count(each.kept) },
-            { key: 'left', header: 'Left out', cell: ([, each]) => count(each.leftOut) },
+            { key: 'omitted', header: 'Omitted', cell: ([, each]) => count(each.omitted) },
           ]}
         />
       )}

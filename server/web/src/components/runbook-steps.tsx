@@ -45,7 +45,7 @@ export const RunbookSteps = ({
   aside,
 }: {
   steps: readonly RunbookStep[];
-  /** What stands at a step's end: its tick. */
+  /** At the end of a step: its outcome. */
   aside?: (step: RunbookStep, index: number) => ReactNode;
 }) => (
   <ol className="divide-y divide-line">

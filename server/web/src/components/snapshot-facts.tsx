@@ -11,7 +11,7 @@ export const formatSize = (size: number | null): string =>
   size === null ? '–' : size < 1_048_576 ? `${(size / 1024).toFixed(1)} KiB` : `${(size / 1_048_576).toFixed(1)} MiB`;
 
 export const Verified = ({ snapshot: { verification, verifiedAt, tampered } }: { snapshot: Snapshot }) => {
-  if (tampered || verification?.sound === false)
+  if (tampered || verification?.valid === false)
     return (
       <Badge tone="danger" icon="warning">
         {tampered ? 'Tampered with' : (verification?.finding ?? 'Not valid')}

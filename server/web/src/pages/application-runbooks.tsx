@@ -23,7 +23,7 @@ const route = getRouteApi('/tde/applications/$id/runbooks');
 export const RunState = ({ run }: { run: RunbookRun }) =>
   run.outcome === null ? (
     <Badge tone="warn" icon="clock">
-      {`${run.ticks.length} of ${run.steps.length} steps`}
+      {`${run.completedSteps.length} of ${run.steps.length} steps`}
     </Badge>
   ) : run.outcome === 'done' ? (
     <Badge tone="ok" icon="active">
@@ -39,7 +39,7 @@ const Runs = ({ id }: { id: string }) => {
   const path = `${applicationPath(id)}/runbook-runs`;
   const list = useList<RunbookRun>(path);
   return (
-    <Panel title="Runs" description="Who followed which runbook, and what they ticked." flush>
+    <Panel title="Runs" description="Who followed which runbook, and which steps they completed." flush>
       <ListView
         list={list}
         endless
@@ -63,7 +63,7 @@ const Runs = ({ id }: { id: string }) => {
         ]}
         empty={
           <EmptyState title="No runs yet">
-            Choose a runbook above and start it. Each step that you tick is saved, and audited with your name.
+            Choose a runbook above and start it. Each step that you complete is saved, and audited with your name.
           </EmptyState>
         }
       />
@@ -175,7 +175,7 @@ export const ApplicationRunbooksPage = () => {
         >
           {() => (
             <p>
-              The run keeps the steps as they are shown now. Each tick goes into the audit log of “
+              The run keeps the steps as they are shown now. Each completed step goes into the audit log of “
               {application.data?.name}” with your name. DKE does nothing in the database: you carry out the steps.
             </p>
           )}

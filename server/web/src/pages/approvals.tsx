@@ -23,8 +23,8 @@ const path = '/api/approvals';
 const looks: Readonly<Record<Approval['state'], readonly [StateTone, IconName, string]>> = {
   pending: ['warn', 'clock', 'Pending'],
   approved: ['ok', 'check', 'Approved'],
-  'carried-out': ['ok', 'active', 'Carried out'],
-  refused: ['danger', 'blocked', 'Refused'],
+  completed: ['ok', 'active', 'Completed'],
+  rejected: ['danger', 'blocked', 'Rejected'],
   withdrawn: ['quiet', 'trash', 'Withdrawn'],
   expired: ['quiet', 'clock', 'Expired'],
   outdated: ['quiet', 'info', 'Outdated'],
@@ -73,7 +73,7 @@ const Detail = ({ approval }: { approval: Approval }) => (
       <ul className="space-y-1">
         {approval.decisions.map((decision) => (
           <li key={decision.by.id}>
-            {decision.by.name} {decision.decision === 'approve' ? 'approved' : 'refused'}, <Time value={decision.at} />
+            {decision.by.name} {decision.decision === 'approve' ? 'approved' : 'rejected'}, <Time value={decision.at} />
             {decision.comment !== null && `: ${decision.comment}`}
           </li>
         ))}
@@ -82,8 +82,8 @@ const Detail = ({ approval }: { approval: Approval }) => (
   </div>
 );
 
-type Verb = 'approve' | 'refuse' | 'withdraw';
-const verbs: Readonly<Record<Verb, string>> = { approve: 'Approve', refuse: 'Refuse', withdraw: 'Withdraw' };
+type Verb = 'approve' | 'reject' | 'withdraw';
+const verbs: Readonly<Record<Verb, string>> = { approve: 'Approve', reject: 'Reject', withdraw: 'Withdraw' };
 
 interface Decision {
   readonly approval: Approval;
@@ -142,8 +142,8 @@ const Actions = ({ approval, isOwn, decide }: { approval: Approval; isOwn: boole
   return (
     <span className="inline-flex gap-2">
       <Button onClick={() => decide('approve')}>Approve…</Button>
-      <Button tone="dangerPlain" onClick={() => decide('refuse')}>
-        Refuse…
+      <Button tone="dangerPlain" onClick={() => decide('reject')}>
+        Reject…
       </Button>
     </span>
   );
@@ -196,7 +196,7 @@ export const ApprovalsPage = () => {
   return (
     <Page
       title="Approvals"
-      description="Actions under dual control wait here for approval. The requester cannot approve. One refusal ends the request."
+      description="Actions under dual control wait here for approval. The requester cannot approve. One rejection ends the request."
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>

@@ -34,7 +34,7 @@ const Dash = () => <span className="text-muted">–</span>;
 
 /** What it has not confirmed yet. */
 const Changes = ({ node }: { node: Node }) => {
-  if (!runs(node) && node.state !== 'silent') return <Dash />;
+  if (!runs(node) && node.state !== 'offline') return <Dash />;
   if (node.behind === 0) return <span className="text-muted">all confirmed</span>;
   return (
     <Badge tone="warn" icon="clock">
@@ -51,7 +51,7 @@ const Root = ({ node, newest }: { node: Node; newest: number }) => (
         older
       </Badge>
     )}
-    {node.holdsOldRoot && (
+    {node.hasOldRoot && (
       <Badge tone="warn" icon="clock">
         also has the old one
       </Badge>
@@ -98,8 +98,8 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
   const running = live.filter(runs);
   const newest = Math.max(...live.map(({ rootEpoch }) => rootEpoch));
   const waitsFor = running.filter(({ behind }) => behind > 0);
-  const silent = live.filter(({ state }) => state === 'silent');
-  const old = live.filter(({ rootEpoch, holdsOldRoot }) => rootEpoch < newest || holdsOldRoot);
+  const silent = live.filter(({ state }) => state === 'offline');
+  const old = live.filter(({ rootEpoch, hasOldRoot }) => rootEpoch < newest || hasOldRoot);
   const idle = (Object.keys(dutyNames) as (keyof typeof dutyNames)[]).filter(
     (duty) => !nodes.some(({ duties }) => duties.includes(duty)),
   );
@@ -111,7 +111,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
       onSelect: () => onAct(node, verb),
     });
     return [
-      ...(node.state === 'active' || node.state === 'silent' ? [act('Drain…', 'pause', 'drain')] : []),
+      ...(node.state === 'active' || node.state === 'offline' ? [act('Drain…', 'pause', 'drain')] : []),
       ...(node.state === 'draining' ? [act('End draining…', 'refresh', 'resume')] : []),
       ...(node.state !== 'removed' && !node.self ? [act('Remove…', 'trash', 'remove', true)] : []),
     ];

@@ -120,8 +120,8 @@ export const NotificationsPage = () => {
           />
           <SelectFilter
             label="Severity"
-            value={filters.leastSeverity}
-            onValue={(leastSeverity) => setFilter({ leastSeverity })}
+            value={filters.minSeverity}
+            onValue={(minSeverity) => setFilter({ minSeverity })}
             choices={severities}
           />
           <SelectFilter label="Kind" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />

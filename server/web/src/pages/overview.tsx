@@ -183,10 +183,10 @@ const sensitive: ReadonlySet<string> = new Set([
   'endpoint.credential-removed',
   'token.created',
   'token.revoked',
-  'break-glass.given',
+  'break-glass.created',
   'audit-log.exported',
   'authentication.failed',
-  'erasure.held',
+  'erasure.blocked',
 ]);
 const mostChanges = 8;
 

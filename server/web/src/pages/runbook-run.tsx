@@ -1,4 +1,4 @@
-// A run of a runbook: step by step, each ticked as done or not needed, with a note; then finished.
+// A run of a runbook: step by step, each completed as done or not needed, with a note; then finished.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -26,30 +26,30 @@ const Tick = ({ run, step, path }: { run: RunbookRun; step: RunbookStep; path: s
   const announce = useAnnounce();
   const [note, setNote] = useState('');
   const stepPath = `${path}/steps/${encodeURIComponent(step.id)}`;
-  const tick = run.ticks.find((each) => each.step === step.id);
+  const completed = run.completedSteps.find((each) => each.step === step.id);
   const change = useMutation({
     mutationFn: (call: ApiCall) => send<RunbookRun>(call),
     onSuccess: (next) => {
       client.setQueryData([path], next);
-      announce(`${next.ticks.length} of ${next.steps.length} steps ticked`);
+      announce(`${next.completedSteps.length} of ${next.steps.length} steps complete`);
       setNote('');
     },
   });
-  const tickCall = (outcome: 'done' | 'not-needed'): ApiCall => ({
+  const completeCall = (outcome: 'done' | 'not-needed'): ApiCall => ({
     method: 'PUT',
     path: stepPath,
     body: { outcome, ...(note.trim() === '' ? {} : { note: note.trim() }) },
   });
-  if (tick !== undefined)
+  if (completed !== undefined)
     return (
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 rounded-md bg-ok-soft px-3 py-1.5">
         <span className="flex items-center gap-2 font-medium text-ok">
-          <Icon name={tick.outcome === 'done' ? 'check' : 'pause'} />
-          {tick.outcome === 'done' ? 'Done' : 'Not needed'}
+          <Icon name={completed.outcome === 'done' ? 'check' : 'pause'} />
+          {completed.outcome === 'done' ? 'Done' : 'Not needed'}
         </span>
         <span className="min-w-0 text-xs wrap-anywhere">
-          {tick.by.name}, <Time value={tick.at} />
-          {tick.note !== null && `: ${tick.note}`}
+          {completed.by.name}, <Time value={completed.at} />
+          {completed.note !== null && `: ${completed.note}`}
         </span>
         {run.outcome === null && (
           <Button
@@ -65,7 +65,7 @@ const Tick = ({ run, step, path }: { run: RunbookRun; step: RunbookStep; path: s
         )}
       </div>
     );
-  if (run.outcome !== null) return <p className="text-xs text-muted">Not ticked</p>;
+  if (run.outcome !== null) return <p className="text-xs text-muted">Not complete</p>;
   return (
     <div className="space-y-2">
       <div className="flex flex-wrap items-end gap-2">
@@ -83,14 +83,14 @@ const Tick = ({ run, step, path }: { run: RunbookRun; step: RunbookStep; path: s
           icon="check"
           busy={change.isPending}
           aria-label={`Done: ${step.title}`}
-          onClick={() => change.mutate(tickCall('done'))}
+          onClick={() => change.mutate(completeCall('done'))}
         >
           Done
         </Button>
         <Button
           tone="quiet"
           aria-label={`Not needed: ${step.title}`}
-          onClick={() => change.mutate(tickCall('not-needed'))}
+          onClick={() => change.mutate(completeCall('not-needed'))}
         >
           Not needed
         </Button>
@@ -112,8 +112,8 @@ export const RunbookRunPage = () => {
     refetchInterval: 15_000,
   });
   const run = query.data;
-  const open = run === undefined ? 0 : run.steps.length - run.ticks.length;
-  const nextStep = run?.steps.find((step) => !run.ticks.some((tick) => tick.step === step.id));
+  const open = run === undefined ? 0 : run.steps.length - run.completedSteps.length;
+  const nextStep = run?.steps.find((step) => !run.completedSteps.some((completed) => completed.step === step.id));
   return (
     <Page
       title={run?.title ?? 'Runbook'}
@@ -149,7 +149,7 @@ export const RunbookRunPage = () => {
               tone="primary"
               icon="check"
               disabled={open > 0}
-              title={open > 0 ? `${open} steps are not ticked` : undefined}
+              title={open > 0 ? `${open} steps are not complete` : undefined}
               onClick={() => setEnding('done')}
             >
               Finish
@@ -187,7 +187,7 @@ export const RunbookRunPage = () => {
         >
           {() =>
             ending === 'done' ? (
-              <p>Every step is ticked. You cannot change the run after this.</p>
+              <p>Every step is complete. You cannot change the run after this.</p>
             ) : (
               <p>{open} steps stay open. You cannot change the run after this. The database does not change.</p>
             )

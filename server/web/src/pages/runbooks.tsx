@@ -66,7 +66,7 @@ export const RunbooksPage = () => {
   return (
     <Page
       title="Runbooks"
-      description="Steps at the database for each operation that moves key material, with the values of your application. Each tick is audited."
+      description="Steps at the database for each operation that moves key material, with the values of your application. Each completed step is audited."
     >
       <Panel>
         <div className="space-y-5">

@@ -406,7 +406,7 @@ export const SnapshotRestorePage = () => {
         <Async query={query}>{(snapshot) => <SnapshotFactsPanel snapshot={snapshot} keys={keys.data?.items} />}</Async>
       </Panel>
       {query.data !== undefined &&
-        (query.data.state === 'held' ? (
+        (query.data.state === 'available' ? (
           <Async query={tenants} lines={2}>
             {({ items }) => <RestoreForm key={id} snapshot={query.data} tenants={items} />}
           </Async>

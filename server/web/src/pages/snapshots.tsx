@@ -24,8 +24,8 @@ import { Time } from '../components/time.tsx';
 const path = snapshotsPath;
 
 const looks: Readonly<Record<Snapshot['state'], readonly [StateTone, IconName, string]>> = {
-  making: ['quiet', 'clock', 'In progress'],
-  held: ['ok', 'snapshot', 'Available'],
+  creating: ['quiet', 'clock', 'In progress'],
+  available: ['ok', 'snapshot', 'Available'],
   deleted: ['quiet', 'trash', 'Deleted'],
   purged: ['quiet', 'destroyed', 'Purged'],
   failed: ['danger', 'warning', 'Failed'],
@@ -95,7 +95,7 @@ const actionsOf = (
     onSelect: () => act({ kind, snapshot }),
   });
   if (snapshot.state === 'deleted') return [item('Undelete…', 'refresh', 'undelete')];
-  if (snapshot.state !== 'held') return [];
+  if (snapshot.state !== 'available') return [];
   return [
     item('Verify now…', 'check', 'verify'),
     ...(restore === undefined
@@ -135,7 +135,7 @@ const Detail = ({ snapshot }: { snapshot: Snapshot }) => (
       ['Id', <code key="id">{snapshot.id}</code>],
       ['Origin', snapshot.origin],
       ['Opened by', snapshot.recoveryKeyIds.join(', ')],
-      ['Damaged, left out', String(snapshot.leftOut)],
+      ['Damaged, omitted', String(snapshot.omitted)],
       ['Destroyed since, removed', String(snapshot.erased)],
       ...(snapshot.failure === null ? [] : [['Failure', snapshot.failure] as const]),
       ...Object.entries(snapshot.rows).map(([table, count]) => [table, count.toLocaleString()] as const),

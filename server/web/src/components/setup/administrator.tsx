@@ -8,7 +8,7 @@ import { Button, buttonClass } from '../button.tsx';
 import { FormDialog } from '../form.tsx';
 import { InvitationDialog, PersonFields } from '../invitation.tsx';
 import type { ListPage } from '../list-view.tsx';
-import { Finding, Settle, SettledBy, type Step, useWatched } from './shared.tsx';
+import { ConfirmedBy, ConfirmStep, Finding, type Step, useWatched } from './shared.tsx';
 
 const InviteAdministrator = ({
   onInvited,
@@ -94,9 +94,9 @@ export const Administrator = ({ step }: { step: Step }) => {
           Users
         </Link>
       </div>
-      <SettledBy step={step} />
-      {step.state === 'open' && <Settle step="administrator" settled text="Skip: use tokens only" />}
-      {step.state === 'settled' && <Settle step="administrator" settled={false} text="Mark as not done" />}
+      <ConfirmedBy step={step} />
+      {step.state === 'open' && <ConfirmStep step="administrator" confirmed text="Skip: use tokens only" />}
+      {step.state === 'confirmed' && <ConfirmStep step="administrator" confirmed={false} text="Mark as not done" />}
       {inviting && (
         <InviteAdministrator
           onClose={() => setInviting(false)}

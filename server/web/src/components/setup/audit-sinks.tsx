@@ -4,7 +4,7 @@ import type { AuditSink } from '../../api/types.ts';
 import { Async } from '../async.tsx';
 import { ConfigLines, Lines, tomlTable } from '../config-lines.tsx';
 import { SelectField, TextField } from '../field.tsx';
-import { Finding, Settle, SettledBy, type Step, useWatched } from './shared.tsx';
+import { ConfirmedBy, ConfirmStep, Finding, type Step, useWatched } from './shared.tsx';
 
 const sinkTypes = [
   { value: 'syslog', text: 'Syslog (RFC 5424) over TLS' },
@@ -75,9 +75,9 @@ export const Sinks = ({ step }: { step: Step }) => {
           )
         }
       </Async>
-      <SettledBy step={step} />
-      {step.state === 'open' && <Settle step="audit-sinks" settled text="Keep locally only" />}
-      {step.state === 'settled' && <Settle step="audit-sinks" settled={false} text="Mark as not done" />}
+      <ConfirmedBy step={step} />
+      {step.state === 'open' && <ConfirmStep step="audit-sinks" confirmed text="Keep locally only" />}
+      {step.state === 'confirmed' && <ConfirmStep step="audit-sinks" confirmed={false} text="Mark as not done" />}
     </>
   );
 };

@@ -114,7 +114,7 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
           <Time value={newest.at} seconds />: {newest.keys} keys,{' '}
           {newest.verification === null
             ? (newest.failure ?? 'not verified')
-            : newest.verification.sound
+            : newest.verification.valid
               ? 'valid'
               : (newest.verification.finding ?? 'not valid')}
           .

@@ -5,7 +5,7 @@ import { Async } from '../async.tsx';
 import { ConfigLines, Lines, tomlTable, useSettings } from '../config-lines.tsx';
 import { SelectField } from '../field.tsx';
 import { Facts } from '../page.tsx';
-import { Finding, Settle, SettledBy, type Step, useWatched } from './shared.tsx';
+import { ConfirmedBy, ConfirmStep, Finding, type Step, useWatched } from './shared.tsx';
 
 const providerTypes = [
   { value: 'pkcs11', text: 'A hardware security module (PKCS#11)' },
@@ -94,11 +94,11 @@ export const RootKey = ({ step }: { step: Step }) => {
         rotation and each erasure run replaces the root key. The backup is then useless, and this step opens again.
       </p>
       <Lines label="commands" value="dke root backup --out root-backup.key" />
-      <SettledBy step={step} />
+      <ConfirmedBy step={step} />
       {step.state === 'open' ? (
-        <Settle step="root-key" settled text="I stored a copy separately" />
+        <ConfirmStep step="root-key" confirmed text="I stored a copy separately" />
       ) : (
-        <Settle step="root-key" settled={false} text="Mark as not done" />
+        <ConfirmStep step="root-key" confirmed={false} text="Mark as not done" />
       )}
     </>
   );

@@ -10,7 +10,7 @@ import { setupPath } from '../setup.ts';
 import { Time } from '../time.tsx';
 
 export type Step = Setup['steps'][number];
-export type Settled = 'root-key' | 'administrator' | 'audit-sinks';
+export type ConfirmedStep = 'root-key' | 'administrator' | 'audit-sinks';
 
 export const lookEvery = 5_000;
 
@@ -23,23 +23,23 @@ export const useWatched = <T,>(path: string, query?: { readonly limit: number })
   });
 
 /** A person's statement about what the service cannot check. */
-export const Settle = ({ step, text, settled }: { step: Settled; text: string; settled: boolean }) => {
+export const ConfirmStep = ({ step, text, confirmed }: { step: ConfirmedStep; text: string; confirmed: boolean }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
-  const call: ApiCall = { method: 'PUT', path: setupPath, body: { step, settled } };
+  const call: ApiCall = { method: 'PUT', path: setupPath, body: { step, confirmed } };
   const change = useMutation({
     mutationFn: () => send<Setup>(call),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: [setupPath] });
-      announce(settled ? 'Marked as done' : 'Marked as not done');
+      announce(confirmed ? 'Marked as done' : 'Marked as not done');
     },
   });
   return (
     <div className="space-y-2">
       <Button
-        tone={settled ? 'plain' : 'quiet'}
+        tone={confirmed ? 'plain' : 'quiet'}
         className="text-left whitespace-normal!"
-        icon={settled ? 'check' : 'refresh'}
+        icon={confirmed ? 'check' : 'refresh'}
         busy={change.isPending}
         onClick={() => change.mutate()}
       >
@@ -51,10 +51,10 @@ export const Settle = ({ step, text, settled }: { step: Settled; text: string; s
   );
 };
 
-export const SettledBy = ({ step }: { step: Step }) =>
-  step.settled === null ? null : (
+export const ConfirmedBy = ({ step }: { step: Step }) =>
+  step.confirmed === null ? null : (
     <p className="text-muted">
-      Marked as done by {step.settled.by}, <Time value={step.settled.at} distance />.
+      Marked as done by {step.confirmed.by}, <Time value={step.confirmed.at} distance />.
     </p>
   );
 
