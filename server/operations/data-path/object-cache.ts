@@ -3,14 +3,14 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Changes } from '../../domain/changes.ts';
-import type { Integrity, Vault } from '../../domain/vault.ts';
+import type { Vault } from '../../domain/vault.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Directory, LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredRecord } from '../../ports/records.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { recordAttributes } from '../keys/key-records.ts';
 import { type ObjectPage, readObjectPage } from '../shared/object-pages.ts';
+import type { ReadChecks } from './read-checks.ts';
 
 /** Searches by label whose answers are kept, and objects in one of them. */
 const mostSearches = 2000;
@@ -74,17 +74,7 @@ const createSearchCache = (
 export const createObjectCache = (
   { store, core, ring }: Pick<Ports, 'store' | 'core' | 'ring'>,
   most: number,
-  directory: {
-    vault(id: string): Vault | undefined;
-    /** False, and an alarm, when the row was changed from outside. */
-    sound(
-      table: string,
-      row: { readonly id: string; readonly tenantId: string; readonly integrity: Integrity },
-    ): boolean;
-    alarm(table: string, id: string, tenantId: string): void;
-    /** Reads key encryption keys again when one of these records needs another one. */
-    knowKeks(records: readonly StoredRecord[]): Promise<void>;
-  },
+  directory: ReadChecks & { vault(id: string): Vault | undefined },
 ): ObjectCache => {
   const objects = new Map<number, CachedObject>();
   /** Changes with each `forget`: a load that was under way starts again. */

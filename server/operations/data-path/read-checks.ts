@@ -1,0 +1,50 @@
+// What is checked of rows and records that the working memory reads. A row that was changed from outside raises one alarm in the life of this process;
+// the row itself is refused every time.
+
+import { serviceActor } from '../../domain/actor.ts';
+import type { Integrity } from '../../domain/vault.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { StoredRecord } from '../../ports/records.ts';
+
+export interface ReadChecks {
+  alarm(table: string, id: string, tenantId: string): void;
+  /** False, and an alarm, when the row was changed from outside. */
+  sound(table: string, row: { readonly id: string; readonly tenantId: string; readonly integrity: Integrity }): boolean;
+  /** Reads key encryption keys again when one of these records needs another one, which another node has made since. */
+  knowKeks(records: readonly StoredRecord[]): Promise<void>;
+}
+
+export const createReadChecks = ({ store, ring, log }: Pick<Ports, 'store' | 'ring' | 'log'>): ReadChecks => {
+  const alarmed = new Set<string>();
+  const alarm: ReadChecks['alarm'] = (table, id, tenantId) => {
+    const name = `${table} ${id}`;
+    if (alarmed.has(name)) return;
+    alarmed.add(name);
+    log.error('a stored row was changed from outside: every use of it is refused', { table, id });
+    store
+      .write((tx) =>
+        tx.audit.append({
+          kind: 'row.tampered',
+          actor: serviceActor('integrity'),
+          tenantId,
+          subject: { kind: 'service', id },
+          details: { table },
+        }),
+      )
+      .catch((error: unknown) => {
+        alarmed.delete(name);
+        log.error('the alarm could not be recorded', { table, id, error });
+      });
+  };
+  return {
+    alarm,
+    sound: (table, row) => {
+      if (row.integrity === 'ok') return true;
+      alarm(table, row.id, row.tenantId);
+      return false;
+    },
+    knowKeks: async (records) => {
+      if (!records.every((record) => ring.knows(record))) await ring.refresh(store.read);
+    },
+  };
+};

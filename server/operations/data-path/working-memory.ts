@@ -1,0 +1,139 @@
+// What the working memory consists of, and how it follows the store: what was changed is read again, one change after the other.
+
+import type { Changes } from '../../domain/changes.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { Directory } from '../../ports/directory.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Window } from '../../ports/window.ts';
+import { byId, each, fewAtOnce } from '../shared/paging.ts';
+import { createHeldApplications } from './held-applications.ts';
+import { createHeldEndpoints } from './held-endpoints.ts';
+import { createHeldTenants } from './held-tenants.ts';
+import { createObjectCache } from './object-cache.ts';
+import { createReadChecks } from './read-checks.ts';
+import { createUseMarks } from './use-marks.ts';
+
+/** `mostObjects`: token objects that are kept with their opened keys. */
+export const createWorkingMemory = (
+  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'log'>,
+  mostObjects: number,
+) => {
+  const checks = createReadChecks(ports);
+  const tenants = createHeldTenants(ports, checks);
+  const vaults = new Map<string, Vault>();
+  const uses = createUseMarks(ports, (endpointId) => endpoints.held.has(endpointId));
+  const endpoints = createHeldEndpoints(ports, checks, tenants.stopOf, uses.markOf);
+  const applications = createHeldApplications(ports, checks);
+  const objects = createObjectCache(ports, mostObjects, { ...checks, vault: (id) => vaults.get(id) });
+  return { checks, tenants, vaults, uses, endpoints, applications, objects };
+};
+export type WorkingMemory = ReturnType<typeof createWorkingMemory>;
+
+const pages = async <T extends { readonly id: string }>(
+  list: (window: Window) => Promise<readonly T[]>,
+  renew: (item: T) => Promise<void>,
+): Promise<void> => {
+  for await (const item of each(list, byId, fewAtOnce)) await renew(item);
+};
+
+export const createRenewals = (
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { tenants, vaults, endpoints, applications, objects }: WorkingMemory,
+): Pick<Directory, 'loadTenants' | 'load' | 'reload' | 'forget' | 'renew' | 'epoch'> => {
+  const { keys } = endpoints;
+  /** Changes with every renewal: agents see it as part of the epoch. */
+  let generation = 0;
+  /** So that a restarted service does not show an epoch that an agent has seen for another state. */
+  const epochBase = clock.now();
+  let renewals: Promise<void> = Promise.resolve();
+
+  const renewVault = async (id: string): Promise<void> => {
+    const vault = await store.read.vaults.get(everyTenant, id);
+    if (vault === undefined) vaults.delete(id);
+    else vaults.set(id, vault);
+  };
+  const releaseTenant = (id: string): void => {
+    for (const { endpoint } of [...endpoints.held.values()])
+      if (endpoint.tenantId === id) endpoints.release(endpoint.id);
+    for (const { key } of [...keys.held.values()]) if (key.tenantId === id) keys.release(key.id);
+    objects.dropOfTenants(new Set([id]));
+  };
+  const renewTenant = async (id: string): Promise<void> => {
+    const stop = await tenants.renew(id);
+    if (stop?.after === 'deleted') releaseTenant(id);
+    // Nothing of a deleted tenant is held open; what is there again is read again.
+    else if (stop?.before === 'deleted')
+      await pages(
+        (window) => store.read.endpoints.list(id, window),
+        (endpoint) => endpoints.renew(endpoint.id),
+      );
+  };
+
+  const forget = (changes: Changes): void => {
+    generation += 1;
+    objects.forget(changes);
+  };
+  const renewNow = async (changes: Changes): Promise<void> => {
+    for (const id of changes.tenants ?? []) await renewTenant(id);
+    for (const id of changes.vaults ?? []) await renewVault(id);
+    for (const id of changes.credentials ?? []) {
+      const endpointId = endpoints.withCredential(id);
+      if (endpointId !== undefined) await endpoints.renew(endpointId);
+    }
+    for (const id of changes.endpoints ?? []) await endpoints.renew(id);
+    for (const id of changes.keys ?? []) await keys.renew(id);
+    for (const id of changes.applications ?? []) await applications.renew(id);
+  };
+
+  const loadTenants = async (): Promise<void> => {
+    await tenants.renewDefault();
+    for (const { id } of await store.read.tenants.list()) await renewTenant(id);
+  };
+  const loadAll = async (): Promise<void> => {
+    await loadTenants();
+    await pages(
+      (window) => store.read.vaults.list(everyTenant, window),
+      async (vault) => {
+        vaults.set(vault.id, vault);
+      },
+    );
+    await pages(
+      (window) => store.read.endpoints.list(everyTenant, window),
+      (endpoint) => endpoints.renew(endpoint.id),
+    );
+    await pages(
+      (window) => store.read.applications.list(everyTenant, {}, window),
+      (application) => applications.renew(application.id),
+    );
+  };
+  const loadAgain = async (): Promise<void> => {
+    for (const id of [...vaults.keys()]) await renewVault(id);
+    for (const id of [...endpoints.held.keys()]) await endpoints.renew(id);
+    for (const id of [...keys.held.keys()]) await keys.renew(id);
+    for (const id of applications.ids()) await applications.renew(id);
+    await loadAll();
+  };
+
+  return {
+    loadTenants,
+    load: loadAll,
+    reload: () => {
+      forget({ vaults: [...vaults.keys()] });
+      objects.clear();
+      renewals = renewals.then(loadAgain, loadAgain);
+      return renewals;
+    },
+    forget,
+    renew: (changes) => {
+      // References go at once, before anything is awaited; what remains is read again in order.
+      forget(changes);
+      renewals = renewals.then(
+        () => renewNow(changes),
+        () => renewNow(changes),
+      );
+      return renewals;
+    },
+    epoch: () => epochBase + generation,
+  };
+};
