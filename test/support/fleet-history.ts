@@ -433,6 +433,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     await Promise.all(probes);
   } catch (error) {
     violate(String(error));
+    log(`the database printed:\n${database.printed().split('\n').slice(-30).join('\n')}`);
   } finally {
     probing = false;
     for (const { server } of members) server.child.kill('SIGCONT');

@@ -44,6 +44,8 @@ export interface PostgresServer {
   standby(options?: StandbyOptions): Promise<PostgresServer>;
   /** Of a standby: it takes over. */
   promote(): void;
+  /** Its log since it was started the last time. */
+  printed(): string;
   /** Ends it at once and deletes its files, for a process that is ending itself. */
   drop(): void;
   /** Stops it and deletes its files. */
@@ -205,6 +207,7 @@ export const startPostgres = async ({
     promote: () => {
       run('postgres', 'select pg_promote()');
     },
+    printed: () => daemon?.printed() ?? '',
     drop: () => {
       if (daemon !== undefined) process.kill(daemon.pid, 'SIGQUIT');
       daemon = undefined;
