@@ -35,6 +35,10 @@ export const createAdoptedKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
           core.release(key);
         }
     },
+    clear: (): void => {
+      for (const key of adopted.values()) core.release(key);
+      adopted.clear();
+    },
     /** `own`: the service's own key. */
     adopt: async (tx: Repositories, key: KeyRef, own: KeyRef): Promise<void> => {
       const probe = 'which key is this';

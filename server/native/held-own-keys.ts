@@ -55,6 +55,11 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
         keys.set(name, open({ ...record, ...placeOf(name) }));
       }
     },
+    clear: (): void => {
+      for (const key of keys.values()) core.release(key);
+      keys.clear();
+      replaced.clear();
+    },
     /** Puts the key of this record into the place of the one in memory. */
     take: (name: OwnKey, record: StoredRecord): void => {
       const { version, attributes } = record;

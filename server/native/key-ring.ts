@@ -5,6 +5,8 @@ import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
+import type { RootProvider } from '../ports/root-provider.ts';
+import type { Store } from '../ports/store.ts';
 import { createAdoptedKeys } from './adopted-keys.ts';
 import { createAuditKey } from './audit-key.ts';
 import { createHeldOwnKeys } from './held-own-keys.ts';
@@ -14,7 +16,7 @@ import { mac } from './mac.ts';
 import { hashKeys, isOwn } from './own-keys.ts';
 import { createRecipients } from './recipients.ts';
 import { createTenantKeks } from './tenant-keks.ts';
-import { createTokenHashes } from './token-hashes.ts';
+import { createFormerKeys, createTokenHashes } from './token-hashes.ts';
 
 const roundTrip = (core: CryptoCore, key: KeyRef): void => {
   const plain = Buffer.alloc(32);
@@ -34,8 +36,29 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   const records = createKeyRecords(core, keks);
   const own = createHeldOwnKeys(core, records);
   const adopted = createAdoptedKeys(core, records);
-  const tokenHashes = createTokenHashes(core, own, adopted, records);
+  const former = createFormerKeys(core, own, records);
+  const tokenHashes = createTokenHashes(core, own, { adopted, former }, records);
   const auditKey = createAuditKey(core, own, records);
+
+  /** Opens everything that is stored, or makes it in an empty store. */
+  const openAll = async (store: Store, provider: RootProvider): Promise<void> => {
+    if ((await keks.unlock(store.read, provider)) === 0) {
+      await store.write(async (tx) => {
+        await keks.add(tx, serviceTenantId, 1);
+        await own.makeAll(tx);
+      });
+      return;
+    }
+    await auditKey.refreshAuditKey(store.read);
+    if (!own.has('audit-signature'))
+      throw new ServiceError('key-tampered', 'the store has lost its audit-signature key');
+    for (const name of hashKeys) {
+      await tokenHashes.refreshHashKey(store.read, name);
+      if (!own.has(name)) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
+    }
+    await own.openOthers(store.read);
+    await adopted.openStored(store.read);
+  };
 
   return {
     ...createKekRotation(core, keks),
@@ -46,22 +69,13 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       return own.hasAll();
     },
     unlock: async (store, provider) => {
-      if ((await keks.unlock(store.read, provider)) === 0) {
-        await store.write(async (tx) => {
-          await keks.add(tx, serviceTenantId, 1);
-          await own.makeAll(tx);
-        });
-        return;
+      try {
+        await openAll(store, provider);
+      } catch (error) {
+        for (const each of [keks, own, adopted]) each.clear();
+        former.take([]);
+        throw error;
       }
-      await auditKey.refreshAuditKey(store.read);
-      if (!own.has('audit-signature'))
-        throw new ServiceError('key-tampered', 'the store has lost its audit-signature key');
-      for (const name of hashKeys) {
-        await tokenHashes.refreshHashKey(store.read, name);
-        if (!own.has(name)) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
-      }
-      await own.openOthers(store.read);
-      await adopted.openStored(store.read);
     },
     refresh: async (repositories) => {
       const stored = await keks.openStored(repositories);

@@ -66,16 +66,11 @@ export const createTenantKeks = (core: CryptoCore) => {
       keep(tenantId, kek);
     },
 
-    /** Opens all that are stored, and answers how many: a wrong root key leaves no trace. */
+    /** Opens all that are stored, and answers how many. When it fails, `clear` follows. */
     unlock: async (read: Repositories, provider: RootProvider): Promise<number> => {
       const stored = await read.keks.list();
-      // Everything is opened before anything is kept or written.
-      const opened = stored.map((kek) => ({
-        tenantId: kek.tenantId,
-        kek: { epoch: kek.epoch, key: openKek(core, provider, kek) },
-      }));
+      for (const kek of stored) keep(kek.tenantId, { epoch: kek.epoch, key: openKek(core, provider, kek) });
       root = provider;
-      for (const { tenantId, kek } of opened) keep(tenantId, kek);
       return stored.length;
     },
     /** Opens those that another process has stored since. Undefined before `unlock`. */
@@ -100,6 +95,11 @@ export const createTenantKeks = (core: CryptoCore) => {
         const last = newest.get(tenantId);
         return last === undefined ? persisted.has(tenantId) : epoch < last && !isStored.has(`${tenantId} ${epoch}`);
       });
+    },
+    clear: (): void => {
+      root = undefined;
+      persisted.clear();
+      drop(() => true);
     },
     retainStored: async (repositories: Repositories): Promise<void> => {
       const stored = new Set((await repositories.keks.list()).map((kek) => `${kek.tenantId} ${kek.epoch}`));

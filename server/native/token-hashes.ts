@@ -19,7 +19,7 @@ const hashUnder = (core: CryptoCore, key: KeyRef, purpose: TokenPurpose, token: 
   storedHash(purpose, version, mac(core, key, `${purpose}\0${token}`));
 
 /** The former keys of API tokens, by version. */
-const createFormerKeys = (core: CryptoCore, own: HeldOwnKeys, { open }: KeyRecords) => {
+export const createFormerKeys = (core: CryptoCore, own: HeldOwnKeys, { open }: KeyRecords) => {
   const keys = new Map<number, KeyRef>();
   return {
     keys: keys as ReadonlyMap<number, KeyRef>,
@@ -46,7 +46,7 @@ const createFormerKeys = (core: CryptoCore, own: HeldOwnKeys, { open }: KeyRecor
 export const createTokenHashes = (
   core: CryptoCore,
   own: HeldOwnKeys,
-  adopted: AdoptedKeys,
+  { adopted, former }: { readonly adopted: AdoptedKeys; readonly former: ReturnType<typeof createFormerKeys> },
   records: KeyRecords,
 ): Pick<
   KeyRing,
@@ -60,8 +60,6 @@ export const createTokenHashes = (
   | 'tokenHashKeys'
   | 'adoptTokenHashKey'
 > => {
-  const former = createFormerKeys(core, own, records);
-
   const refreshHashKey = async (repositories: Repositories, name: HashKey): Promise<boolean> => {
     const stored = [...(await repositories.records.list(ownKeys[name], name))];
     const record = stored.pop();
