@@ -3,8 +3,10 @@
 import { denyingRule } from '../../domain/authorization-rule.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import { everyTenant } from '../../domain/tenant.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { StoredRecord } from '../../ports/records.ts';
 import type { XksCredentialView, XksEndpointView, XksUse } from '../../ports/xks-directory.ts';
 import { credentialAttributes } from '../keys/key-records.ts';
 import { createHeldKeys, type HeldKeys } from './held-keys.ts';
@@ -73,30 +75,53 @@ export const createHeldEndpoints = (
     for (const credential of held.view.credentials) if (!keep.has(credential.id)) core.release(credential.secret);
   };
 
+  /** Undefined, and an alarm, when it cannot be opened. */
+  const openSecret = (
+    record: StoredRecord,
+    credential: {
+      readonly endpointId: string;
+      readonly tenantId: string;
+      readonly id: string;
+      readonly accessKeyId: string;
+    },
+  ): KeyRef | undefined => {
+    const { endpointId, tenantId, id, accessKeyId } = credential;
+    try {
+      return ring.open({ ...record, tenantId, attributes: credentialAttributes(accessKeyId) });
+    } catch (error) {
+      checks.alarm('key_records', id, tenantId);
+      log.error('a credential cannot be opened', { endpointId, credentialId: id, error });
+      return undefined;
+    }
+  };
+
   /** Those that are open already stay open; one that cannot be opened is left out. */
   const openCredentials = async (
     { id: endpointId, tenantId, credentials }: Endpoint,
     before: readonly XksCredentialView[],
   ): Promise<readonly XksCredentialView[]> => {
-    const opened: XksCredentialView[] = [];
-    for (const { id, accessKeyId } of credentials) {
-      const known = before.find((other) => other.id === id);
-      if (known !== undefined) {
-        opened.push(known);
-        continue;
+    const views: XksCredentialView[] = [];
+    const opened: KeyRef[] = [];
+    try {
+      for (const { id, accessKeyId } of credentials) {
+        const known = before.find((other) => other.id === id);
+        if (known !== undefined) {
+          views.push(known);
+          continue;
+        }
+        const record = await store.read.records.get(id, 1, 'endpoint-secret');
+        if (record === undefined) continue;
+        await checks.knowKeks([record]);
+        const secret = openSecret(record, { endpointId, tenantId, id, accessKeyId });
+        if (secret === undefined) continue;
+        opened.push(secret);
+        views.push({ id, accessKeyId, secret });
       }
-      const record = await store.read.records.get(id, 1, 'endpoint-secret');
-      if (record === undefined) continue;
-      await checks.knowKeks([record]);
-      try {
-        const secret = ring.open({ ...record, tenantId, attributes: credentialAttributes(accessKeyId) });
-        opened.push({ id, accessKeyId, secret });
-      } catch (error) {
-        checks.alarm('key_records', id, tenantId);
-        log.error('a credential cannot be opened', { endpointId, credentialId: id, error });
-      }
+      return views;
+    } catch (error) {
+      for (const secret of opened) core.release(secret);
+      throw error;
     }
-    return opened;
   };
 
   const renew = async (id: string): Promise<void> => {

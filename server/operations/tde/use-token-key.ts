@@ -1,68 +1,24 @@
 // The data path of a TDE application: encrypt, decrypt, sign, verify with a token key, and the check that it may be used.
-// A soft-deleted master key goes on from its sealed copy: its first use re-imports the vault copy (specification section 3).
+// A soft-deleted master key goes on from its sealed copy: its first use re-imports the vault copy (reimport-vault-copy.ts).
 // Refusals name the reason that the database's administrator needs. One request costs no store access when the key is in
 // the directory's cache.
 
 import { digestLengths } from '../../base/digests.ts';
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
-import type { Key, KeyUsage } from '../../domain/key.ts';
+import type { KeyUsage } from '../../domain/key.ts';
 import { refusalOfState, refusalOfTokenKey, type TokenKeyRefusal, type TokenKeyUse } from '../../domain/key-policy.ts';
 import type { CipherParameters, Direction, KeyRef, MacParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { recordPlace } from '../keys/key-records.ts';
 import { requireRsaSize, requireSwitch } from './compatibility.ts';
 import type { PartOfMessage, TdeCaller, TdeOperations } from './interface.ts';
 import { createIvClaims } from './iv-claims.ts';
+import { reimportVaultCopy } from './reimport-vault-copy.ts';
 import { inTurn, isSlowPrivateKey } from './slow-work.ts';
-import {
-  findVisible,
-  instanceDetails,
-  isVisible,
-  recordDenial,
-  requireOwner,
-  requireStillMember,
-} from './visibility.ts';
+import { findVisible, isVisible, recordDenial, requireOwner, requireStillMember } from './visibility.ts';
 
 export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
-
-/** Puts the vault copy back from the sealed copy, once for each deletion. */
-const reimportVaultCopy = async (
-  { store, core, ring, directory, clock, log }: UsePorts,
-  caller: TdeCaller,
-  keyId: string,
-): Promise<void> => {
-  try {
-    await store.write(async (tx) => {
-      const key = await tx.keys.get(caller.application.tenantId, keyId);
-      if (key === undefined || key.state !== 'soft-deleted' || key.reimportedAt !== null) return;
-      const place = recordPlace(key, key.currentVersion, 'sealed-copy');
-      const record = await tx.records.get(keyId, key.currentVersion, 'sealed-copy');
-      if (record === undefined) return;
-      const reference = ring.open({ ...record, ...place });
-      try {
-        await tx.records.put(ring.seal(recordPlace(key, key.currentVersion, 'vault-copy'), reference));
-      } finally {
-        core.release(reference);
-      }
-      const after: Key = { ...key, reimportedAt: clock.now() };
-      await tx.keys.update(after);
-      await tx.audit.append({
-        kind: 'key.reimported',
-        actor: caller.actor,
-        tenantId: key.tenantId,
-        subject: { kind: 'key', id: keyId },
-        details: { name: key.name, applicationId: caller.application.id, ...instanceDetails(caller) },
-      });
-    });
-    await directory.renew({ keys: [keyId] });
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'key-tampered') throw error;
-    // The sealed copy is enough to go on: a store that cannot be written must not stop the database.
-    log.error('a vault copy could not be re-imported; the next use tries again', { keyId, error });
-  }
-};
 
 interface Refusal {
   readonly code: ServiceErrorCode;

@@ -11,7 +11,7 @@ import { createKeyRing } from '../../../server/native/key-ring.ts';
 import { retainStoredKeys } from '../../../server/operations/root/forget-unstored-keys.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { KeyRing } from '../../../server/ports/key-ring.ts';
-import type { Store } from '../../../server/ports/store.ts';
+import type { Repositories, Store, StoredKek } from '../../../server/ports/store.ts';
 import { openFileRoot } from '../../../server/roots/file.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
@@ -214,4 +214,72 @@ test('of sessions: a rotation on another node is followed, and a rotation that i
     await other.refreshHashKey(store.read, 'session-hash'),
   ]).toEqual([true, true]);
   expect(new Set([...hashes(), before, after]).size).toBe(3);
+});
+
+describe('an unlock that fails', () => {
+  test('over a key encryption key that does not open, or a key that is lost, leaves no key in memory', async () => {
+    await store.write((tx) => ring.addTenant(tx, newId(Date.now())));
+    const { raw: core } = openCore({ allowUnlocked: true });
+    const root = openFileRoot(core, join(folder, 'root.key'), false);
+    const before = core.memoryStatus().keys;
+    const { keks, records } = store.read;
+    const spoil = (kek: StoredKek): StoredKek => {
+      const record = Buffer.from(kek.record);
+      record.writeUInt8(record.readUInt8(record.length - 1) ^ 1, record.length - 1);
+      return { ...kek, record };
+    };
+    const spoilt: Partial<Repositories> = {
+      keks: {
+        ...keks,
+        list: async () => (await keks.list()).map((kek, at, all) => (at < all.length - 1 ? kek : spoil(kek))),
+      },
+    };
+    const lost: Partial<Repositories> = {
+      records: { ...records, get: async (...place) => (place[2] === 'self-test' ? undefined : records.get(...place)) },
+    };
+    for (const [reads, message] of [
+      [spoilt, 'the root key cannot open a key encryption key'],
+      [lost, 'the store has lost its self-test key'],
+    ] as const) {
+      const other = createKeyRing(core);
+      await expect(other.unlock({ ...store, read: { ...store.read, ...reads } }, root)).rejects.toThrow(message);
+      expect(core.memoryStatus().keys).toBe(before);
+    }
+  });
+
+  test('at the commit of a first start leaves no key in memory, and the next one succeeds', async () => {
+    const empty = mkdtempSync(join(tmpdir(), 'dke-key-ring-first-'));
+    const fresh = await openTestStore(empty, systemClock);
+    try {
+      const { raw: core } = openCore({ allowUnlocked: true });
+      const root = openFileRoot(core, join(empty, 'root.key'), true);
+      const before = core.memoryStatus().keys;
+      const first = createKeyRing(core);
+      const failing: Store = {
+        ...fresh,
+        write: (work) =>
+          fresh.write(async (tx) => {
+            await work(tx);
+            throw new Error('the commit fails');
+          }),
+      };
+      await expect(first.unlock(failing, root)).rejects.toThrow('the commit fails');
+      expect(core.memoryStatus().keys).toBe(before);
+
+      await first.unlock(fresh, root);
+      const key = core.generateAes(256);
+      const place = {
+        tenantId: serviceTenantId,
+        objectId: newId(1),
+        version: 1,
+        class: 'vault-copy',
+        attributes: '{}',
+      } as const;
+      const record = first.seal(place, key);
+      expect(core.describe(first.open(record))).toEqual(core.describe(key));
+    } finally {
+      await fresh.close();
+      rmSync(empty, { recursive: true, force: true });
+    }
+  });
 });

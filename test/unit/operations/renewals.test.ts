@@ -179,3 +179,30 @@ test('nor is a key encryption key of a credential that cannot be read', async ()
   expect(directory.endpoint('/door')?.credentials.map(({ id }) => id)).toEqual([credential.id]);
   expect(complaints).toEqual([]);
 });
+
+test('a credential that was opened before another one could not be read is released', async () => {
+  const second = { ...credential, id: newId(6), accessKeyId: 'DKEACCESSKEYID0000000002', createdAt: 6 };
+  await store.write(async (tx) => {
+    await tx.endpoints.get(tenant.id, endpoint.id);
+    for (const each of [credential, second]) {
+      await tx.endpoints.insertCredential(tenant.id, each);
+      await tx.records.put({ ...recordOf(1), objectId: each.id, class: 'endpoint-secret' });
+    }
+  });
+  reads = {
+    records: {
+      ...store.read.records,
+      get: (id, ...place) =>
+        id === second.id
+          ? Promise.reject(new Error('the database does not answer'))
+          : store.read.records.get(id, ...place),
+    },
+  };
+  await expect(directory.renew({ endpoints: [endpoint.id] })).rejects.toThrow('the database does not answer');
+  const [version] = shownKey()?.versions.values() ?? [];
+  expect([version, released]).toEqual([1, [2]]);
+  reads = {};
+  await directory.renew({ endpoints: [endpoint.id] });
+  const shown = directory.endpoint('/door')?.credentials.map(({ secret }) => secret);
+  expect([shown, released]).toEqual([[3, 4], [2]]);
+});

@@ -1,0 +1,62 @@
+// The key that signs the audit log: the present one, and what is known of those before it.
+
+import { canonicalJson, toBase64 } from '../base/bytes.ts';
+import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
+import type { KeyRing } from '../ports/key-ring.ts';
+import type { Repositories } from '../ports/store.ts';
+import type { HeldOwnKeys } from './held-own-keys.ts';
+import type { KeyRecords } from './key-records.ts';
+import { type AuditKeyAttributes, ownKeys } from './own-keys.ts';
+
+export const createAuditKey = (
+  core: CryptoCore,
+  own: HeldOwnKeys,
+  { seal }: KeyRecords,
+): Pick<
+  KeyRing,
+  'signAudit' | 'auditPublicKey' | 'auditKeys' | 'auditKeySince' | 'refreshAuditKey' | 'makeAuditKey'
+> => {
+  const readAttributes = (): AuditKeyAttributes =>
+    JSON.parse(own.placeOf('audit-signature').attributes) as AuditKeyAttributes;
+  /** The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key. */
+  const publicHalf = (key: KeyRef): Buffer => core.exportPublicKey(key).subarray(-32);
+  const refreshAuditKey = async (repositories: Repositories): Promise<void> => {
+    const record = (await repositories.records.list(ownKeys['audit-signature'], 'audit-signature')).at(-1);
+    // An older one is that of a look-up that was overtaken, or of an older database, which the sealer finds.
+    if (
+      record !== undefined &&
+      (record.version > own.placeOf('audit-signature').version || !own.has('audit-signature'))
+    )
+      own.take('audit-signature', record);
+  };
+  return {
+    signAudit: (text) => core.sign(own.key('audit-signature'), { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
+    auditPublicKey: () => publicHalf(own.key('audit-signature')),
+    auditKeys: () => [
+      { publicKey: publicHalf(own.key('audit-signature')), until: null },
+      ...(readAttributes().former ?? []).map(({ key, origin, size }) => ({
+        publicKey: Buffer.from(key, 'base64'),
+        until: { origin, size },
+      })),
+    ],
+    auditKeySince: () => readAttributes().since ?? null,
+    refreshAuditKey,
+    makeAuditKey: () => {
+      const key = own.make('audit-signature');
+      return {
+        publicKey: publicHalf(key),
+        sign: (text) => core.sign(key, { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
+        store: async (tx, { origin, size }, since) => {
+          await refreshAuditKey(tx);
+          const before = own.placeOf('audit-signature');
+          const { former = [] } = readAttributes();
+          const last = { key: toBase64(publicHalf(own.key('audit-signature'))), origin, size };
+          const attributes = canonicalJson({ algorithm: 'ed25519', since, former: [last, ...former] });
+          await tx.records.put(seal({ ...before, version: before.version + 1, attributes }, key));
+          await tx.records.wipe(before.objectId, before.version, 'audit-signature');
+        },
+        release: () => core.release(key),
+      };
+    },
+  };
+};

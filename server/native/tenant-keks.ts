@@ -1,0 +1,109 @@
+// The root key and the opened key encryption keys (KEKs) of tenants in memory. Their bytes stay in the addon; here are their references.
+
+import { ServiceError } from '../base/errors.ts';
+import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
+import type { RootProvider } from '../ports/root-provider.ts';
+import type { Repositories, StoredKek } from '../ports/store.ts';
+import { makeKek, type OpenKek, openKek } from './kek-records.ts';
+
+export type TenantKeks = ReturnType<typeof createTenantKeks>;
+
+export const createTenantKeks = (core: CryptoCore) => {
+  /** By tenant, oldest epoch first; the last one seals. */
+  const keks = new Map<string, OpenKek[]>();
+  /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
+  const persisted = new Set<string>();
+  let root: RootProvider | undefined;
+
+  const openRoot = (): RootProvider => {
+    if (root === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
+    return root;
+  };
+  const find = (tenantId: string, epoch: number): OpenKek | undefined =>
+    keks.get(tenantId)?.find((kek) => kek.epoch === epoch);
+  const current = (tenantId: string): OpenKek => {
+    const found = keks.get(tenantId)?.at(-1);
+    if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
+    return found;
+  };
+  const keep = (tenantId: string, kek: OpenKek): void => {
+    const list = keks.get(tenantId) ?? [];
+    list.push(kek);
+    list.sort((a, b) => a.epoch - b.epoch);
+    keks.set(tenantId, list);
+  };
+  const drop = (goes: (tenantId: string, epoch: number) => boolean): void => {
+    for (const [tenantId, open] of keks) {
+      const rest = open.filter((kek) => !goes(tenantId, kek.epoch));
+      for (const kek of open) if (!rest.includes(kek)) core.release(kek.key);
+      if (rest.length === 0) keks.delete(tenantId);
+      else keks.set(tenantId, rest);
+    }
+  };
+
+  return {
+    openRoot,
+    find,
+    current,
+    /** The KEK of a stored record. */
+    of: (tenantId: string, epoch: number): KeyRef => {
+      const found = find(tenantId, epoch);
+      if (found === undefined) throw new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
+      return found.key;
+    },
+    /** The epoch of each tenant's KEK that seals now. */
+    epochs: (): ReadonlyMap<string, number> =>
+      new Map([...keks.keys()].map((tenantId) => [tenantId, current(tenantId).epoch])),
+    /** Makes and stores one. */
+    add: async (tx: Repositories, tenantId: string, epoch: number): Promise<void> => {
+      const { kek, stored } = makeKek(core, openRoot(), tenantId, epoch);
+      try {
+        await tx.keks.insert(stored);
+      } catch (error) {
+        core.release(kek.key);
+        throw error;
+      }
+      keep(tenantId, kek);
+    },
+
+    /** Opens all that are stored, and answers how many. When it fails, `clear` follows. */
+    unlock: async (read: Repositories, provider: RootProvider): Promise<number> => {
+      const stored = await read.keks.list();
+      for (const kek of stored) keep(kek.tenantId, { epoch: kek.epoch, key: openKek(core, provider, kek) });
+      root = provider;
+      return stored.length;
+    },
+    /** Opens those that another process has stored since. Undefined before `unlock`. */
+    openStored: async (repositories: Repositories): Promise<readonly StoredKek[] | undefined> => {
+      if (root === undefined) return undefined;
+      const provider = root;
+      const stored = await repositories.keks.list();
+      for (const kek of stored) {
+        if (find(kek.tenantId, kek.epoch) !== undefined) continue;
+        keep(kek.tenantId, { epoch: kek.epoch, key: openKek(core, provider, kek) });
+      }
+      return stored;
+    },
+    /** Takes those out of memory that another process has deleted. */
+    dropDeleted: (stored: readonly StoredKek[]): void => {
+      const newest = new Map<string, number>();
+      for (const { tenantId, epoch } of stored) newest.set(tenantId, Math.max(epoch, newest.get(tenantId) ?? 0));
+      for (const tenantId of newest.keys()) persisted.add(tenantId);
+      const isStored = new Set(stored.map((kek) => `${kek.tenantId} ${kek.epoch}`));
+      // Newer ones than are stored belong to a unit of work that is not committed yet.
+      drop((tenantId, epoch) => {
+        const last = newest.get(tenantId);
+        return last === undefined ? persisted.has(tenantId) : epoch < last && !isStored.has(`${tenantId} ${epoch}`);
+      });
+    },
+    clear: (): void => {
+      root = undefined;
+      persisted.clear();
+      drop(() => true);
+    },
+    retainStored: async (repositories: Repositories): Promise<void> => {
+      const stored = new Set((await repositories.keks.list()).map((kek) => `${kek.tenantId} ${kek.epoch}`));
+      drop((tenantId, epoch) => !stored.has(`${tenantId} ${epoch}`));
+    },
+  };
+};

@@ -1,0 +1,45 @@
+// The first use of a master key after it was soft-deleted puts its vault copy back from the sealed copy (specification section 3).
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Key } from '../../domain/key.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { recordPlace } from '../keys/key-records.ts';
+import type { TdeCaller } from './interface.ts';
+import { instanceDetails } from './visibility.ts';
+
+/** Once for each deletion. */
+export const reimportVaultCopy = async (
+  { store, core, ring, directory, clock, log }: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock' | 'log'>,
+  caller: TdeCaller,
+  keyId: string,
+): Promise<void> => {
+  try {
+    await store.write(async (tx) => {
+      const key = await tx.keys.get(caller.application.tenantId, keyId);
+      if (key === undefined || key.state !== 'soft-deleted' || key.reimportedAt !== null) return;
+      const place = recordPlace(key, key.currentVersion, 'sealed-copy');
+      const record = await tx.records.get(keyId, key.currentVersion, 'sealed-copy');
+      if (record === undefined) return;
+      const reference = ring.open({ ...record, ...place });
+      try {
+        await tx.records.put(ring.seal(recordPlace(key, key.currentVersion, 'vault-copy'), reference));
+      } finally {
+        core.release(reference);
+      }
+      const after: Key = { ...key, reimportedAt: clock.now() };
+      await tx.keys.update(after);
+      await tx.audit.append({
+        kind: 'key.reimported',
+        actor: caller.actor,
+        tenantId: key.tenantId,
+        subject: { kind: 'key', id: keyId },
+        details: { name: key.name, applicationId: caller.application.id, ...instanceDetails(caller) },
+      });
+    });
+    await directory.renew({ keys: [keyId] });
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'key-tampered') throw error;
+    // The sealed copy is enough to go on: a store that cannot be written must not stop the database.
+    log.error('a vault copy could not be re-imported; the next use tries again', { keyId, error });
+  }
+};
