@@ -63,19 +63,20 @@ export interface TdeServiceInfo {
   readonly recipient: Recipient;
 }
 
-export interface NewTokenObject {
-  readonly class: ObjectClass;
-  readonly label: string;
-  readonly algorithm: TokenObject['algorithm'];
-  readonly bits: number | null;
-  readonly usages: readonly KeyUsage[];
-  readonly sensitive: boolean;
-  readonly extractable: boolean;
-  readonly modifiable: boolean;
-  readonly destroyable: boolean;
-  readonly private: boolean;
-  readonly attributes: string;
-}
+export type NewTokenObject = Pick<
+  TokenObject,
+  | 'class'
+  | 'label'
+  | 'algorithm'
+  | 'bits'
+  | 'usages'
+  | 'sensitive'
+  | 'extractable'
+  | 'modifiable'
+  | 'destroyable'
+  | 'private'
+  | 'attributes'
+>;
 
 /** A key becomes sensitive and stops being extractable, never the other way. */
 export interface TokenObjectChange {
