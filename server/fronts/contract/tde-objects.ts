@@ -127,4 +127,3 @@ export type KeyUsage = WireOf<typeof usage>;
 export type CreateObject = WireOf<typeof createObject>;
 export type TokenObject = ValueOf<typeof tokenObject>;
 export type Destination = WireOf<typeof destination>;
-export type WrappedKey = WireOf<typeof wrappedKey>;

@@ -47,7 +47,7 @@ import {
 /** An Idempotency-Key, and an X-Request-Id. */
 export const requestKey = /^[A-Za-z0-9._:-]{1,128}$/;
 /** Most bytes of a sealed state. */
-export const maxState = 512;
+const maxState = 512;
 
 const nothing = object({});
 const done = answer({});

@@ -21,7 +21,6 @@ export type {
   KeyUsage,
   ObjectClass,
   TokenObject,
-  WrappedKey,
 } from './tde-objects.ts';
 export {
   type Answers,
@@ -30,7 +29,6 @@ export {
   encodeAnswer,
   type FindHead,
   type Heads,
-  maxState,
   requestKey,
   type ServiceInfo,
   type TdeRoute,
