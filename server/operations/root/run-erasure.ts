@@ -18,12 +18,12 @@ import type { Ports } from '../../ports/ports.ts';
 import type { RecordPosition } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { ever, startedSetting } from '../keys/destruction-time.ts';
+import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
 import { recoverMissing } from '../snapshots/recover-missing.ts';
 import { listUnerased, markErased } from '../tenants/purge-tenant.ts';
 import type { AwaitCopies } from './await-copies.ts';
-import { retainStoredKeys } from './forget-unstored-keys.ts';
 import { type DamagedRecord, describeDamage, type ResealStep, resealStep } from './reseal-records.ts';
 import type { RootSpread } from './spread-root.ts';
 

@@ -14,10 +14,10 @@ import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findCopies } from '../keys/key-copies.ts';
-import { findKey } from '../shared/find.ts';
+import { findKey, vaultsOf } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { eraseUnits, listSnapshots, settleUnfinished } from './erase-destroyed.ts';
-import { findSnapshot, vaultsOf } from './find-snapshot.ts';
+import { findSnapshot } from './find-snapshot.ts';
 import { inspectFile, ownSigners, requireTrusted } from './verify-snapshot.ts';
 
 export interface SnapshotSettings {
