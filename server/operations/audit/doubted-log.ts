@@ -1,4 +1,4 @@
-// What the forwarding of the audit log asks the quarantine (service/quarantine.ts), which decides after a look at the log.
+// What the forwarding of the audit log asks the quarantine (service/quarantine.ts), which has compared the log with its checkpoint.
 
 export interface DoubtedLog {
   /** Undefined: there is no quarantine. */
