@@ -122,6 +122,19 @@ export interface OaepParameters {
 /** Decryption with PKCS#1 v1.5 padding never fails for wrong padding: it answers with other bytes (rsa_encryption.h). */
 export type RsaEncryptionParameters = OaepParameters | { readonly padding: 'pkcs1' };
 
+/** AES key wrap. `iv` is the initial value: 8 bytes, 4 when `padded`; absent: that of the RFC. */
+export interface KeyWrapParameters {
+  /** RFC 5649, else RFC 3394. */
+  readonly padded: boolean;
+  readonly iv?: Uint8Array | undefined;
+}
+
+/** How a key is wrapped: AES key wrap, under a cipher, or with OAEP. */
+export type WrapParameters =
+  | ({ readonly way: 'key-wrap' } & KeyWrapParameters)
+  | { readonly way: 'cipher'; readonly cipher: CipherParameters }
+  | { readonly way: 'oaep'; readonly oaep: OaepParameters };
+
 /** What an unwrapped key becomes. */
 export type UnwrappedKind = 'aes' | 'generic' | 'kek' | 'private';
 

@@ -17,10 +17,10 @@ import type {
   EcdhOptions,
   KeyDescription,
   KeyRef,
+  KeyWrapParameters,
   MacParameters,
   MemoryStatus,
   MessagePart,
-  OaepParameters,
   OperationRef,
   RecordContext,
   RootFile,
@@ -28,6 +28,7 @@ import type {
   SignatureParameters,
   Sp800108Parameters,
   UnwrappedKind,
+  WrapParameters,
   XksBodyErrorName,
   XksOperation,
   XksParsed,
@@ -237,51 +238,25 @@ export interface Core {
 
   // --- key wrap: AES-KW (RFC 3394), AES-KWP (RFC 5649), AES modes and RSA-OAEP ------------------------------------------
   // A private key travels as its PKCS#8. Whatever is wrong with a wrapped key is authentication-failed. AES-KW and CBC wrap whole blocks
-  // only: a key of another length is padded with zeros, which are taken off where `bytes` tells the length of the key. `iv` is the
-  // initial value: 8 bytes for AES-KW, 4 for AES-KWP; absent: that of the RFC.
-  wrapKey(wrapping: KeyRef, key: KeyRef, padded: boolean, iv?: Uint8Array): Buffer;
+  // only: a key of another length is padded with zeros, which are taken off where `bytes` tells the length of the key.
+  wrapKey(wrapping: KeyRef, parameters: WrapParameters, key: KeyRef): Buffer;
   unwrapKey(
     wrapping: KeyRef,
+    parameters: WrapParameters,
     wrapped: Uint8Array,
-    padded: boolean,
     kind: UnwrappedKind,
     bytes?: number,
-    iv?: Uint8Array,
   ): KeyRef;
   unwrapKeyLater(
     wrapping: KeyRef,
-    wrapped: Uint8Array,
-    padded: boolean,
-    kind: UnwrappedKind,
-    bytes?: number,
-    iv?: Uint8Array,
-  ): Promise<KeyRef>;
-  wrapKeyCipher(wrapping: KeyRef, parameters: CipherParameters, key: KeyRef): Buffer;
-  unwrapKeyCipher(
-    wrapping: KeyRef,
-    parameters: CipherParameters,
-    wrapped: Uint8Array,
-    kind: UnwrappedKind,
-    bytes?: number,
-  ): KeyRef;
-  unwrapKeyCipherLater(
-    wrapping: KeyRef,
-    parameters: CipherParameters,
+    parameters: WrapParameters,
     wrapped: Uint8Array,
     kind: UnwrappedKind,
     bytes?: number,
   ): Promise<KeyRef>;
-  wrapKeyOaep(wrapping: KeyRef, parameters: OaepParameters, key: KeyRef): Buffer;
-  unwrapKeyOaep(wrapping: KeyRef, parameters: OaepParameters, wrapped: Uint8Array, kind: UnwrappedKind): KeyRef;
-  unwrapKeyOaepLater(
-    wrapping: KeyRef,
-    parameters: OaepParameters,
-    wrapped: Uint8Array,
-    kind: UnwrappedKind,
-  ): Promise<KeyRef>;
-  /** The same over caller's data (PKCS#11 C_Encrypt with CKM_AES_KEY_WRAP*). */
-  wrapData(wrapping: KeyRef, data: Uint8Array, padded: boolean): Buffer;
-  unwrapData(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean): Buffer;
+  /** AES key wrap over caller's data (PKCS#11 C_Encrypt with CKM_AES_KEY_WRAP*). */
+  wrapData(wrapping: KeyRef, parameters: KeyWrapParameters, data: Uint8Array): Buffer;
+  unwrapData(wrapping: KeyRef, parameters: KeyWrapParameters, wrapped: Uint8Array): Buffer;
 
   // --- keys on their way to another host: HPKE (RFC 9180), base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM ---
   /** An ephemeral X25519 key pair: `release` ends it. */

@@ -305,69 +305,70 @@ napi_value ImportRsaLater(const Arguments& arguments) {
       FinishKey);
 }
 
-// The value is unwrapped here, where its wrapping key may be used; a job checks its content.
-napi_value OpenLater(const Arguments& arguments, Result<SecureBuffer> unwrapped, UnwrappedKind kind) {
-  return RunLater<LooseKey>(
-      arguments,
-      [value = arguments.Unwrap(std::move(unwrapped)), kind](const std::atomic<bool>&) mutable { return OpenUnwrapped(std::move(value), kind); },
-      FinishKey);
+// Arguments: the wrapping key, WrapParameters, the key.
+Result<std::vector<uint8_t>> WrapBy(const Arguments& arguments) {
+  const KeyRef wrapping = arguments.Key(0);
+  const KeyRef key = arguments.Key(2);
+  const Wrapping by = WrappingOf(arguments, arguments.at(1));
+  switch (by.way) {
+    case WrapWay::kKeyWrap:
+      return WrapKey(wrapping, key, KeyWrapOf(arguments, by.parameters));
+    case WrapWay::kCipher:
+      return WrapKeyCipher(wrapping, CipherOf(arguments, by.parameters), key);
+    case WrapWay::kOaep:
+      break;
+  }
+  return WrapKeyOaep(wrapping, RsaEncryptionOf(arguments, by.parameters), key);
+}
+// Arguments: the wrapping key, WrapParameters, the wrapped key, its kind, its length.
+Result<SecureBuffer> UnwrapBy(const Arguments& arguments, const Wrapping& by, UnwrappedKind kind) {
+  const KeyRef wrapping = arguments.Key(0);
+  const Bytes wrapped = arguments.ReadBytes(2);
+  const size_t bytes = ReadUnwrappedLength(arguments, 4);
+  switch (by.way) {
+    case WrapWay::kKeyWrap:
+      return UnwrapValue(wrapping, wrapped.data, wrapped.size, KeyWrapOf(arguments, by.parameters), kind, bytes);
+    case WrapWay::kCipher:
+      return UnwrapCipherValue(wrapping, CipherOf(arguments, by.parameters), wrapped.data, wrapped.size, kind, bytes);
+    case WrapWay::kOaep:
+      break;
+  }
+  return RsaDecrypt(wrapping, RsaEncryptionOf(arguments, by.parameters), wrapped.data, wrapped.size);
 }
 
-napi_value Wrap(const Arguments& arguments) {
-  return arguments.ReturnBuffer(arguments.Unwrap(WrapKey(arguments.Key(0), arguments.Key(1), ReadKeyWrap(arguments, 2, 3))));
-}
+napi_value Wrap(const Arguments& arguments) { return arguments.ReturnBuffer(arguments.Unwrap(WrapBy(arguments))); }
 napi_value Unwrap(const Arguments& arguments) {
-  const Bytes wrapped = arguments.ReadBytes(1);
-  return ReturnLoose(arguments, UnwrapKey(arguments.Key(0), wrapped.data, wrapped.size, ReadKeyWrap(arguments, 2, 5),
-                                          ReadUnwrapped(arguments, 3), ReadUnwrappedLength(arguments, 4)));
+  const UnwrappedKind kind = ReadUnwrapped(arguments, 3);
+  return ReturnLoose(arguments, OpenUnwrapped(arguments.Unwrap(UnwrapBy(arguments, WrappingOf(arguments, arguments.at(1)), kind)), kind));
 }
+// The value is unwrapped here, where its wrapping key may be used, and a job checks its content. A private key unwraps in the job.
 napi_value UnwrapLater(const Arguments& arguments) {
-  const Bytes wrapped = arguments.ReadBytes(1);
   const UnwrappedKind kind = ReadUnwrapped(arguments, 3);
-  return OpenLater(arguments,
-                   UnwrapValue(arguments.Key(0), wrapped.data, wrapped.size, ReadKeyWrap(arguments, 2, 5), kind, ReadUnwrappedLength(arguments, 4)),
-                   kind);
-}
-napi_value CipherWrap(const Arguments& arguments) {
-  return arguments.ReturnBuffer(arguments.Unwrap(WrapKeyCipher(arguments.Key(0), ReadCipher(arguments, 1), arguments.Key(2))));
-}
-napi_value CipherUnwrap(const Arguments& arguments) {
-  const Bytes wrapped = arguments.ReadBytes(2);
-  return ReturnLoose(arguments, UnwrapKeyCipher(arguments.Key(0), ReadCipher(arguments, 1), wrapped.data, wrapped.size,
-                                                ReadUnwrapped(arguments, 3), ReadUnwrappedLength(arguments, 4)));
-}
-napi_value CipherUnwrapLater(const Arguments& arguments) {
-  const Bytes wrapped = arguments.ReadBytes(2);
-  const UnwrappedKind kind = ReadUnwrapped(arguments, 3);
-  return OpenLater(arguments,
-                   UnwrapCipherValue(arguments.Key(0), ReadCipher(arguments, 1), wrapped.data, wrapped.size, kind, ReadUnwrappedLength(arguments, 4)),
-                   kind);
-}
-napi_value OaepWrap(const Arguments& arguments) {
-  return arguments.ReturnBuffer(arguments.Unwrap(WrapKeyOaep(arguments.Key(0), ReadRsaEncryption(arguments, 1), arguments.Key(2))));
-}
-napi_value OaepUnwrap(const Arguments& arguments) {
-  const Bytes wrapped = arguments.ReadBytes(2);
-  return ReturnLoose(arguments, UnwrapKeyOaep(arguments.Key(0), ReadRsaEncryption(arguments, 1), wrapped.data, wrapped.size,
-                                              ReadUnwrapped(arguments, 3)));
-}
-napi_value OaepUnwrapLater(const Arguments& arguments) {
+  const Wrapping by = WrappingOf(arguments, arguments.at(1));
+  if (by.way == WrapWay::kOaep) {
+    return RunLater<LooseKey>(
+        arguments,
+        [job = RsaDecryptionJob(arguments, by.parameters), kind](const std::atomic<bool>&) -> Result<LooseKey> {
+          Result<SecureBuffer> value = job.Decrypt();
+          if (!value.ok()) return value.status();
+          return OpenUnwrapped(value.Take(), kind);
+        },
+        FinishKey);
+  }
   return RunLater<LooseKey>(
       arguments,
-      [job = RsaDecryptionJob(arguments), kind = ReadUnwrapped(arguments, 3)](const std::atomic<bool>&) -> Result<LooseKey> {
-        Result<SecureBuffer> value = job.Decrypt();
-        if (!value.ok()) return value.status();
-        return OpenUnwrapped(value.Take(), kind);
+      [value = arguments.Unwrap(UnwrapBy(arguments, by, kind)), kind](const std::atomic<bool>&) mutable {
+        return OpenUnwrapped(std::move(value), kind);
       },
       FinishKey);
 }
 napi_value WrapBytes(const Arguments& arguments) {
-  const Bytes data = arguments.ReadBytes(1);
-  return arguments.ReturnBuffer(arguments.Unwrap(WrapData(arguments.Key(0), data.data, data.size, ReadKeyWrap(arguments, 2, 3))));
+  const Bytes data = arguments.ReadBytes(2);
+  return arguments.ReturnBuffer(arguments.Unwrap(WrapData(arguments.Key(0), data.data, data.size, KeyWrapOf(arguments, arguments.at(1)))));
 }
 napi_value UnwrapBytes(const Arguments& arguments) {
-  const Bytes wrapped = arguments.ReadBytes(1);
-  const SecureBuffer value = arguments.Unwrap(UnwrapData(arguments.Key(0), wrapped.data, wrapped.size, ReadKeyWrap(arguments, 2, 3)));
+  const Bytes wrapped = arguments.ReadBytes(2);
+  const SecureBuffer value = arguments.Unwrap(UnwrapData(arguments.Key(0), wrapped.data, wrapped.size, KeyWrapOf(arguments, arguments.at(1))));
   return arguments.ReturnBuffer(value.data(), value.size());
 }
 
@@ -409,12 +410,6 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<Wrap>(env, exports, "wrapKey");
   Define<Unwrap>(env, exports, "unwrapKey");
   Define<UnwrapLater>(env, exports, "unwrapKeyLater");
-  Define<CipherWrap>(env, exports, "wrapKeyCipher");
-  Define<CipherUnwrap>(env, exports, "unwrapKeyCipher");
-  Define<CipherUnwrapLater>(env, exports, "unwrapKeyCipherLater");
-  Define<OaepWrap>(env, exports, "wrapKeyOaep");
-  Define<OaepUnwrap>(env, exports, "unwrapKeyOaep");
-  Define<OaepUnwrapLater>(env, exports, "unwrapKeyOaepLater");
   Define<WrapBytes>(env, exports, "wrapData");
   Define<UnwrapBytes>(env, exports, "unwrapData");
 }

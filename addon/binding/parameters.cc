@@ -50,8 +50,9 @@ CipherParameters CipherOf(const Arguments& arguments, napi_value object) {
   return parameters;
 }
 
-RsaEncryptionParameters ReadRsaEncryption(const Arguments& arguments, size_t index) {
-  napi_value object = arguments.at(index);
+RsaEncryptionParameters ReadRsaEncryption(const Arguments& arguments, size_t index) { return RsaEncryptionOf(arguments, arguments.at(index)); }
+
+RsaEncryptionParameters RsaEncryptionOf(const Arguments& arguments, napi_value object) {
   RsaEncryptionParameters parameters;
   char name[8];
   const std::string_view padding(name, arguments.ShortText(arguments.Member(object, "padding"), name, sizeof name));
@@ -70,21 +71,34 @@ RsaEncryptionParameters ReadRsaEncryption(const Arguments& arguments, size_t ind
   return parameters;
 }
 
-KeyWrapParameters ReadKeyWrap(const Arguments& arguments, size_t padded, size_t iv) {
+KeyWrapParameters KeyWrapOf(const Arguments& arguments, napi_value object) {
   KeyWrapParameters parameters;
-  parameters.padded = arguments.Boolean(padded);
-  if (!arguments.has(iv)) return parameters;
-  const Bytes bytes = arguments.ReadBytes(iv);
+  parameters.padded = arguments.BooleanOf(arguments.Member(object, "padded"));
+  napi_value iv = arguments.Member(object, "iv");
+  if (iv == nullptr) return parameters;
+  const Bytes bytes = arguments.BytesOf(iv);
   if (bytes.size != InitialValueLength(parameters.padded)) arguments.Refuse("the initial value of AES key wrap has the wrong length");
   parameters.iv = bytes.data;
   return parameters;
+}
+
+Wrapping WrappingOf(const Arguments& arguments, napi_value object) {
+  char name[16];
+  const std::string_view way(name, arguments.ShortText(arguments.Member(object, "way"), name, sizeof name));
+  if (way == "key-wrap") return {WrapWay::kKeyWrap, object};
+  const bool is_cipher = way == "cipher";
+  if (!is_cipher && way != "oaep") arguments.Refuse("no such way to wrap a key");
+  napi_value parameters = arguments.Member(object, is_cipher ? "cipher" : "oaep");
+  if (parameters == nullptr) arguments.Refuse("an object is needed");
+  return {is_cipher ? WrapWay::kCipher : WrapWay::kOaep, parameters};
 }
 
 size_t ReadUnwrappedLength(const Arguments& arguments, size_t index) {
   return arguments.has(index) ? static_cast<size_t>(arguments.Integer(index, 0, 4096)) : 0;
 }
 
-RsaDecryptionJob::RsaDecryptionJob(const Arguments& arguments) : key_(arguments.Unwrap(HoldPkey(arguments.Key(0)))), parameters_(ReadRsaEncryption(arguments, 1)) {
+RsaDecryptionJob::RsaDecryptionJob(const Arguments& arguments, napi_value parameters)
+    : key_(arguments.Unwrap(HoldPkey(arguments.Key(0)))), parameters_(RsaEncryptionOf(arguments, parameters)) {
   const Bytes encrypted = arguments.ReadBytes(2);
   // No modulus is longer.
   if (encrypted.size > 1024) Fail(arguments.env(), AuthenticationFailed());

@@ -14,13 +14,21 @@ CipherParameters ReadCipher(const Arguments& arguments, size_t index);
 // The same from an object at hand.
 CipherParameters CipherOf(const Arguments& arguments, napi_value object);
 MacParameters MacOf(const Arguments& arguments, napi_value object);
+RsaEncryptionParameters RsaEncryptionOf(const Arguments& arguments, napi_value object);
 RsaEncryptionParameters ReadRsaEncryption(const Arguments& arguments, size_t index);
-// `padded` and `iv` are the places of these arguments; without an initial value it is the one that the RFC fixes.
-KeyWrapParameters ReadKeyWrap(const Arguments& arguments, size_t padded, size_t iv);
-// RSA decryption with copies of what it takes, for a job: the private key (first argument), the parameters (second) and the encrypted bytes (third).
+// Without an initial value it is the one that the RFC fixes.
+KeyWrapParameters KeyWrapOf(const Arguments& arguments, napi_value object);
+// How a key is wrapped, and where in `object` the parameters of that way are (WrapParameters in core-types.ts).
+enum class WrapWay { kKeyWrap, kCipher, kOaep };
+struct Wrapping {
+  WrapWay way;
+  napi_value parameters;
+};
+Wrapping WrappingOf(const Arguments& arguments, napi_value object);
+// RSA decryption with copies of what it takes, for a job: the private key (first argument), the parameters and the encrypted bytes (third argument).
 class RsaDecryptionJob {
  public:
-  explicit RsaDecryptionJob(const Arguments& arguments);
+  RsaDecryptionJob(const Arguments& arguments, napi_value parameters);
   Result<SecureBuffer> Decrypt() const;
 
  private:

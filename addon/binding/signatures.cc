@@ -78,7 +78,7 @@ napi_value DecryptRsa(const Arguments& arguments) {
 
 napi_value DecryptRsaLater(const Arguments& arguments) {
   return RunLater<SecureBuffer>(
-      arguments, [job = RsaDecryptionJob(arguments)](const std::atomic<bool>&) { return job.Decrypt(); }, FinishSecret);
+      arguments, [job = RsaDecryptionJob(arguments, arguments.at(1))](const std::atomic<bool>&) { return job.Decrypt(); }, FinishSecret);
 }
 
 }  // namespace

@@ -190,24 +190,10 @@ Result<SecureBuffer> UnwrapCipherValue(KeyRef wrapping, const CipherParameters& 
   return value;
 }
 
-Result<LooseKey> UnwrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,
-                                 UnwrappedKind kind, size_t bytes) {
-  Result<SecureBuffer> value = UnwrapCipherValue(wrapping, parameters, wrapped, length, kind, bytes);
-  if (!value.ok()) return value.status();
-  return OpenUnwrapped(value.Take(), kind);
-}
-
 Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, KeyRef ref) {
   Result<SecureBuffer> value = ValueToWrap(ref);
   if (!value.ok()) return value.status();
   return RsaEncrypt(wrapping, parameters, value.value().data(), value.value().size());
-}
-
-Result<LooseKey> UnwrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, const uint8_t* wrapped, size_t length,
-                               UnwrappedKind kind) {
-  Result<SecureBuffer> value = RsaDecrypt(wrapping, parameters, wrapped, length);
-  if (!value.ok()) return value.status();
-  return OpenUnwrapped(value.Take(), kind);
 }
 
 }  // namespace dke

@@ -29,11 +29,7 @@ using UnwrappedKind = std::optional<KeyKind>;
 Result<LooseKey> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters, UnwrappedKind kind,
                            size_t bytes);
 Result<std::vector<uint8_t>> WrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, KeyRef key);
-Result<LooseKey> UnwrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,
-                                 UnwrappedKind kind, size_t bytes);
 Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, KeyRef key);
-Result<LooseKey> UnwrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, const uint8_t* wrapped, size_t length,
-                               UnwrappedKind kind);
 // The two ends of every wrapping: the bytes that travel (never a KEK's), and the key they become. Bytes that are no such key are
 // told apart from a wrong wrapping by nobody: both are kAuthenticationFailed.
 Result<SecureBuffer> ValueToWrap(KeyRef key);

@@ -27,6 +27,7 @@ import {
   runChecks,
   warning,
 } from '../../server/base/checks.ts';
+import { toRfc3339 } from '../../server/base/clock.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
 import { instanceText } from '../../server/fronts/contract/tde.ts';
 import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.ts';
@@ -247,7 +248,7 @@ const checkLabel = async ({ options, door }: Context): Promise<Finding> => {
     return { ...failed(...halves(tell('label-missing', { label }))), predicts: 'CKR_OK, and no object' };
   return object.state === 'disabled'
     ? foundCause(tell('key-disabled', { handle: `${object.handle} (${label})` }))
-    : ok(`${label}: ${object.class}, ${object.state}, made ${object.createdAt}`);
+    : ok(`${label}: ${object.class}, ${object.state}, made ${toRfc3339(object.createdAt)}`);
 };
 
 const checks: readonly Check<Context>[] = [

@@ -5,9 +5,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { buildConnector, Pool } from 'undici';
-import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
+import { ServiceError, type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
 import {
+  decodeAnswer,
   envelopeType,
   epochHeader,
   maxEnvelope,
@@ -312,18 +313,6 @@ const parseJson = (body: Buffer): Record<string, unknown> | null => {
   }
 };
 
-/** The token objects in an answer's head, whatever is in their place; null where the route may answer without one. */
-const objectsIn: Partial<Record<RouteName, (head: Record<string, unknown>) => unknown>> = {
-  generateKey: (head) => [head],
-  createObject: (head) => [head],
-  getObject: (head) => [head],
-  updateObject: (head) => [head],
-  findObjects: ({ objects }) => objects,
-  generateKeyPair: ({ privateKey, publicKey }) => (publicKey === null ? [privateKey] : [privateKey, publicKey]),
-  unwrap: ({ object }) => (object === null ? [] : [object]),
-  derive: ({ object }) => (object === null ? [] : [object]),
-};
-
 const parseAnswer = <R extends RouteName>(
   route: R,
   contentType: string | string[] | undefined,
@@ -345,22 +334,9 @@ const parseAnswer = <R extends RouteName>(
   } catch {
     throw wrong('envelope');
   }
-  const { head, raw } = unpacked;
-  if (!isRecord(head)) throw wrong('head');
-  const objects = objectsIn[route]?.(head) ?? [];
-  if (!Array.isArray(objects) || !objects.every(isTokenObject)) throw wrong('object');
-  return { answer: head as unknown as Answer<R>, raw };
+  try {
+    return { answer: decodeAnswer(route, unpacked.head), raw: unpacked.raw };
+  } catch (error) {
+    throw wrong(error instanceof ServiceError ? error.message : 'head', error);
+  }
 };
-
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-
-/** The fields on which memory safety of the wire depends; the rest is the service's word. */
-const isTokenObject = (value: unknown): boolean =>
-  isRecord(value) &&
-  Number.isInteger(value.handle) &&
-  (value.handle as number) > 0 &&
-  (value.handle as number) < 2 ** 31 &&
-  ['id', 'class', 'label', 'attributes', 'createdAt', 'state'].every((name) => typeof value[name] === 'string') &&
-  (value.publicKey === null || typeof value.publicKey === 'string') &&
-  Array.isArray(value.usages) &&
-  (value.admits === undefined || Array.isArray(value.admits));

@@ -4,12 +4,12 @@
 // Failures are `ServiceError`s whose code is the service's, and `unavailable` or `dependency-timeout` when the service
 // could not be reached or did not answer in time. They carry the id under which the server's audit log knows the call.
 import { ServiceError, type ServiceErrorCode } from '../../server/base/errors.ts';
-import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
+import type { Answers, TdeRoute, TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import type { CauseName } from '../schema/causes.ts';
 
-export type RouteName = keyof TdeRoutes;
+export type RouteName = TdeRoute;
 export type Head<R extends RouteName> = TdeRoutes[R]['head'];
-export type Answer<R extends RouteName> = TdeRoutes[R]['answer'];
+export type Answer<R extends RouteName> = Answers[R];
 
 export interface ServiceRequest<R extends RouteName = RouteName> {
   readonly route: R;

@@ -54,6 +54,31 @@ export interface Key {
   readonly integrity: Integrity;
 }
 
+/** A key that was just made: a general one of 256 bits, unless it is told otherwise. */
+export const newKey = (
+  key: Pick<Key, 'id' | 'tenantId' | 'vaultId' | 'name' | 'createdAt'> &
+    Partial<Pick<Key, 'kind' | 'algorithm' | 'bits' | 'usages' | 'applicationId' | 'tags'>>,
+): Key => ({
+  kind: 'general',
+  algorithm: 'aes',
+  bits: 256,
+  usages: ['encrypt', 'decrypt'],
+  state: 'active',
+  disabledAt: null,
+  currentVersion: 1,
+  deletedAt: null,
+  reimportedAt: null,
+  destroyedAt: null,
+  unrecoverableAt: null,
+  copyOf: null,
+  applicationId: null,
+  tags: [],
+  firstUsedAt: null,
+  lastUsedAt: null,
+  integrity: 'ok',
+  ...key,
+});
+
 export interface KeyVersion {
   readonly keyId: string;
   readonly version: number;

@@ -5,11 +5,9 @@
 // in-memory view in this process has been renewed. Errors are `ServiceError`. Times are milliseconds since the epoch. Identifiers are
 // compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
-import type { Grant } from '../domain/access.ts';
-import type { Actor, TenantActor } from '../domain/actor.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { DistributedPackages } from '../ports/packages.ts';
-import type { AccessOperations, TokenOperations } from './access/interface.ts';
+import type { AccessOperations, AuthenticationOperations, TokenOperations } from './access/interface.ts';
 import type { ApplicationOperations, TdeGroupOperations } from './applications/interface.ts';
 import type { ApprovalOperations, DualControlOperations } from './approvals/interface.ts';
 import type { AuditOperations } from './audit/interface.ts';
@@ -24,12 +22,11 @@ import type { RunbookOperations } from './runbooks/interface.ts';
 import type { SearchOperations } from './search/interface.ts';
 import type {
   ClockOperations,
-  Health,
   OverviewOperations,
   QuarantineOperations,
   ServiceSettings,
-  ServiceStatus,
   SetupOperations,
+  StatusOperations,
 } from './service/interface.ts';
 import type { IdempotencyOperations } from './shared/idempotency.ts';
 import type { PreconditionOperations } from './shared/preconditions.ts';
@@ -55,7 +52,7 @@ export type * from './tde/interface.ts';
 export type * from './tenants/interface.ts';
 export type * from './vaults/interface.ts';
 
-export interface Operations extends PeopleOperations {
+export interface Operations extends PeopleOperations, AuthenticationOperations, StatusOperations {
   readonly tenants: TenantOperations;
   readonly nodes: NodeOperations;
   /** Which servers do not show yet what a request has changed, or one that it repeats. */
@@ -91,15 +88,4 @@ export interface Operations extends PeopleOperations {
   readonly clock: ClockOperations;
   readonly quarantine: QuarantineOperations;
   readonly tde: TdeOperations;
-  /** The actor behind an administrator token; 'unauthenticated' when it is not valid (one message for every reason). */
-  authenticateAdmin(
-    token: string,
-    requestId: string,
-    peer: string | null,
-  ): Promise<{ readonly actor: Actor; readonly grants: readonly Grant[] }>;
-  /** Whether this token may read metrics: 'unauthenticated' when not. Administrators' tokens may not. */
-  authenticateMetrics(token: string): Promise<void>;
-  /** Deep: store, root key, round trip on the service's own test key; at most 60 s old. */
-  health(): Promise<Health>;
-  status(actor: TenantActor): Promise<ServiceStatus>;
 }

@@ -12,6 +12,7 @@ export type {
   MemoryStatus,
   RecordContext,
   UnwrappedKind,
+  WrapParameters,
 } from '../../addon/core.ts';
 
 export type CryptoCore = Pick<
@@ -50,13 +51,8 @@ export type CryptoCore = Pick<
   | 'rsaDecrypt'
   | 'rsaDecryptLater'
   | 'wrapKey'
-  | 'wrapKeyCipher'
-  | 'wrapKeyOaep'
   | 'unwrapKey'
   | 'unwrapKeyLater'
-  | 'unwrapKeyCipher'
-  | 'unwrapKeyCipherLater'
-  | 'unwrapKeyOaepLater'
   | 'ecdh'
   | 'hkdf'
   | 'deriveByEncryption'

@@ -13,7 +13,7 @@ import { newId } from '../../server/base/ids.ts';
 import type { Approval } from '../../server/domain/approval.ts';
 import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
 import { type ExternalKeyStore, neverLooked } from '../../server/domain/external-key-store.ts';
-import type { Key } from '../../server/domain/key.ts';
+import { type Key, newKey } from '../../server/domain/key.ts';
 import type { RecoveryKey, Snapshot } from '../../server/domain/snapshot.ts';
 import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
 import type { Tenant } from '../../server/domain/tenant.ts';
@@ -103,30 +103,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   keys: sample<Key>(
     (tx, entity) => tx.keys.insert(entity),
     (read) => read.keys.get(tenant.id, idOf('keys')),
-    {
-      id: idOf('keys'),
-      tenantId: tenant.id,
-      vaultId: idOf('vaults'),
-      name: 'key',
-      kind: 'general',
-      algorithm: 'aes',
-      bits: 256,
-      usages: ['encrypt', 'decrypt'],
-      state: 'active',
-      disabledAt: null,
-      currentVersion: 1,
-      createdAt: 3,
-      deletedAt: null,
-      reimportedAt: null,
-      destroyedAt: null,
-      unrecoverableAt: null,
-      copyOf: null,
-      applicationId: null,
-      tags: [],
-      firstUsedAt: null,
-      lastUsedAt: null,
-      ...ok,
-    },
+    newKey({ id: idOf('keys'), tenantId: tenant.id, vaultId: idOf('vaults'), name: 'key', createdAt: 3 }),
     { change: { write: (tx, entity) => tx.keys.update(entity), to: { state: 'disabled', disabledAt: 4 } } },
   ),
   tde_groups: sample<TdeGroup>(

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { newId } from '../../server/base/ids.ts';
-import type { Key } from '../../server/domain/key.ts';
+import { type Key, newKey } from '../../server/domain/key.ts';
 import { foldQuery, type TermKind } from '../../server/domain/search.ts';
 import { everyTenant, type TenantScope } from '../../server/domain/tenant.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
@@ -101,30 +101,14 @@ interface Compilable {
 const ours = newTenant('ours', 1);
 const theirs = newTenant('theirs', 1);
 const vaultId = newId(2);
-const keyOf = (name: string, tenantId = ours.id): Key => ({
-  id: newId(3),
-  tenantId,
-  vaultId: tenantId === ours.id ? vaultId : vaultOfThem,
-  name,
-  kind: 'general',
-  algorithm: 'aes',
-  bits: 256,
-  usages: ['encrypt', 'decrypt'],
-  state: 'active',
-  disabledAt: null,
-  currentVersion: 1,
-  createdAt: 3,
-  deletedAt: null,
-  reimportedAt: null,
-  destroyedAt: null,
-  unrecoverableAt: null,
-  copyOf: null,
-  applicationId: null,
-  tags: [],
-  firstUsedAt: null,
-  lastUsedAt: null,
-  integrity: 'ok',
-});
+const keyOf = (name: string, tenantId = ours.id): Key =>
+  newKey({
+    id: newId(3),
+    tenantId,
+    vaultId: tenantId === ours.id ? vaultId : vaultOfThem,
+    name,
+    createdAt: 3,
+  });
 const vaultOfThem = newId(2);
 const userOf = (name: string, tenantId: string | null): StoredUser => ({
   id: newId(4),

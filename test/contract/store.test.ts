@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { systemClock } from '../../server/base/clock.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Actor } from '../../server/domain/actor.ts';
-import type { Key } from '../../server/domain/key.ts';
+import { type Key, newKey } from '../../server/domain/key.ts';
 import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
@@ -91,30 +91,8 @@ const vaultOf = (name: string): Vault => ({
   profile: 'standard',
   integrity: 'ok',
 });
-const keyOf = (vaultId: string): Key => ({
-  id: newId(3),
-  tenantId: tenant.id,
-  vaultId,
-  name: 'key',
-  kind: 'general',
-  algorithm: 'aes',
-  bits: 256,
-  usages: ['encrypt', 'decrypt'],
-  state: 'active',
-  disabledAt: null,
-  currentVersion: 1,
-  createdAt: 3,
-  deletedAt: null,
-  reimportedAt: null,
-  destroyedAt: null,
-  unrecoverableAt: null,
-  copyOf: null,
-  applicationId: null,
-  tags: [],
-  firstUsedAt: null,
-  lastUsedAt: null,
-  integrity: 'ok',
-});
+const keyOf = (vaultId: string): Key =>
+  newKey({ id: newId(3), tenantId: tenant.id, vaultId, name: 'key', createdAt: 3 });
 
 describe.each(implementations)('the $name store', ({ open, tamper }) => {
   let folder: string;

@@ -203,6 +203,19 @@ describe('who imports whom', () => {
     expect(findCircle(edges)).toEqual([]);
   });
 
+  test('the folders of operations import each other in no circle, of types neither', () => {
+    const folderOf = (path: string) => /^server\/operations\/([a-z-]+(?:\.ts)?)/.exec(path)?.[1];
+    const edges = new Map<string, string[]>();
+    for (const [path, imports] of own) {
+      const folder = folderOf(path);
+      if (folder === undefined) continue;
+      const others = imports.flatMap(({ target }) => folderOf(target) ?? []).filter((other) => other !== folder);
+      edges.set(folder, [...(edges.get(folder) ?? []), ...others]);
+    }
+    expect(edges.size).toBeGreaterThan(15);
+    expect(findCircle(edges)).toEqual([]);
+  });
+
   test('only the store speaks to a database, only the fronts serve HTTP', () => {
     const owners: readonly (readonly [RegExp, readonly string[]])[] = [
       [/^(kysely|pg|node:sqlite)(\/|$)/, ['store']],

@@ -132,7 +132,7 @@ const canary = async (): Promise<void> => {
       core.release(
         core.hpkeOpenKey(own, block, block, core.hpkeSealKey(core.hpkePublicKey(own), block, block, key), kind),
       );
-    core.wrapKey(aes, generic, true);
+    core.wrapKey(aes, { way: 'key-wrap', padded: true }, generic);
     core.sign(edwards, { algorithm: 'ed25519' }, block);
     try {
       core.openRecord(kek, context, Buffer.alloc(171));

@@ -1,7 +1,7 @@
 // A tenant with one vault, one key and one endpoint that uses it, as they are stored.
 import { newId } from '../../server/base/ids.ts';
 import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
-import type { Key } from '../../server/domain/key.ts';
+import { type Key, newKey } from '../../server/domain/key.ts';
 import type { Tenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
@@ -23,18 +23,7 @@ export const oneEndpoint = (ofKey: Partial<Key> = {}): OneEndpoint => {
     ...{ dualControl: null, profile: 'standard', integrity: 'ok' },
   };
   const key: Key = {
-    ...{
-      id: newId(4),
-      tenantId: tenant.id,
-      vaultId: vault.id,
-      name: 'key',
-      kind: 'general',
-      algorithm: 'aes',
-      bits: 256,
-    },
-    ...{ usages: ['encrypt', 'decrypt'], state: 'active', disabledAt: null, currentVersion: 1, createdAt: 3 },
-    ...{ deletedAt: null, reimportedAt: null, destroyedAt: null, unrecoverableAt: null, copyOf: null },
-    ...{ applicationId: null, tags: [], firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
+    ...newKey({ id: newId(4), tenantId: tenant.id, vaultId: vault.id, name: 'key', createdAt: 3 }),
     ...ofKey,
   };
   const endpoint: Endpoint = {

@@ -4,8 +4,8 @@ import type {
   Digest,
   KeyDescription,
   MacParameters,
-  OaepParameters,
   RsaEncryptionParameters,
+  WrapParameters,
 } from '../../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../../server/base/compatibility.ts';
 import type { PrehashedSignature } from '../../../server/fronts/contract/tde-mechanisms.ts';
@@ -42,11 +42,6 @@ export interface SignatureRow {
   readonly parameters: (parameter: MechanismParameter | null, key: KeyDescription) => PrehashedSignature;
 }
 
-/** How the core wraps a key: AES key wrap (`padded`: RFC 5649), under a cipher, or with OAEP. */
-export type WrapParameters =
-  | { readonly way: 'key-wrap'; readonly padded: boolean; readonly iv?: Uint8Array }
-  | { readonly way: 'cipher'; readonly cipher: CipherParameters }
-  | { readonly way: 'oaep'; readonly oaep: OaepParameters };
 export type WrapRow = (parameter: MechanismParameter | null) => WrapParameters;
 
 /** How the core derives a key. `digest` is what HKDF works with. */

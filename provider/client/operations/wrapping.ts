@@ -1,6 +1,13 @@
 // Keys under keys (PKCS#11 2.40, section 5.14): C_WrapKey and C_UnwrapKey, in the addon with keys of the session, by the service
 // with keys of the token. A private key travels as its PKCS#8. What may not be wrapped by what, beyond the standard: key-roles.ts.
-import { CoreError, type CoreErrorCode, core, type KeyRef, type UnwrappedKind } from '../../../addon/core.ts';
+import {
+  CoreError,
+  type CoreErrorCode,
+  core,
+  type KeyRef,
+  type UnwrappedKind,
+  type WrapParameters,
+} from '../../../addon/core.ts';
 import { isShortRsa } from '../../../server/base/compatibility.ts';
 import { wrapping as wrapCodec } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -26,24 +33,13 @@ import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './fro
 import { admitSize } from './import-key.ts';
 import { checkMayGoAbroad, checkMayMake, keepMadeKey } from './keep-object.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKeyOnce } from './keys.ts';
-import { isAsymmetric, type MechanismRow, type WrapParameters } from './mechanism-row.ts';
+import { isAsymmetric, type MechanismRow } from './mechanism-row.ts';
 import { mechanismFor } from './mechanisms.ts';
 import { ownCopy } from './parts.ts';
 import { bringReadable, secretKind } from './sealed-keys.ts';
 import { queued } from './slow-work.ts';
 
 const notWrappable = (why: string): CryptokiError => new CryptokiError(CKR.KEY_NOT_WRAPPABLE, why);
-
-const wrapUnder = (wrapping: KeyRef, parameters: WrapParameters, key: KeyRef): Buffer => {
-  switch (parameters.way) {
-    case 'key-wrap':
-      return core.wrapKey(wrapping, key, parameters.padded, parameters.iv);
-    case 'cipher':
-      return core.wrapKeyCipher(wrapping, parameters.cipher, key);
-    case 'oaep':
-      return core.wrapKeyOaep(wrapping, parameters.oaep, key);
-  }
-};
 
 /** C_WrapKey. */
 export const wrapKey = (
@@ -63,7 +59,7 @@ export const wrapKey = (
   const object = application.sessionObject(handle, 'key');
   if (object === undefined) return wrapReadable(session, wrapping, parameters, handle, out);
   checkMayWrap(session, wrapping.view, parameters, object);
-  return put(wrapUnder(wrapping.key.ref, parameters, keyOf(object).ref), out);
+  return put(core.wrapKey(wrapping.key.ref, parameters, keyOf(object).ref), out);
 };
 
 const put = (wrapped: Uint8Array, { capacity }: OutBuffer): BytesOutput =>
@@ -88,7 +84,7 @@ const wrapReadable = async (
   if (!isReadable(token)) throw notWrappable('a key of the token is wrapped under a key of the token');
   const key = await bringReadable(application, token);
   try {
-    return put(wrapUnder(wrapping.key.ref, parameters, key.ref), out);
+    return put(core.wrapKey(wrapping.key.ref, parameters, key.ref), out);
   } finally {
     key.release();
   }
@@ -115,7 +111,7 @@ const wrapOnToken = async (
   if (isAsymmetric(row) && !isTrue(key, CKA.SENSITIVE)) {
     const { key: open } = bringPublicKey(wrapping);
     try {
-      return put(wrapUnder(open.ref, parameters, keyOf(key).ref), out);
+      return put(core.wrapKey(open.ref, parameters, keyOf(key).ref), out);
     } finally {
       open.release();
     }
@@ -187,34 +183,15 @@ const notUnwrapped = (error: unknown): unknown => {
 /** A secret key that was wrapped under an AES key. */
 const openSecret = (
   unwrapping: KeyRef,
-  parameters: Exclude<WrapParameters, { readonly way: 'oaep' }>,
+  parameters: WrapParameters,
   wrapped: Uint8Array,
   kind: 'aes' | 'generic',
   bytes: number | undefined,
 ): KeyRef => {
   try {
-    return parameters.way === 'key-wrap'
-      ? core.unwrapKey(unwrapping, wrapped, parameters.padded, kind, bytes, parameters.iv)
-      : core.unwrapKeyCipher(unwrapping, parameters.cipher, wrapped, kind, bytes);
+    return core.unwrapKey(unwrapping, parameters, wrapped, kind, bytes);
   } catch (error) {
     throw notUnwrapped(error);
-  }
-};
-
-const openLater = (
-  unwrapping: KeyRef,
-  parameters: WrapParameters,
-  wrapped: Uint8Array,
-  kind: UnwrappedKind,
-  bytes: number | undefined,
-): Promise<KeyRef> => {
-  switch (parameters.way) {
-    case 'key-wrap':
-      return core.unwrapKeyLater(unwrapping, wrapped, parameters.padded, kind, bytes, parameters.iv);
-    case 'cipher':
-      return core.unwrapKeyCipherLater(unwrapping, parameters.cipher, wrapped, kind, bytes);
-    case 'oaep':
-      return core.unwrapKeyOaepLater(unwrapping, parameters.oaep, wrapped, kind);
   }
 };
 
@@ -227,7 +204,7 @@ const openQueued = async (
   kind: UnwrappedKind,
   bytes: number | undefined,
 ): Promise<KeyRef> => {
-  const open = () => openLater(unwrapping.ref, parameters, wrapped, kind, bytes);
+  const open = () => core.unwrapKeyLater(unwrapping.ref, parameters, wrapped, kind, bytes);
   try {
     return await queued('computation', application, open);
   } catch (error) {

@@ -10,7 +10,7 @@ export interface Codec<Value, Wire> {
   decode(wire: unknown, path: string): Value;
 }
 // biome-ignore lint/suspicious/noExplicitAny: any codec; the types of its value are inferred.
-type AnyCodec = Codec<any, any>;
+export type AnyCodec = Codec<any, any>;
 export type ValueOf<C extends AnyCodec> = ReturnType<C['decode']>;
 export type WireOf<C extends AnyCodec> = ReturnType<C['encode']>;
 
@@ -78,6 +78,13 @@ export const text = (most: number, pattern: RegExp): Codec<string, string> =>
     return wire;
   });
 
+/** Of an answer: one of the words, or what a newer service says instead. */
+export const word = <const T extends string>(values: readonly T[]): Codec<T, T> =>
+  same((wire, path) => {
+    if (typeof wire !== 'string' || wire.length > 64) throw misfit(path, `must be a word such as ${values[0]}`);
+    return wire as T;
+  });
+
 /** Bytes that stay Base64 in the value too: only passed on and compared. */
 export const base64Text = (most: number): Codec<string, string> => text(Math.ceil(most / 3) * 4, base64Pattern);
 
@@ -115,31 +122,49 @@ export const always = <const V>(value: V): Given<V> => ({
 const isRecord = (wire: unknown): wire is Readonly<Record<string, unknown>> =>
   typeof wire === 'object' && wire !== null && !Array.isArray(wire);
 
-/** Unknown members are refused: a misspelt one must not be silently without effect. */
-export const object = <const M extends Members>(members: M): Codec<ValueOfMembers<M>, WireOfMembers<M>> => {
-  const entries = Object.entries(members);
+const members = <const M extends Members>(declared: M, isOpen: boolean): Codec<ValueOfMembers<M>, WireOfMembers<M>> => {
+  // Read once, not with every head.
+  const all = Object.entries(declared).map(([name, codec]) => ({
+    name,
+    codec,
+    isGiven: given in codec,
+    isOptional: absent in codec,
+  }));
   return {
     encode: (value) => {
       const wire: Record<string, unknown> = {};
-      for (const [name, codec] of entries) {
+      for (const { name, codec, isGiven } of all) {
         const member = (value as Readonly<Record<string, unknown>>)[name];
-        if (member !== undefined && !(given in codec)) wire[name] = codec.encode(member);
+        if (member !== undefined && !isGiven) wire[name] = codec.encode(member);
       }
       return wire as WireOfMembers<M>;
     },
     decode: (wire, path) => {
       if (!isRecord(wire)) throw misfit(path, 'must be an object');
-      for (const name of Object.keys(wire))
-        if (!Object.hasOwn(members, name) || given in (members[name] ?? {}))
-          throw misfit(path, 'has an unknown member');
       const value: Record<string, unknown> = {};
-      for (const [name, codec] of entries)
-        if (Object.hasOwn(wire, name) || given in codec) value[name] = codec.decode(wire[name], inside(path, name));
-        else if (!(absent in codec)) throw misfit(inside(path, name), 'is missing');
+      let known = 0;
+      for (const { name, codec, isGiven, isOptional } of all)
+        if (isGiven) {
+          value[name] = codec.decode(undefined, path);
+        } else if (Object.hasOwn(wire, name)) {
+          known += 1;
+          value[name] = codec.decode(wire[name], path === '' ? name : inside(path, name));
+        } else if (!isOptional) {
+          throw misfit(inside(path, name), 'is missing');
+        }
+      if (!isOpen && Object.keys(wire).length !== known) throw misfit(path, 'has an unknown member');
       return value as ValueOfMembers<M>;
     },
   };
 };
+
+/** Unknown members are refused: a misspelt one must not be silently without effect. */
+export const object = <const M extends Members>(declared: M): Codec<ValueOfMembers<M>, WireOfMembers<M>> =>
+  members(declared, false);
+
+/** Of an answer: a newer service may say more than an older agent knows, which is left out. */
+export const answer = <const M extends Members>(declared: M): Codec<ValueOfMembers<M>, WireOfMembers<M>> =>
+  members(declared, true);
 
 type Cases = Readonly<Record<string, Members>>;
 type CaseValue<T extends string, C extends Cases> = {

@@ -114,11 +114,6 @@ export const derivation = union('way', {
 /** A signature of what is hashed already, in the core's form. */
 export type PrehashedSignature = Exclude<ValueOf<typeof signing>, ValueOf<typeof mac>>;
 
-export type PartCipherHead = WireOf<typeof partCipher>;
 export type CipherHead = WireOf<typeof cipher>;
-export type DecryptionHead = WireOf<typeof decryption>;
 export type MacHead = WireOf<typeof mac>;
-export type VerifyHead = WireOf<typeof verifiedMac>;
-export type SigningHead = WireOf<typeof signing>;
-export type WrapHead = WireOf<typeof wrapping>;
 export type DeriveHead = WireOf<typeof derivation>;

@@ -1,6 +1,24 @@
 // Token objects as they travel, each member declared once: the types of agent and service, the encoding and the checks follow.
 
-import { base64Text, flag, integer, list, nullable, object, oneOf, union, type WireOf } from './tde-codec.ts';
+import { toRfc3339 } from '../../base/clock.ts';
+import type { KeyState } from '../../domain/lifecycle.ts';
+import {
+  answer,
+  base64Text,
+  type Codec,
+  flag,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  text,
+  union,
+  type ValueOf,
+  type WireOf,
+  word,
+} from './tde-codec.ts';
 
 /** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
 export const keyAlgorithms = [
@@ -17,8 +35,10 @@ export const keyAlgorithms = [
 ] as const;
 export type KeyAlgorithm = (typeof keyAlgorithms)[number];
 
-export const objectClass = oneOf(['secret-key', 'public-key', 'private-key', 'certificate', 'data']);
-export const usage = oneOf(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive']);
+const objectClasses = ['secret-key', 'public-key', 'private-key', 'certificate', 'data'] as const;
+export const objectClass = oneOf(objectClasses);
+const keyUsages = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] as const;
+export const usage = oneOf(keyUsages);
 export const usages = list(usage, 7);
 /** Base64 of the label's bytes. */
 export const label = base64Text(1024);
@@ -32,13 +52,10 @@ const algorithm = oneOf(keyAlgorithms);
 const bits = nullable(integer(1, 65_536));
 const secretClass = oneOf(['secret-key', 'private-key']);
 
-/** What the agent says of an object that it creates. */
-export const createObject = object({
-  class: objectClass,
+/** What creator and service say in the same way. */
+const described = {
   label,
-  algorithm: nullable(algorithm),
   bits,
-  usages,
   sensitive: flag,
   extractable: flag,
   modifiable: flag,
@@ -46,6 +63,49 @@ export const createObject = object({
   /** Visible only after login. */
   private: flag,
   attributes,
+};
+
+/** What the agent says of an object that it creates. */
+export const createObject = object({ ...described, class: objectClass, algorithm: nullable(algorithm), usages });
+
+const knownUsages = list(word(keyUsages), 64);
+const moment: Codec<number, string> = {
+  encode: toRfc3339,
+  decode: (wire, path) => Date.parse(text(64, /^[0-9TZ:.+-]+$/).decode(wire, path)),
+};
+const states = word(['active', 'disabled', 'soft-deleted']);
+/** Of a key that was destroyed a moment ago, too: no search finds it. */
+const state: Codec<KeyState, WireOf<typeof states>> = {
+  encode: (value) => (value === 'destroyed' ? 'soft-deleted' : value),
+  decode: states.decode,
+};
+
+/** A token object as the service knows it. */
+export const tokenObject = answer({
+  ...described,
+  class: word(objectClasses),
+  algorithm: nullable(word(keyAlgorithms)),
+  usages: knownUsages,
+  handle,
+  /** The service's id: for keys the same id as in /api/keys. */
+  id: text(64, /^[A-Za-z0-9-]+$/),
+  /** Secret and private keys: true when the service made the key, or derived it from such a one, and it was sensitive ever since. */
+  alwaysSensitive: flag,
+  /** The same for extractable: true when it never was. */
+  neverExtractable: flag,
+  /** True when the service made the key itself, false when it was imported. */
+  local: flag,
+  /** Base64: first 3 bytes, as PKCS#11 computes it; null for data objects. */
+  checkValue: nullable(base64Text(64)),
+  /** Base64 of the SubjectPublicKeyInfo (RFC 5280) of a public key, and of a private key's public half; null otherwise. */
+  publicKey: nullable(base64Text(64 * 1024)),
+  /** RFC 3339. */
+  createdAt: moment,
+  state,
+  /** False for an object of another application of the same group: it may be used, not changed or destroyed. */
+  owned: flag,
+  /** What `checkUse` would admit now: in answers to a search by label that found few. A caller who finds a key usually uses it next. */
+  admits: optional(knownUsages),
 });
 
 /**
@@ -65,5 +125,5 @@ export const wrappedKey = union('from', { token: { handle }, session: { class: s
 export type ObjectClass = WireOf<typeof objectClass>;
 export type KeyUsage = WireOf<typeof usage>;
 export type CreateObject = WireOf<typeof createObject>;
+export type TokenObject = ValueOf<typeof tokenObject>;
 export type Destination = WireOf<typeof destination>;
-export type WrappedKey = WireOf<typeof wrappedKey>;

@@ -6,25 +6,28 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { MadeKey, Operations, ShownCertificate, TdeCaller, VisibleObject } from '../../operations/index.ts';
+import type { MadeKey, Operations, ShownCertificate, TdeCaller } from '../../operations/index.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { SealedKey } from '../../ports/key-ring.ts';
 import type { Log } from '../../ports/log.ts';
 import { pendingHeaders } from '../contract/pending-nodes.ts';
 import {
+  type Answers,
   boundTo,
+  decodeHead,
+  encodeAnswer,
   envelopeType,
   epochHeader,
+  type Heads,
   keyForServiceInfo,
   maxEnvelope,
   onceHeader,
   onceRoutes,
   packEnvelope,
+  requestKey,
   splitEnvelope,
-  type TdeRoutes,
-  type TokenObject,
+  type TdeRoute,
   unpackEnvelope,
   unpackSealed,
 } from '../contract/tde.ts';
@@ -33,7 +36,7 @@ import { endInPieces, isLongAnswer } from '../shared/end-in-pieces.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import { readBody } from '../shared/read-body.ts';
 import { asServiceError, toProblem } from './errors.ts';
-import { checkHeadSize, createInstances, type Heads, parseHead, requestKey, toDestination, toSealTo } from './heads.ts';
+import { checkHeadSize, createInstances, toDestination, toSealTo } from './heads.ts';
 import { isTdePath, parseTdePath, type TdePath } from './path.ts';
 
 export interface TdeFrontOptions {
@@ -42,39 +45,14 @@ export interface TdeFrontOptions {
   readonly log: Log;
   readonly requestId: () => string;
   /** Told of every request when its answer leaves: the route (or `unknown`), the status, and how long it took. */
-  readonly observe: (route: keyof TdeRoutes | 'unknown', status: number, durationMs: number) => void;
+  readonly observe: (route: TdeRoute | 'unknown', status: number, durationMs: number) => void;
   /** Told of each request when it begins; the trace says more when it ends. Absent: it is not observed. */
   readonly describe?: ((incoming: IncomingMessage, trace: TdeTrace) => void) | undefined;
   /** What an answer says of the state of the service's objects. */
   readonly epoch: () => number;
 }
 
-const toTokenObject = (object: VisibleObject): TokenObject => ({
-  handle: object.handle,
-  id: object.id,
-  class: object.class,
-  label: object.label,
-  algorithm: object.algorithm,
-  bits: object.bits,
-  usages: object.usages,
-  sensitive: object.sensitive,
-  extractable: object.extractable,
-  alwaysSensitive: object.alwaysSensitive,
-  neverExtractable: object.neverExtractable,
-  modifiable: object.modifiable,
-  destroyable: object.destroyable,
-  local: object.local,
-  private: object.private,
-  checkValue: object.checkValue,
-  publicKey: object.publicKey,
-  attributes: object.attributes,
-  createdAt: toRfc3339(object.createdAt),
-  state: object.state === 'destroyed' ? 'soft-deleted' : object.state,
-  owned: object.owned,
-  ...(object.admits === undefined ? {} : { admits: object.admits }),
-});
-
-interface Call<R extends keyof TdeRoutes> {
+interface Call<R extends TdeRoute> {
   readonly caller: TdeCaller;
   readonly handle: number;
   readonly head: Heads[R];
@@ -82,11 +60,11 @@ interface Call<R extends keyof TdeRoutes> {
   /** The raw bytes as a key that was sealed for this very request. Throws 'validation'. */
   readonly sealedKey: () => SealedKey;
 }
-interface Reply<R extends keyof TdeRoutes> {
-  readonly head: TdeRoutes[R]['answer'];
+interface Reply<R extends TdeRoute> {
+  readonly head: Answers[R];
   readonly raw?: Buffer;
 }
-type Handlers = { readonly [R in keyof TdeRoutes]: (call: Call<R>) => Promise<Reply<R>> };
+type Handlers = { readonly [R in TdeRoute]: (call: Call<R>) => Promise<Reply<R>> };
 
 /** Splits u32 length, signature, data. */
 const splitSignature = (raw: Buffer): { readonly signature: Buffer; readonly data: Buffer } => {
@@ -112,34 +90,22 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
     const publicKey = Buffer.from(recipient.publicKey).toString('base64');
     return { head: { ...info, recipient: { epoch: recipient.epoch, publicKey } } };
   },
-  generateKey: async ({ caller, head }) => ({ head: toTokenObject(await tde.generateKey(caller, head)) }),
-  generateKeyPair: async ({ caller, head }) => {
-    const { privateKey, publicKey } = await tde.generateKeyPair(caller, head);
-    return {
-      head: {
-        privateKey: toTokenObject(privateKey),
-        publicKey: publicKey === null ? null : toTokenObject(publicKey),
-      },
-    };
-  },
+  generateKey: async ({ caller, head }) => ({ head: await tde.generateKey(caller, head) }),
+  generateKeyPair: async ({ caller, head }) => ({ head: await tde.generateKeyPair(caller, head) }),
   createObject: async ({ caller, head, raw, sealedKey }) => ({
-    head: toTokenObject(
+    head:
       head.class === 'secret-key' || head.class === 'private-key'
         ? await tde.importKey(caller, head, sealedKey())
         : await tde.createObject(caller, head, raw),
-    ),
   }),
-  findObjects: async ({ caller, head }) => {
-    const { objects, more } = await tde.findObjects(caller, head);
-    return { head: { objects: objects.map(toTokenObject), more } };
-  },
-  getObject: async ({ caller, handle }) => ({ head: toTokenObject(await tde.getObject(caller, handle)) }),
+  findObjects: async ({ caller, head }) => ({ head: await tde.findObjects(caller, head) }),
+  getObject: async ({ caller, handle }) => ({ head: await tde.getObject(caller, handle) }),
   readValue: async ({ caller, handle, head: { recipient } }) => ({
     head: {},
     raw: await tde.readValue(caller, handle, recipient === undefined ? undefined : toSealTo(recipient)),
   }),
   updateObject: async ({ caller, handle, head: { replacesValue, ...change }, raw }) => ({
-    head: toTokenObject(await tde.updateObject(caller, handle, change, replacesValue === true ? raw : undefined)),
+    head: await tde.updateObject(caller, handle, change, replacesValue === true ? raw : undefined),
   }),
   destroyObject: async ({ caller, handle }) => {
     await tde.destroyObject(caller, handle);
@@ -204,7 +170,7 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
 });
 
 const made = ({ object, sealed }: MadeKey): Reply<'unwrap'> & Reply<'derive'> => {
-  const head = { object: object === null ? null : toTokenObject(object) };
+  const head = { object };
   return sealed === null ? { head } : { head, raw: sealed };
 };
 
@@ -216,17 +182,17 @@ const parseHandle = (text: string | undefined): number => {
 };
 
 /** Routes whose raw answer is not secret. */
-const open: ReadonlySet<keyof TdeRoutes> = new Set(['encrypt', 'sign', 'wrap']);
+const open: ReadonlySet<TdeRoute> = new Set(['encrypt', 'sign', 'wrap']);
 
 /** Routes that change what other nodes have in memory. */
-const changing: ReadonlySet<keyof TdeRoutes> = new Set([...onceRoutes, 'destroyObject', 'withdraw', 'wrap']);
+const changing: ReadonlySet<TdeRoute> = new Set([...onceRoutes, 'destroyObject', 'withdraw', 'wrap']);
 
 export interface TdeTrace {
   readonly requestId: string;
   readonly started: number;
   /** The id of the application, once it is known. */
   caller: string | null;
-  route: keyof TdeRoutes | 'unknown';
+  route: TdeRoute | 'unknown';
   /** Headers that name the nodes that have not confirmed the change. */
   pending: ReturnType<typeof pendingHeaders>;
 }
@@ -285,7 +251,7 @@ const unpack = (body: Buffer): ReturnType<typeof unpackEnvelope> => {
 };
 
 /** What a repeat must ask for, too. The raw bytes may be a key's value: no digest of them is kept. */
-const fingerprint = (route: keyof TdeRoutes, handle: number, body: Buffer, raw: Buffer): string =>
+const fingerprint = (route: TdeRoute, handle: number, body: Buffer, raw: Buffer): string =>
   createHash('sha256')
     .update(`${route}\n${handle}\n${raw.length}\n`)
     .update(body.subarray(0, body.length - raw.length))
@@ -294,7 +260,7 @@ const fingerprint = (route: keyof TdeRoutes, handle: number, body: Buffer, raw: 
 /** Checks a request's body and headers, and carries it out. */
 const runner = (tde: Operations['tde']) => {
   const handlers = createHandlers(tde);
-  return <R extends keyof TdeRoutes>(
+  return <R extends TdeRoute>(
     route: R,
     caller: TdeCaller,
     handle: number,
@@ -304,7 +270,7 @@ const runner = (tde: Operations['tde']) => {
     const { head, json, raw } = unpack(body);
     const once = typeof key === 'string' && onceRoutes.has(route) ? key : '';
     const sealedKey = (): SealedKey => readSealedKey(raw, boundTo(caller.application.id, route, handle, once, json));
-    const call = { handle, head: parseHead(route, head), raw, sealedKey };
+    const call = { handle, head: decodeHead(route, head), raw, sealedKey };
     if (key === undefined || !onceRoutes.has(route)) return handlers[route]({ caller, ...call });
     if (typeof key !== 'string' || !requestKey.test(key))
       throw new ServiceError('validation', `${onceHeader} must be 1 to 128 letters, digits and ._:-`);
@@ -334,7 +300,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     incoming: IncomingMessage,
     id: string,
     trace: TdeTrace,
-  ): Promise<{ readonly route: keyof TdeRoutes; readonly reply: Reply<keyof TdeRoutes> }> => {
+  ): Promise<{ readonly route: TdeRoute; readonly reply: Reply<TdeRoute> }> => {
     const path = parseTdePath(incoming.url ?? '');
     if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'path not found');
     trace.route = path.route;
@@ -422,7 +388,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
       describe?.(incoming, trace);
       answer(incoming, id, trace)
         .then(({ route, reply: { head, raw } }) => {
-          const packed = packEnvelope(head, raw);
+          const packed = packEnvelope(encodeAnswer(route, head), raw);
           if (raw !== undefined) wipe(raw);
           send(incoming, outgoing, id, trace, 200, envelopeType, packed, raw !== undefined && !open.has(route));
         })

@@ -1,36 +1,9 @@
-// What comes in the heads of TDE requests, checked before anything else sees it (contract/tde.ts has the shapes). Unknown
-// members are refused: a misspelt one must not be silently without effect.
+// What comes with TDE requests beside what contract/tde-routes.ts declares: the size of heads, and who calls.
 
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyDestination, SealTo } from '../../operations/index.ts';
-import { type InstanceHeader, maxState, sealedKeyInfo, type TdeRoutes } from '../contract/tde.ts';
-import { bytes, flag, integer, nullable, object, oneOf, optional, text, type ValueOf } from '../contract/tde-codec.ts';
-import {
-  cipher,
-  decryption,
-  derivation,
-  mac,
-  macLength,
-  partCipher,
-  signing,
-  verifiedMac,
-  wrapping,
-} from '../contract/tde-mechanisms.ts';
-import {
-  attributes,
-  createObject,
-  destination,
-  label,
-  objectClass,
-  recipient,
-  usage,
-  usages,
-  wrappedKey,
-} from '../contract/tde-objects.ts';
-
-const empty = object({});
-const part = { state: bytes(maxState), last: flag };
+import { type Heads, type InstanceHeader, sealedKeyInfo } from '../contract/tde.ts';
 
 const instanceHeader = z.object({
   host: z.string().max(1024),
@@ -40,47 +13,6 @@ const instanceHeader = z.object({
   agent: z.string().max(256),
   osUser: z.string().max(256),
 }) satisfies z.ZodType<InstanceHeader>;
-
-/** An Idempotency-Key, and an X-Request-Id. */
-export const requestKey = /^[A-Za-z0-9._:-]{1,128}$/;
-
-export const heads = {
-  info: empty,
-  generateKey: createObject,
-  generateKeyPair: object({ privateKey: createObject, publicKey: nullable(createObject) }),
-  createObject,
-  findObjects: object({
-    label: optional(label),
-    class: optional(objectClass),
-    after: integer(0, 0x7fffffff),
-    limit: integer(1, 1000),
-  }),
-  getObject: empty,
-  readValue: object({ recipient: optional(recipient) }),
-  updateObject: object({
-    label: optional(label),
-    attributes: optional(attributes),
-    usages: optional(usages),
-    sensitive: optional(oneOf([true])),
-    extractable: optional(oneOf([false])),
-    replacesValue: optional(oneOf([true])),
-    seen: optional(object({ attributes, usages })),
-  }),
-  destroyObject: empty,
-  withdraw: object({ key: text(128, requestKey) }),
-  checkUse: object({ usage }),
-  encrypt: cipher,
-  decrypt: decryption,
-  cipherPart: object({ ...part, use: oneOf(['encrypt', 'decrypt', 'check']), cipher: partCipher }),
-  sign: signing,
-  verify: verifiedMac,
-  macPart: object({ ...part, use: oneOf(['sign', 'verify']), mac, length: macLength }),
-  wrap: object({ mechanism: wrapping, key: wrappedKey }),
-  unwrap: object({ mechanism: wrapping, into: destination }),
-  derive: object({ mechanism: derivation, into: destination }),
-} as const satisfies { readonly [R in keyof TdeRoutes]: { encode(value: never): TdeRoutes[R]['head'] } };
-
-export type Heads = { readonly [R in keyof TdeRoutes]: ValueOf<(typeof heads)[R]> };
 
 /** The longest head has the attributes of two objects, with 64 KiB each. */
 const longestHead = 512 * 1024;
@@ -107,9 +39,6 @@ const complaint = (error: z.ZodError): string => {
   const path = first.path.length === 0 ? 'the head' : first.path.join('.');
   return `${path}: ${first.code.replaceAll('_', ' ')}`;
 };
-
-export const parseHead = <R extends keyof TdeRoutes>(route: R, head: unknown): Heads[R] =>
-  heads[route].decode(head, '') as Heads[R];
 
 /** X-Dke-Instance: base64url JSON. */
 const parseInstance = (header: string | undefined): InstanceHeader => {
@@ -151,5 +80,5 @@ export const toSealTo = (to: string): SealTo => ({
   info: Buffer.from(sealedKeyInfo),
 });
 
-export const toDestination = (into: ValueOf<typeof destination>): KeyDestination =>
+export const toDestination = (into: Heads['unwrap']['into']): KeyDestination =>
   into.on === 'token' ? into : { ...into, ...toSealTo(into.recipient) };

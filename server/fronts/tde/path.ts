@@ -1,12 +1,12 @@
 // The addresses of the TDE API (contract/tde.ts), matched byte for byte: no normalising, no percent-encoding, no query. What
 // does not match here does not exist.
 
-import { type TdeRoutes, tdeRoutes } from '../contract/tde.ts';
+import { type TdeRoute, tdeRoutes } from '../contract/tde.ts';
 
 export interface TdePath {
   readonly accessGuid: string;
   readonly appId: string;
-  readonly route: keyof TdeRoutes;
+  readonly route: TdeRoute;
   /** As it stands in the path; undefined for routes without one. */
   readonly handle: string | undefined;
 }
@@ -16,7 +16,7 @@ const base = '/tde/v1/';
 const ofObject = '/objects/:handle';
 const routesBy = (keep: (path: string) => boolean, name: (path: string) => string) =>
   new Map(
-    (Object.keys(tdeRoutes) as (keyof TdeRoutes)[])
+    (Object.keys(tdeRoutes) as TdeRoute[])
       .filter((route) => keep(tdeRoutes[route].path))
       .map((route) => [name(tdeRoutes[route].path), route]),
   );

@@ -85,3 +85,14 @@ export interface TokenOperations {
     how: { readonly force?: boolean | undefined },
   ): Promise<TokenKeyChange>;
 }
+
+export interface AuthenticationOperations {
+  /** The actor behind an administrator token; 'unauthenticated' when it is not valid (one message for every reason). */
+  authenticateAdmin(
+    token: string,
+    requestId: string,
+    peer: string | null,
+  ): Promise<{ readonly actor: Actor; readonly grants: readonly Grant[] }>;
+  /** Whether this token may read metrics: 'unauthenticated' when not. Administrators' tokens may not. */
+  authenticateMetrics(token: string): Promise<void>;
+}

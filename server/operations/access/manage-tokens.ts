@@ -20,14 +20,13 @@ import type { IdentityProvider } from '../../ports/identity.ts';
 import type { BearerPurpose } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredToken } from '../../ports/store.ts';
-import type { Operations } from '../index.ts';
-import { isTokenOverdue } from '../people/provided.ts';
 import { findToken } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, each, pageOf } from '../shared/paging.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
 import { completeGrants, nameGrant, requireGrantable } from './grants.ts';
-import type { TokenOperations } from './interface.ts';
+import type { AuthenticationOperations, TokenOperations } from './interface.ts';
+import { isTokenOverdue } from './provided.ts';
 
 const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, BearerPurpose>;
 
@@ -339,7 +338,7 @@ const authenticate =
     return holder;
   };
 
-export const authenticateAdmin = (ports: AuthenticatePorts): Operations['authenticateAdmin'] => {
+export const authenticateAdmin = (ports: AuthenticatePorts): AuthenticationOperations['authenticateAdmin'] => {
   const find = authenticate(ports, 'api', 'api');
   return async (token, requestId, peer) => {
     const { kind, id, name, grants } = await find(token);
@@ -347,7 +346,7 @@ export const authenticateAdmin = (ports: AuthenticatePorts): Operations['authent
   };
 };
 
-export const authenticateMetrics = (ports: AuthenticatePorts): Operations['authenticateMetrics'] => {
+export const authenticateMetrics = (ports: AuthenticatePorts): AuthenticationOperations['authenticateMetrics'] => {
   const find = authenticate(ports, 'metrics', 'metrics');
   return async (token) => {
     await find(token);

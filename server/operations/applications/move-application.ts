@@ -14,9 +14,9 @@ import type { StoredObject } from '../../ports/tde-repositories.ts';
 import type { Window } from '../../ports/window.ts';
 import type { Approvals, CarriedOut } from '../approvals/governed-operation.ts';
 import { findApplication, findSoundGroup, findVault } from '../shared/find.ts';
+import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
-import { takerOfLabel } from '../tde/labels.ts';
 import type { ApplicationOperations } from './interface.ts';
 
 const mostNamed = 100;

@@ -12,7 +12,7 @@ import type { Fleet } from '../../ports/fleet.ts';
 import type { Forwarded, LogSinkState } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { QuarantineGate } from '../service/quarantine.ts';
+import type { DoubtedLog } from './doubted-log.ts';
 import { forwardToSink } from './forward-to-sink.ts';
 import { logName, lostSettingOf, parseCursor, parseLost, settingOf, takes } from './sink-cursor.ts';
 
@@ -33,7 +33,7 @@ export interface RemovedRequest {
 export const createLogForwarding = (
   { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   targets: readonly Forwarded[],
-  quarantine: Pick<QuarantineGate, 'closed' | 'doubtsLog'>,
+  quarantine: DoubtedLog,
 ): LogForwarding => {
   /** Loops end when there is nothing left, or when their sink takes nothing. */
   const draining = new AbortController();

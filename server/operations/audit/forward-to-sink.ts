@@ -4,7 +4,7 @@ import type { Fleet } from '../../ports/fleet.ts';
 import type { Forwarded, LogSinkState } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
-import type { QuarantineGate } from '../service/quarantine.ts';
+import type { DoubtedLog } from './doubted-log.ts';
 import { readNext } from './forwarded-items.ts';
 import { type Cursor, logName, parseCursor, settingOf } from './sink-cursor.ts';
 
@@ -23,7 +23,7 @@ export interface SinkLoop {
 
 export type SinkPorts = Pick<Ports, 'store' | 'clock' | 'log'> & {
   readonly fleet: Pick<Fleet, 'perform'>;
-  readonly quarantine: Pick<QuarantineGate, 'closed' | 'doubtsLog'>;
+  readonly quarantine: DoubtedLog;
 };
 
 /** Resolves after a while, or at once when the service stops. */

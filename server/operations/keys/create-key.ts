@@ -3,7 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { checkTags } from '../../base/tags.ts';
-import type { Key } from '../../domain/key.ts';
+import { newKey } from '../../domain/key.ts';
 import { isVaultOpen } from '../../domain/key-policy.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findVault } from '../shared/find.ts';
@@ -30,30 +30,7 @@ export const createKey =
             hint: 'create the key in a general vault',
           });
         const now = clock.now();
-        const key: Key = {
-          id: newId(now),
-          tenantId: vault.tenantId,
-          vaultId,
-          name,
-          kind: 'general',
-          algorithm: 'aes',
-          bits: 256,
-          usages: ['encrypt', 'decrypt'],
-          state: 'active',
-          disabledAt: null,
-          currentVersion: 1,
-          createdAt: now,
-          deletedAt: null,
-          reimportedAt: null,
-          destroyedAt: null,
-          unrecoverableAt: null,
-          copyOf: null,
-          applicationId: null,
-          tags,
-          firstUsedAt: null,
-          lastUsedAt: null,
-          integrity: 'ok',
-        };
+        const key = newKey({ id: newId(now), tenantId: vault.tenantId, vaultId, name, createdAt: now, tags });
         await tx.keys.insert(key);
         await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
         await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));

@@ -7,7 +7,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
-import type { Operations } from '../index.ts';
+import type { StatusOperations } from '../service/interface.ts';
 import { hasOldRootCopy } from '../service/setup-steps.ts';
 import type { NotificationSource } from './watch.ts';
 
@@ -16,7 +16,7 @@ const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
 export interface ServiceViews {
   readonly forwarding: Pick<LogForwarding, 'state'>;
-  readonly health: Operations['health'];
+  readonly health: StatusOperations['health'];
   readonly logState: () => LogState;
   readonly folder: { readonly away: () => boolean; readonly archive: { readonly directory: string } };
 }

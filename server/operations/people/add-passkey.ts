@@ -5,12 +5,12 @@ import { ServiceError } from '../../base/errors.ts';
 import type { IdentityProvider, PasskeyCredential, Passkeys } from '../../ports/identity.ts';
 import type { StoredFactor } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { refuseOwnSecret } from '../access/provided.ts';
 import { checkName } from '../shared/names.ts';
 import { type Factors, newFactor } from './factors.ts';
 import type { PasskeyOperations } from './interface.ts';
 import { type PasskeyChallenges, readAnswer } from './passkey-challenges.ts';
 import { findSelf } from './profile.ts';
-import { refuseOwnSecret } from './provided.ts';
 import type { Sessions } from './sessions.ts';
 
 export type PasskeyPorts = Pick<Ports, 'store' | 'ring' | 'clock'> & {

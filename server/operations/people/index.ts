@@ -2,7 +2,7 @@
 
 import type { IdentityProvider, Passkeys } from '../../ports/identity.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Operations } from '../index.ts';
+import type { AuthenticationOperations } from '../access/interface.ts';
 import { createClaimedRoles } from './claimed-roles.ts';
 import { createFactors } from './factors.ts';
 import type { PeopleOperations } from './interface.ts';
@@ -27,7 +27,7 @@ export const createPeople = (
     readonly passkeys: Passkeys;
     readonly provider: IdentityProvider | undefined;
   },
-  authenticateAdmin: Operations['authenticateAdmin'],
+  authenticateAdmin: AuthenticationOperations['authenticateAdmin'],
 ): PeopleOperations => {
   const lockout = createLockout(ports);
   const claimedRoles = createClaimedRoles(ports);

@@ -4,9 +4,9 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import { revokeTokensOf } from '../access/manage-tokens.ts';
+import { refuseOwnSecret } from '../access/provided.ts';
 import type { ChangeUser } from './change-user.ts';
 import type { UserOperations } from './interface.ts';
-import { refuseOwnSecret } from './provided.ts';
 import { endSessionsOf, invite, recordUser, type UserPorts } from './user-records.ts';
 import { refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
 

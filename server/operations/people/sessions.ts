@@ -8,8 +8,8 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import type { AuthenticationOperations } from '../access/interface.ts';
 import { findTokenByValue } from '../access/manage-tokens.ts';
-import type { Operations } from '../index.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';
 import { createSessionEnds } from './end-sessions.ts';
 import { createFindSession, type Found, requireLive, sessionEnded } from './find-session.ts';
@@ -32,7 +32,7 @@ export const userActor = (
 
 export const createSessions = (
   ports: SessionPorts,
-  authenticateAdmin: Operations['authenticateAdmin'],
+  authenticateAdmin: AuthenticationOperations['authenticateAdmin'],
   claimedRoles: ClaimedRoles,
 ) => {
   const { store, ring, clock } = ports;

@@ -5,7 +5,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Operations } from '../index.ts';
+import type { RootOperations } from './interface.ts';
 import { readRootBackup } from './root-backup.ts';
 
 export const manageRoot = ({
@@ -13,8 +13,8 @@ export const manageRoot = ({
   ring,
   root,
   erasure,
-}: Pick<Ports, 'store' | 'ring' | 'root' | 'erasure'>): Operations['root'] => {
-  const read = async (): ReturnType<Operations['root']['get']> => {
+}: Pick<Ports, 'store' | 'ring' | 'root' | 'erasure'>): RootOperations => {
+  const read = async (): ReturnType<RootOperations['get']> => {
     const asked = await store.read.settings.get(rotationSetting);
     const { blockers } = erasure.state();
     return {

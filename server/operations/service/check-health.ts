@@ -6,8 +6,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Operations } from '../index.ts';
-import type { Health, HealthCheck } from './interface.ts';
+import type { Health, HealthCheck, StatusOperations } from './interface.ts';
 
 const keepGoodMs = 10_000;
 const keepBadMs = 2_000;
@@ -41,7 +40,7 @@ export const checkHealth = ({
 }: Pick<
   Ports,
   'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log' | 'identity' | 'fleet'
->): Operations['health'] => {
+>): StatusOperations['health'] => {
   let last: { readonly health: Health; readonly until: number } | undefined;
   let running: Promise<Health> | undefined;
 

@@ -120,3 +120,9 @@ export interface QuarantineOperations {
   /** Accepts the database as it is; the service serves when this resolves. 'forbidden' for a wrong code. */
   confirm(actor: Actor, code: string): Promise<QuarantineState>;
 }
+
+export interface StatusOperations {
+  /** Deep: store, root key, round trip on the service's own test key; at most 60 s old. */
+  health(): Promise<Health>;
+  status(actor: TenantActor): Promise<ServiceStatus>;
+}

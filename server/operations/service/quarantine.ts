@@ -7,21 +7,19 @@ import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../../ports/store.ts';
 import { type AuditFinding, expectedOf, sizeOf, type Unsound } from '../audit/compare-log.ts';
+import type { DoubtedLog } from '../audit/doubted-log.ts';
 import type { AuditSealer } from '../audit/seal-audit-log.ts';
 import type { QuarantineOperations, QuarantineState } from './interface.ts';
 
 const mostGuesses = 10;
 
-export interface QuarantineGate {
+export interface QuarantineGate extends DoubtedLog {
   /** The store, which takes no changes while the quarantine lasts. */
   readonly store: Store;
   readonly operations: QuarantineOperations;
   /** From now on nothing is changed: the database is no longer the one that was signed. */
   enter(finding: Unsound): void;
-  /** Undefined: there is none. */
   closed(): { readonly reason: string; readonly code: string } | undefined;
-  /** There is one, and the audit log may be older, incomplete or forged. */
-  doubtsLog(): boolean;
   /** What is done once an operator has confirmed, before the answer. When it fails, the quarantine stays, and the operator confirms again. */
   onConfirmed(begin: () => Promise<void>): void;
 }

@@ -1,7 +1,7 @@
 // What the service tells about itself to an administrator.
 
 import type { Ports } from '../../ports/ports.ts';
-import type { Operations } from '../index.ts';
+import type { StatusOperations } from './interface.ts';
 
 export const readStatus =
   ({
@@ -16,7 +16,7 @@ export const readStatus =
   }: Pick<
     Ports,
     'store' | 'core' | 'root' | 'directory' | 'identity' | 'clock' | 'deadlines' | 'erasure'
-  >): Operations['status'] =>
+  >): StatusOperations['status'] =>
   async () => {
     const { capacity, used, keys, locked } = core.memoryStatus();
     return {

@@ -3,6 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Key } from '../../domain/key.ts';
+import { largestPageSize } from '../../domain/page.ts';
 import type { TdeApplication, TdeGroup } from '../../domain/tde.ts';
 import type { Tenant, TenantScope } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
@@ -57,4 +58,15 @@ export const findKey = async (from: Reads<'keys'>, tenant: TenantScope, id: stri
   if (key === undefined)
     throw new ServiceError('key-not-found', 'key not found', { hint: 'identifiers are case-sensitive' });
   return key;
+};
+
+/** Every vault of a tenant. */
+export const vaultsOf = async (from: Reads<'vaults'>, tenantId: string): Promise<readonly Vault[]> => {
+  const vaults: Vault[] = [];
+  for (let after: string | undefined; ; after = vaults.at(-1)?.id) {
+    const window = { limit: largestPageSize, ...(after === undefined ? {} : { after }) };
+    const page = await from.vaults.list(tenantId, window);
+    vaults.push(...page);
+    if (page.length < largestPageSize) return vaults;
+  }
 };

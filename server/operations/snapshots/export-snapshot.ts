@@ -5,7 +5,8 @@ import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
-import { findSnapshot, requireFile, subjectOf, vaultsOf } from './find-snapshot.ts';
+import { vaultsOf } from '../shared/find.ts';
+import { findSnapshot, requireFile, subjectOf } from './find-snapshot.ts';
 import { inspectFile } from './verify-snapshot.ts';
 
 type ExportPorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;

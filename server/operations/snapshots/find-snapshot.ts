@@ -1,10 +1,8 @@
-// One snapshot, in one of the states in which something can be done with it, with its file, and the vaults whose rules govern it.
+// One snapshot, in one of the states in which something can be done with it, with its file.
 
 import { ServiceError } from '../../base/errors.ts';
-import { largestPageSize } from '../../domain/page.ts';
 import type { Snapshot, SnapshotState } from '../../domain/snapshot.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
-import type { Vault } from '../../domain/vault.ts';
 import type { SnapshotArchive } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 
@@ -43,15 +41,4 @@ export const requireFile = (archive: Pick<SnapshotArchive, 'has'>, id: string): 
   throw new ServiceError('conflict', 'the file of the snapshot is missing', {
     hint: 'restore it from a copy with dke snapshot import, or create another snapshot',
   });
-};
-
-/** Every vault of a tenant. */
-export const vaultsOf = async (from: Pick<Repositories, 'vaults'>, tenantId: string): Promise<readonly Vault[]> => {
-  const vaults: Vault[] = [];
-  for (let after: string | undefined; ; after = vaults.at(-1)?.id) {
-    const window = { limit: largestPageSize, ...(after === undefined ? {} : { after }) };
-    const page = await from.vaults.list(tenantId, window);
-    vaults.push(...page);
-    if (page.length < largestPageSize) return vaults;
-  }
 };

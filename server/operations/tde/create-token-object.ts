@@ -5,7 +5,7 @@
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
-import type { Key, KeyAlgorithm } from '../../domain/key.ts';
+import { type KeyAlgorithm, newKey } from '../../domain/key.ts';
 import { isVaultOpen } from '../../domain/key-policy.ts';
 import type { TdeGroup } from '../../domain/tde.ts';
 import { isStopped } from '../../domain/tenant.ts';
@@ -15,10 +15,10 @@ import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { recordPlace } from '../keys/key-records.ts';
 import { findApplication, findSoundGroup, findTenant } from '../shared/find.ts';
+import { requireFreeLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { requireRsaSize } from './compatibility.ts';
 import type { NewTokenObject, TdeCaller, TdeOperations } from './interface.ts';
-import { requireFreeLabel } from './labels.ts';
 import { sealContent } from './object-content.ts';
 import { findCarriedOut, writeOnce, writeOneOnce } from './once.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
@@ -141,30 +141,18 @@ const insertKey = async (
       bits,
     },
   );
-  const key: Key = {
+  const key = newKey({
     id: made.id,
     tenantId: made.tenantId,
     vaultId: group.vaultId,
     name: nameFromLabel(input.label),
+    createdAt: now,
     kind: 'master',
     algorithm: algorithm ?? 'generic',
     bits,
     usages: input.usages,
-    state: 'active',
-    disabledAt: null,
-    currentVersion: 1,
-    createdAt: now,
-    deletedAt: null,
-    reimportedAt: null,
-    destroyedAt: null,
-    unrecoverableAt: null,
-    copyOf: null,
     applicationId: made.applicationId,
-    tags: [],
-    firstUsedAt: null,
-    lastUsedAt: null,
-    integrity: 'ok',
-  };
+  });
   await tx.keys.insert(key);
   await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
   await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));

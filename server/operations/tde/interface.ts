@@ -4,10 +4,10 @@ import type {
   CipherParameters,
   Digest,
   MacParameters,
-  OaepParameters,
   RsaEncryptionParameters,
   SignatureParameters,
   Sp800108Parameters,
+  WrapParameters,
 } from '../../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../base/compatibility.ts';
 import type { Actor } from '../../domain/actor.ts';
@@ -63,19 +63,20 @@ export interface TdeServiceInfo {
   readonly recipient: Recipient;
 }
 
-export interface NewTokenObject {
-  readonly class: ObjectClass;
-  readonly label: string;
-  readonly algorithm: TokenObject['algorithm'];
-  readonly bits: number | null;
-  readonly usages: readonly KeyUsage[];
-  readonly sensitive: boolean;
-  readonly extractable: boolean;
-  readonly modifiable: boolean;
-  readonly destroyable: boolean;
-  readonly private: boolean;
-  readonly attributes: string;
-}
+export type NewTokenObject = Pick<
+  TokenObject,
+  | 'class'
+  | 'label'
+  | 'algorithm'
+  | 'bits'
+  | 'usages'
+  | 'sensitive'
+  | 'extractable'
+  | 'modifiable'
+  | 'destroyable'
+  | 'private'
+  | 'attributes'
+>;
 
 /** A key becomes sensitive and stops being extractable, never the other way. */
 export interface TokenObjectChange {
@@ -94,11 +95,6 @@ export interface VisibleObject extends TokenObject {
   /** The uses that `checkUse` would permit, where they were checked. */
   readonly admits?: readonly KeyUsage[];
 }
-
-export type WrapMechanism =
-  | { readonly way: 'key-wrap'; readonly padded: boolean; readonly iv?: Uint8Array | undefined }
-  | { readonly way: 'cipher'; readonly cipher: CipherParameters }
-  | { readonly way: 'oaep'; readonly oaep: OaepParameters };
 
 export type DeriveMechanism =
   | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
@@ -256,12 +252,12 @@ export interface TdeOperations {
     length?: number,
   ): Promise<void>;
   /** 'forbidden' where the key, or this wrapping key, is none for it. */
-  wrap(caller: TdeCaller, handle: number, mechanism: WrapMechanism, key: KeyToWrap): Promise<Buffer>;
+  wrap(caller: TdeCaller, handle: number, mechanism: WrapParameters, key: KeyToWrap): Promise<Buffer>;
   /** 'invalid-ciphertext' for whatever is wrong with the wrapped key. */
   unwrap(
     caller: TdeCaller,
     handle: number,
-    mechanism: WrapMechanism,
+    mechanism: WrapParameters,
     wrapped: Uint8Array,
     into: KeyDestination,
   ): Promise<MadeKey>;

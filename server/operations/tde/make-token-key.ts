@@ -15,7 +15,7 @@ import {
   pairAlgorithm,
   storeKey,
 } from './create-token-object.ts';
-import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations, WrapMechanism } from './interface.ts';
+import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations } from './interface.ts';
 import { inTurn } from './slow-work.ts';
 import { requireStillUsable, type UsePorts, type Wanted, withTokenKey, withTokenKeys } from './use-token-key.ts';
 import { instanceDetails, show } from './visibility.ts';
@@ -90,27 +90,6 @@ export const handleBytes = (handle: number): Buffer => {
   return bytes;
 };
 
-const open = (
-  { core }: MakePorts,
-  unwrapping: KeyRef,
-  mechanism: WrapMechanism,
-  wrapped: Uint8Array,
-  kind: UnwrappedKind,
-  bytes: number | undefined,
-): KeyRef | Promise<KeyRef> => {
-  switch (mechanism.way) {
-    case 'key-wrap':
-      if (kind === 'private')
-        return core.unwrapKeyLater(unwrapping, wrapped, mechanism.padded, kind, bytes, mechanism.iv);
-      return core.unwrapKey(unwrapping, wrapped, mechanism.padded, kind, bytes, mechanism.iv);
-    case 'cipher':
-      if (kind === 'private') return core.unwrapKeyCipherLater(unwrapping, mechanism.cipher, wrapped, kind, bytes);
-      return core.unwrapKeyCipher(unwrapping, mechanism.cipher, wrapped, kind, bytes);
-    case 'oaep':
-      return core.unwrapKeyOaepLater(unwrapping, mechanism.oaep, wrapped, kind);
-  }
-};
-
 /** Whatever is wrong with a wrapped key has one name. */
 const opening = async <T>(work: () => T | Promise<T>): Promise<T> => {
   try {
@@ -144,7 +123,9 @@ export const unwrapTokenKey =
             );
         }
         if (object.algorithm === 'rsa') requireRsaSize(caller, ports.core.describe(unwrapping), 'forbidden');
-        const reference = await opening(() => open(ports, unwrapping, mechanism, wrapped, kind, bytes));
+        // A job checks the numbers of a private key, and one opens what a private key unwraps.
+        const open = kind === 'private' || mechanism.way === 'oaep' ? ports.core.unwrapKeyLater : ports.core.unwrapKey;
+        const reference = await opening(() => open(unwrapping, mechanism, wrapped, kind, bytes));
         return { maker: object, reference };
       });
     const slow = kind === 'private' || mechanism.way === 'oaep';

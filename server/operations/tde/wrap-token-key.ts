@@ -5,11 +5,11 @@
 
 import { isShortRsa } from '../../base/compatibility.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { KeyRef, WrapParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
-import type { KeyToWrap, TdeCaller, TdeOperations, WrapMechanism } from './interface.ts';
+import type { KeyToWrap, TdeCaller, TdeOperations } from './interface.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
 import {
   admit,
@@ -108,17 +108,6 @@ const markWrapping = async (ports: UsePorts, caller: TdeCaller, loaded: LoadedOb
   await directory.renew({ objects: marked.map(({ handle }) => handle) });
 };
 
-const wrapUnder = ({ core }: UsePorts, wrapping: KeyRef, mechanism: WrapMechanism, key: KeyRef): Buffer => {
-  switch (mechanism.way) {
-    case 'key-wrap':
-      return core.wrapKey(wrapping, key, mechanism.padded, mechanism.iv);
-    case 'cipher':
-      return core.wrapKeyCipher(wrapping, mechanism.cipher, key);
-    case 'oaep':
-      return core.wrapKeyOaep(wrapping, mechanism.oaep, key);
-  }
-};
-
 /** A public key of the token, checked for wrapping. */
 const admitPublicKey = async (ports: UsePorts, caller: TdeCaller, handle: number): Promise<LoadedObject> => {
   const loaded = await findVisible(ports, caller, handle, 'wrap');
@@ -144,7 +133,7 @@ const wrapNow = (
   ports: UsePorts,
   caller: TdeCaller,
   { object: wrapping }: LoadedObject,
-  mechanism: WrapMechanism,
+  mechanism: WrapParameters,
   key: KeyToWrap,
   brought: KeyRef | null,
   sensitive: boolean,
@@ -166,7 +155,7 @@ const wrapNow = (
         throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
       if (sensitive && !isPublic && first?.loaded.object.wrappedSensitive !== true)
         throw new ServiceError('conflict', 'the wrapping key changed meanwhile');
-      return wrapUnder(ports, by, mechanism, subject);
+      return core.wrapKey(by, mechanism, subject);
     } finally {
       if (open !== null) core.release(open);
     }

@@ -10,8 +10,7 @@ import { nextTenantState, type Tenant, type TenantEvent } from '../../domain/ten
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, TenantContents } from '../../ports/store.ts';
 import type { Approvals, Plan } from '../approvals/governed-operation.ts';
-import { defaultTenantSetting, findTenant } from '../shared/find.ts';
-import { vaultsOf } from '../snapshots/find-snapshot.ts';
+import { defaultTenantSetting, findTenant, vaultsOf } from '../shared/find.ts';
 import { checkTenantName } from './create-tenant.ts';
 import type { TenantOperations } from './interface.ts';
 

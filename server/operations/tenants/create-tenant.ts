@@ -6,7 +6,7 @@ import type { Actor } from '../../domain/actor.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { retainStoredKeys } from '../root/forget-unstored-keys.ts';
+import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { checkName } from '../shared/names.ts';
 import type { TenantOperations } from './interface.ts';
 

@@ -35,19 +35,17 @@ describe('a thread answers others while a job runs', () => {
   const hpke = core.generateHpkeKey();
   const toHpke = core.hpkeSealKey(core.hpkePublicKey(hpke), message, message, key);
   const encrypted = core.rsaEncrypt(key, oaep, message);
-  const wrappedSecret = core.wrapKeyOaep(key, oaep, wrapping);
+  const wrappedSecret = core.wrapKey(key, { way: 'oaep', oaep }, wrapping);
   const iv = Buffer.alloc(16, 1);
-  const cbc = { algorithm: 'aes-cbc-pad', iv } as const;
+  const kwp = { way: 'key-wrap', padded: true } as const;
+  const cbc = { way: 'cipher', cipher: { algorithm: 'aes-cbc-pad', iv } } as const;
   const release = async (made: Promise<KeyRef>): Promise<void> => core.release(await made);
   test.each([
     ['a search for primes', () => release(core.generateRsaLater(2048))],
     ['an import', () => release(core.importPrivateKeyLater(pkcs8))],
-    ['key wrap', () => release(core.unwrapKeyLater(wrapping, core.wrapKey(wrapping, key, true), true, 'private'))],
-    [
-      'a cipher',
-      () => release(core.unwrapKeyCipherLater(wrapping, cbc, core.wrapKeyCipher(wrapping, cbc, key), 'private')),
-    ],
-    ['OAEP', () => release(core.unwrapKeyOaepLater(key, oaep, wrappedSecret, 'aes'))],
+    ['key wrap', () => release(core.unwrapKeyLater(wrapping, kwp, core.wrapKey(wrapping, kwp, key), 'private'))],
+    ['a cipher', () => release(core.unwrapKeyLater(wrapping, cbc, core.wrapKey(wrapping, cbc, key), 'private'))],
+    ['OAEP', () => release(core.unwrapKeyLater(key, { way: 'oaep', oaep }, wrappedSecret, 'aes'))],
     ['HPKE', () => release(core.hpkeOpenKeyLater(hpke, message, message, toHpke, 'private'))],
     ['a signature', () => core.signLater(key, pkcs1, message)],
     ['a decryption', () => core.rsaDecryptLater(key, oaep, encrypted)],

@@ -164,6 +164,8 @@ describe('keys', () => {
 });
 
 describe('key wrap', () => {
+  const kw = { way: 'key-wrap', padded: false } as const;
+  const kwp = { way: 'key-wrap', padded: true } as const;
   test(`what is wrapped unwraps under the same key only (seed ${seed})`, () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 200 }), fc.boolean(), (data, padded) => {
@@ -171,15 +173,17 @@ describe('key wrap', () => {
         const wrapping = core.generateAes(256);
         const other = core.generateAes(256);
         const inner = genericKey(value);
-        const wrapped = core.wrapKey(wrapping, inner, padded);
-        expect(core.wrapData(wrapping, value, padded)).toEqual(wrapped);
-        expect(core.unwrapData(wrapping, wrapped, padded)).toEqual(Buffer.from(value));
-        const back = core.unwrapKey(wrapping, wrapped, padded, 'generic');
+        const wrapped = core.wrapKey(wrapping, { way: 'key-wrap', padded }, inner);
+        expect(core.wrapData(wrapping, { padded }, value)).toEqual(wrapped);
+        expect(core.unwrapData(wrapping, { padded }, wrapped)).toEqual(Buffer.from(value));
+        const back = core.unwrapKey(wrapping, { way: 'key-wrap', padded }, wrapped, 'generic');
         expect(core.exportSecret(back)).toEqual(Buffer.from(value));
-        expect(codeOf(() => core.unwrapKey(other, wrapped, padded, 'generic'))).toBe('authentication-failed');
+        expect(codeOf(() => core.unwrapKey(other, { way: 'key-wrap', padded }, wrapped, 'generic'))).toBe(
+          'authentication-failed',
+        );
         const changed = Buffer.from(wrapped);
         changed[0] = (changed[0] ?? 0) ^ 1;
-        expect(codeOf(() => core.unwrapData(wrapping, changed, padded))).toBe('authentication-failed');
+        expect(codeOf(() => core.unwrapData(wrapping, { padded }, changed))).toBe('authentication-failed');
         for (const key of [wrapping, other, inner, back]) core.release(key);
       }),
       { seed, numRuns: 100 },
@@ -191,7 +195,7 @@ describe('key wrap', () => {
     const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
     const key = core.importPrivateKey(pkcs8);
     withKey(core.generateAes(256), (wrapping) =>
-      expect(core.unwrapData(wrapping, core.wrapKey(wrapping, key, true), true)).toEqual(pkcs8),
+      expect(core.unwrapData(wrapping, { padded: true }, core.wrapKey(wrapping, kwp, key))).toEqual(pkcs8),
     );
     core.release(key);
   });
@@ -199,18 +203,18 @@ describe('key wrap', () => {
   test('what AES-KW cannot wrap is refused before it is wrapped', () => {
     withKey(core.generateAes(256), (key) => {
       for (const length of [0, 1, 7, 8, 9, 15, 17, 23, 25])
-        expect(codeOf(() => core.wrapData(key, bytes(length), false))).toBe('data-length');
-      expect(codeOf(() => core.wrapData(key, Buffer.alloc(0), true))).toBe('data-length');
+        expect(codeOf(() => core.wrapData(key, { padded: false }, bytes(length)))).toBe('data-length');
+      expect(codeOf(() => core.wrapData(key, { padded: true }, Buffer.alloc(0)))).toBe('data-length');
       for (const length of [0, 8, 16, 25])
-        expect(codeOf(() => core.unwrapData(key, bytes(length), false))).toBe('data-length');
+        expect(codeOf(() => core.unwrapData(key, { padded: false }, bytes(length)))).toBe('data-length');
     });
   });
 
   test('a KEK neither wraps nor is wrapped, ciphers or authenticates', () => {
     const kek = core.generateKek();
     const aes = core.generateAes(256);
-    expect(codeOf(() => core.wrapKey(aes, kek, false))).toBe('key-type');
-    expect(codeOf(() => core.wrapKey(kek, aes, false))).toBe('key-type');
+    expect(codeOf(() => core.wrapKey(aes, kw, kek))).toBe('key-type');
+    expect(codeOf(() => core.wrapKey(kek, kw, aes))).toBe('key-type');
     expect(codeOf(() => runMac(kek, { algorithm: 'hmac', digest: 'sha256' }, bytes(1)))).toBe('key-type');
     expect(codeOf(() => core.sigv4SigningKey(kek, '20261121', 'r', 's'))).toBe('key-type');
     core.release(kek);
@@ -219,11 +223,11 @@ describe('key wrap', () => {
 
   test('an unwrapped key must have a size of its kind; what has none is told like what does not authenticate', () => {
     withKey(core.generateAes(256), (wrapping) => {
-      const wrapped = core.wrapData(wrapping, bytes(40), false);
+      const wrapped = core.wrapData(wrapping, { padded: false }, bytes(40));
       for (const kind of ['aes', 'private'] as const) {
-        expect(codeOf(() => core.unwrapKey(wrapping, wrapped, false, kind))).toBe('authentication-failed');
+        expect(codeOf(() => core.unwrapKey(wrapping, kw, wrapped, kind))).toBe('authentication-failed');
       }
-      core.release(core.unwrapKey(wrapping, wrapped, false, 'generic'));
+      core.release(core.unwrapKey(wrapping, kw, wrapped, 'generic'));
     });
   });
 
@@ -232,11 +236,29 @@ describe('key wrap', () => {
   test('a secret key wrapped under a cipher is what the cipher makes of its value', () => {
     withKey(core.generateAes(256), (wrapping) => {
       for (const algorithm of ['aes-cbc', 'aes-cbc-pad'] as const) {
-        const wrapped = withKey(aesKey(bytes(32)), (key) => core.wrapKeyCipher(wrapping, { algorithm, iv }, key));
+        const wrapped = withKey(aesKey(bytes(32)), (key) =>
+          core.wrapKey(wrapping, { way: 'cipher', cipher: { algorithm, iv } }, key),
+        );
         expect(wrapped).toEqual(runCipher(wrapping, 'encrypt', { algorithm, iv }, bytes(32)));
-        withKey(core.unwrapKeyCipher(wrapping, { algorithm, iv }, wrapped, 'aes'), (key) => {
+        withKey(core.unwrapKey(wrapping, { way: 'cipher', cipher: { algorithm, iv } }, wrapped, 'aes'), (key) => {
           expect(core.exportSecret(key)).toEqual(bytes(32));
         });
+      }
+    });
+  });
+  test('a way that does not exist, and one without its parameters, are refused', () => {
+    withKey(core.generateAes(256), (key) => {
+      for (const parameters of [
+        {},
+        { way: 'plain' },
+        { way: 'key-wrap' },
+        { way: 'cipher' },
+        { way: 'oaep' },
+        kw.way,
+      ]) {
+        expect(codeOf(() => core.wrapKey(key, parameters as never, key))).toBe('bad-argument');
+        expect(codeOf(() => core.unwrapKey(key, parameters as never, bytes(24), 'aes'))).toBe('bad-argument');
+        expect(codeOf(() => void core.unwrapKeyLater(key, parameters as never, bytes(24), 'aes'))).toBe('bad-argument');
       }
     });
   });
@@ -245,10 +267,11 @@ describe('key wrap', () => {
       withKey(core.generateEc('p384'), (key) => {
         const spki = core.exportPublicKey(key);
         const ways = [
-          [core.wrapKey(wrapping, key, true), (wrapped: Buffer) => core.unwrapKey(wrapping, wrapped, true, 'private')],
+          [core.wrapKey(wrapping, kwp, key), (wrapped: Buffer) => core.unwrapKey(wrapping, kwp, wrapped, 'private')],
           [
-            core.wrapKeyCipher(wrapping, { algorithm: 'aes-cbc-pad', iv }, key),
-            (wrapped: Buffer) => core.unwrapKeyCipher(wrapping, { algorithm: 'aes-cbc-pad', iv }, wrapped, 'private'),
+            core.wrapKey(wrapping, { way: 'cipher', cipher: { algorithm: 'aes-cbc-pad', iv } }, key),
+            (wrapped: Buffer) =>
+              core.unwrapKey(wrapping, { way: 'cipher', cipher: { algorithm: 'aes-cbc-pad', iv } }, wrapped, 'private'),
           ],
         ] as const;
         for (const [wrapped, unwrap] of ways) {
@@ -259,13 +282,15 @@ describe('key wrap', () => {
   });
   test('OAEP wraps to the private half', () => {
     withKey(core.generateRsa(2048), (pair) => {
-      const wrapped = withKey(aesKey(bytes(32)), (key) => core.wrapKeyOaep(pair, oaep, key));
-      withKey(core.unwrapKeyOaep(pair, oaep, wrapped, 'aes'), (key) =>
+      const wrapped = withKey(aesKey(bytes(32)), (key) => core.wrapKey(pair, { way: 'oaep', oaep }, key));
+      withKey(core.unwrapKey(pair, { way: 'oaep', oaep }, wrapped, 'aes'), (key) =>
         expect(core.exportSecret(key)).toEqual(bytes(32)),
       );
       wrapped[7] = (wrapped[7] ?? 0) ^ 1;
-      expect(codeOf(() => core.unwrapKeyOaep(pair, oaep, wrapped, 'aes'))).toBe('authentication-failed');
-      withKey(core.generateKek(), (kek) => expect(codeOf(() => core.wrapKeyOaep(pair, oaep, kek))).toBe('key-type'));
+      expect(codeOf(() => core.unwrapKey(pair, { way: 'oaep', oaep }, wrapped, 'aes'))).toBe('authentication-failed');
+      withKey(core.generateKek(), (kek) =>
+        expect(codeOf(() => core.wrapKey(pair, { way: 'oaep', oaep }, kek))).toBe('key-type'),
+      );
     });
   });
 });

@@ -247,8 +247,8 @@ describe('AES key wrap', () => {
     ],
   ] as const)('%s', (_, wrapping, plain, wrapped, padded) => {
     withKey(aesKey(hex(wrapping)), (key) => {
-      expect(core.wrapData(key, hex(plain), padded).toString('hex')).toBe(wrapped);
-      expect(core.unwrapData(key, hex(wrapped), padded).toString('hex')).toBe(plain);
+      expect(core.wrapData(key, { padded }, hex(plain)).toString('hex')).toBe(wrapped);
+      expect(core.unwrapData(key, { padded }, hex(wrapped)).toString('hex')).toBe(plain);
     });
   });
 });

@@ -117,15 +117,15 @@ describe.runIf(folder !== null)('Wycheproof, secret keys', () => {
   }
   const wrapCase = (given: Wrap, padded: boolean): VectorOutcome =>
     withKey(aesKey(hex(given.key)), (key) => {
-      const opened = unlessRefused(() => core.unwrapData(key, hex(given.ct), padded));
+      const opened = unlessRefused(() => core.unwrapData(key, { padded }, hex(given.ct)));
       // What is refused as data is refused as a key, too.
-      const asKey = unlessRefused(() => core.unwrapKey(key, hex(given.ct), padded, 'generic'));
+      const asKey = unlessRefused(() => core.unwrapKey(key, { way: 'key-wrap', padded }, hex(given.ct), 'generic'));
       if ((opened === null) !== (asKey === null)) throw new Error('data and keys unwrap differently');
       if (asKey !== null) core.release(asKey);
       if (given.result === 'invalid') return opened === null ? 'refused' : 'accepted';
       if (verdict(opened, hex(given.msg)) === 'refused') return 'refused';
       return verdict(
-        withKey(genericKey(hex(given.msg)), (inner) => core.wrapKey(key, inner, padded)),
+        withKey(genericKey(hex(given.msg)), (inner) => core.wrapKey(key, { way: 'key-wrap', padded }, inner)),
         hex(given.ct),
       );
     });
@@ -180,8 +180,8 @@ describe.runIf(wraps !== null)('RFC 3394 and RFC 5649', () => {
   test('every example, both ways', () => {
     for (const { key, mode, plaintext, wrapped } of examples) {
       withKey(aesKey(hex(key)), (wrapping) => {
-        expect(core.wrapData(wrapping, hex(plaintext), mode === 'kwp').toString('hex')).toBe(wrapped);
-        expect(core.unwrapData(wrapping, hex(wrapped), mode === 'kwp').toString('hex')).toBe(plaintext);
+        expect(core.wrapData(wrapping, { padded: mode === 'kwp' }, hex(plaintext)).toString('hex')).toBe(wrapped);
+        expect(core.unwrapData(wrapping, { padded: mode === 'kwp' }, hex(wrapped)).toString('hex')).toBe(plaintext);
       });
     }
     expect(examples).toHaveLength(8);

@@ -8,7 +8,7 @@ import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import type { Tenant } from '../../../server/domain/tenant.ts';
 import { openCore } from '../../../server/native/core.ts';
 import { createKeyRing } from '../../../server/native/key-ring.ts';
-import { retainStoredKeys } from '../../../server/operations/root/forget-unstored-keys.ts';
+import { retainStoredKeys } from '../../../server/operations/keys/forget-unstored-keys.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { KeyRing } from '../../../server/ports/key-ring.ts';
 import type { Repositories, Store, StoredKek } from '../../../server/ports/store.ts';

@@ -8,6 +8,7 @@ import { toRfc3339 } from '../../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { acrossTenants, serviceActor } from '../../../server/domain/actor.ts';
 import { defaultSettings } from '../../../server/domain/endpoint.ts';
+import { newKey } from '../../../server/domain/key.ts';
 import type { LatencySummary } from '../../../server/domain/latency.ts';
 import type { FleetNode } from '../../../server/domain/node.ts';
 import {
@@ -295,21 +296,7 @@ describe('what is checked', () => {
     await store.write(async (tx) => {
       await tx.vaults.insert(vault);
       for (const keyId of keyIds) {
-        await tx.keys.insert({
-          ...{
-            id: keyId,
-            tenantId: of,
-            vaultId: id,
-            name: keyId,
-            kind: 'general',
-            algorithm: 'aes',
-            bits: 256,
-            usages: [],
-          },
-          ...{ state: 'active', disabledAt: null, currentVersion: 1, createdAt, deletedAt: null, reimportedAt: null },
-          ...{ destroyedAt: null, unrecoverableAt: null, copyOf: null, applicationId: null, integrity: 'ok' },
-          ...{ tags: [], firstUsedAt: null, lastUsedAt: null },
-        });
+        await tx.keys.insert(newKey({ id: keyId, tenantId: of, vaultId: id, name: keyId, createdAt, usages: [] }));
         await tx.keys.insertVersion({ keyId, version: 1, createdAt });
       }
     });

@@ -40,7 +40,7 @@ const info = async (accessGuid = guid): Promise<ServiceInfo> => (await ask('info
 
 const head = (label: string) => ({ ...masterKey(label), usages: ['encrypt'] as const, modifiable: true });
 const block = Buffer.alloc(16, 1);
-const holds = async ({ handle }: TokenObject, value: Buffer): Promise<void> => {
+const holds = async ({ handle }: Pick<TokenObject, 'handle'>, value: Buffer): Promise<void> => {
   const { raw } = await ask('encrypt', { algorithm: 'aes-ecb' }, { handle, raw: block });
   expect(raw).toEqual(createCipheriv('aes-256-ecb', value, null).setAutoPadding(false).update(block));
 };

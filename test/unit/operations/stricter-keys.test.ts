@@ -2,7 +2,7 @@
 // stays known. Through the operations over the real store and addon, one call at a time and many at once.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseHead } from '../../../server/fronts/tde/heads.ts';
+import { decodeHead } from '../../../server/fronts/contract/tde.ts';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
 import {
   administrator,
@@ -150,7 +150,7 @@ describe('a key that is changed', () => {
   });
 
   test('cannot be undone: there are no words for it on the wire', () => {
-    expect(parseHead('updateObject', { sensitive: true, extractable: false })).toEqual({
+    expect(decodeHead('updateObject', { sensitive: true, extractable: false })).toEqual({
       sensitive: true,
       extractable: false,
     });
@@ -160,7 +160,7 @@ describe('a key that is changed', () => {
       { alwaysSensitive: true },
       { neverExtractable: true },
     ])
-      expect(() => parseHead('updateObject', head)).toThrow(expect.objectContaining({ code: 'validation' }));
+      expect(() => decodeHead('updateObject', head)).toThrow(expect.objectContaining({ code: 'validation' }));
   });
 
   test('is a key: data and public keys are neither sensitive nor kept from leaving', async () => {

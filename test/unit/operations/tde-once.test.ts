@@ -5,7 +5,6 @@ import {
   instanceText,
   packEnvelope,
   type TdeRoutes,
-  type TokenObject,
   tdeRoutes,
 } from '../../../server/fronts/contract/tde.ts';
 import {
@@ -111,7 +110,7 @@ test('both halves of a pair come back', async () => {
 
 test('a change that was carried out is not refused for what it has changed', async () => {
   const { head: key } = await ask('generateKey', { ...masterKey('before'), modifiable: true }, null);
-  const { attributes, usages } = key as TokenObject;
+  const { attributes, usages } = key as TdeRoutes['getObject']['answer'];
   const change = { attributes: 'AAAA', seen: { attributes, usages } };
   expect((await ask('updateObject', change, 'h', { handle: key.handle })).status).toBe(200);
   expect((await ask('updateObject', change, 'h', { handle: key.handle })).status).toBe(200);

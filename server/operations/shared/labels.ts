@@ -2,11 +2,10 @@
 // group. Other keys may share one: the halves of a pair do, and programs keep the old and the new key under one label when they rotate.
 
 import { ServiceError } from '../../base/errors.ts';
-import type { ObjectClass } from '../../domain/tde.ts';
+import type { ObjectClass, TdeApplication } from '../../domain/tde.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
-import { nameFromLabel } from '../shared/names.ts';
-import type { TdeCaller } from './interface.ts';
+import { nameFromLabel } from './names.ts';
 
 type Labelled = Pick<StoredObject, 'groupId' | 'label' | 'class' | 'modifiable'>;
 
@@ -37,7 +36,7 @@ export const takerOfLabel = async (
 /** Throws 'label-exists', which says what has the label, when the object may not have it. `handle`: of the object, if it has one. */
 export const requireFreeLabel = async (
   tx: Repositories,
-  { application }: TdeCaller,
+  { application }: { readonly application: Pick<TdeApplication, 'id'> },
   object: Labelled,
   handle?: number,
 ): Promise<void> => {

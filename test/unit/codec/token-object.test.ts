@@ -1,0 +1,115 @@
+// The token object has one declaration on its way (contract/tde-objects.ts). A member that is added there or in the domain and forgotten
+// elsewhere does not compile here, or fails here.
+import { expect, test } from 'vitest';
+import { viewOf } from '../../../provider/client/object-view.ts';
+import {
+  type Answers,
+  decodeAnswer,
+  encodeAnswer,
+  type Heads,
+  type TdeRoute,
+  type TokenObject,
+} from '../../../server/fronts/contract/tde.ts';
+import type { NewTokenObject, TokenObjectChange, VisibleObject } from '../../../server/operations/index.ts';
+
+/** Of two types with the same members, true. */
+type SameMembers<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? (A extends B ? true : never) : never;
+const isSame: readonly [
+  SameMembers<Heads['createObject'], NewTokenObject>,
+  SameMembers<NewTokenObject, Heads['createObject']>,
+  SameMembers<Omit<Heads['updateObject'], 'replacesValue'>, TokenObjectChange>,
+  SameMembers<TokenObjectChange, Omit<Heads['updateObject'], 'replacesValue'>>,
+] = [true, true, true, true];
+
+/** What the service knows of an object and does not tell the agent. */
+const untold = {
+  tenantId: 'a tenant',
+  groupId: 'a group',
+  applicationId: 'an application',
+  wrappedSensitive: true,
+  integrity: 'ok',
+} satisfies Pick<VisibleObject, Exclude<keyof VisibleObject, keyof TokenObject>>;
+
+const told = {
+  handle: 7,
+  id: '0196f0c4-5b7e-7c3a-9d2e-1f0a2b3c4d5e',
+  class: 'secret-key',
+  label: 'bGFiZWw=',
+  algorithm: 'aes',
+  bits: 256,
+  usages: ['encrypt', 'decrypt'],
+  sensitive: true,
+  extractable: false,
+  alwaysSensitive: true,
+  neverExtractable: true,
+  modifiable: true,
+  destroyable: true,
+  local: true,
+  private: true,
+  checkValue: 'AAEC',
+  publicKey: null,
+  attributes: '',
+  createdAt: Date.parse('2026-11-27T10:00:00.123Z'),
+  state: 'active',
+  owned: true,
+  admits: ['encrypt'],
+} as const satisfies Required<TokenObject>;
+const object: VisibleObject = { ...untold, ...told };
+const wire = encodeAnswer('getObject', object);
+/** Between the two is JSON. */
+const received = (head: object): unknown => JSON.parse(JSON.stringify(head));
+
+test('an object arrives with all members that the contract declares, and with no other', () => {
+  expect(isSame).toEqual([true, true, true, true]);
+  expect(Object.keys(wire).sort()).toEqual(Object.keys(told).sort());
+  expect(decodeAnswer('getObject', received(wire))).toEqual(told);
+  const { admits: _, ...unchecked } = told;
+  expect(decodeAnswer('getObject', received(encodeAnswer('getObject', unchecked)))).toEqual(unchecked);
+});
+
+test('the agent uses every member', () => {
+  const used = new Set<string | symbol>();
+  const observed = new Proxy(told, {
+    get: (object, name) => {
+      used.add(name);
+      return Reflect.get(object, name);
+    },
+  });
+  viewOf(observed);
+  // `admits` is for the cache of answers; the others are for `dke agent --check`.
+  expect(Object.keys(told).filter((name) => !used.has(name))).toEqual(['createdAt', 'state', 'admits']);
+});
+
+test.each<[TdeRoute, object, object]>([
+  ['generateKey', object, told],
+  ['createObject', object, told],
+  ['updateObject', object, told],
+  ['generateKeyPair', { privateKey: object, publicKey: null }, { privateKey: told, publicKey: null }],
+  ['findObjects', { objects: [object, object], more: false }, { objects: [told, told], more: false }],
+  ['unwrap', { object }, { object: told }],
+  ['derive', { object: null }, { object: null }],
+])('%s answers with objects in the same form', (route, answer, expected) => {
+  expect(decodeAnswer(route, received(encodeAnswer(route, answer as Answers[typeof route])))).toEqual(expected);
+});
+
+test('a key that was destroyed meanwhile is called soft-deleted', () => {
+  expect(encodeAnswer('getObject', { ...told, state: 'destroyed' }).state).toBe('soft-deleted');
+});
+
+test('what a newer service says beyond that is left out, and its new words pass', () => {
+  const newer = { ...wire, algorithm: 'ml-kem', usages: ['encrypt', 'encapsulate'], since: 3 };
+  expect(decodeAnswer('getObject', newer)).toEqual({ ...told, algorithm: 'ml-kem', usages: newer.usages });
+  expect(decodeAnswer('encrypt', { more: 1 })).toEqual({});
+});
+
+test.each([
+  ['no object', null, 'the head: must be an object'],
+  ['a list', [], 'the head: must be an object'],
+  ['a handle that is no handle', { ...wire, handle: 2 ** 31 }, 'handle: must be an integer from 1 to 2147483647'],
+  ['a missing member', { ...wire, owned: undefined }, 'owned: must be true or false'],
+  ['a class that is no word', { ...wire, class: 7 }, 'class: must be a word such as secret-key'],
+  ['attributes that are not Base64', { ...wire, attributes: '*' }, 'attributes: has other characters than permitted'],
+  ['usages that are no list', { ...wire, usages: 'encrypt' }, 'usages: must be a list of at most 64'],
+])('%s is refused by the name of the member, without its value', (_, head, message) => {
+  expect(() => decodeAnswer('getObject', head)).toThrow(expect.objectContaining({ code: 'validation', message }));
+});
