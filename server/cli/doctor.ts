@@ -53,7 +53,7 @@ const databaseHost = async (
   };
 };
 
-export const show = ({ what, results, whoSays = 'the cloud key service says' }: CheckedPart): string => {
+export const show = ({ what, results, whoSays = 'the cloud key service reports' }: CheckedPart): string => {
   const first = results.find(({ state }) => state === 'failed');
   const summary = first === undefined ? `${what} is in order` : `${what}: ${first.layer} fails: ${first.evidence}`;
   const rows = results.map(({ state, layer, title, evidence, fix }) => [

@@ -52,7 +52,9 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
   test('a label that is taken makes no second master key', async () => {
     const { code, complaints } = await page.shell(`java @dke.options -jar "$DKE_JCE" new-master 'erp master 1'`);
     expect(code).toBe(1);
-    expect(complaints).toContain('no master key "erp master 1" was made: there is a key of this label; take another');
+    expect(complaints).toContain(
+      'no master key "erp master 1" was created: another key has this label; use another label',
+    );
   });
 
   test('a database is created and read, and no file holds what it holds', async () => {

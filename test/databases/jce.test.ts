@@ -172,8 +172,8 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     expect(answers.slice(1)).toEqual([
       'IllegalBlockSizeException: the length is not a multiple of 16 bytes',
       'IllegalBlockSizeException: the length is not a multiple of 16 bytes',
-      'InvalidKeyException: in place of a key give the reference of a data key, 32 hexadecimal digits',
-      'InvalidAlgorithmParameterException: AES/CBC needs an initialization vector of 16 bytes',
+      'InvalidKeyException: pass the reference of a data key (32 hexadecimal digits) instead of a key',
+      'InvalidAlgorithmParameterException: AES/CBC requires an initialization vector of 16 bytes',
       expect.stringContaining('InvalidKeyException: there is no data key'),
     ]);
   });
@@ -213,7 +213,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     );
     expect(wrong.code).toBe(1);
     expect(wrong.complaints).toMatch(
-      /^dke-jce: \/nowhere\.so cannot be loaded: .*; give its path with -Ddke\.library\n$/,
+      /^dke-jce: \/nowhere\.so cannot be loaded: .*; set its path with -Ddke\.library\n$/,
     );
   });
 

@@ -198,7 +198,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
 
   test.each(['all,1', '0', '1,', 'x', '1;2', '4294967296', '-1'])('rotate_data_keys does not take %s', async (text) => {
     const { complaints } = await database.trySql(`SET GLOBAL dke_key_management_rotate_data_keys = '${text}'`);
-    expect(complaints).toContain('key ids with commas between them are rotated');
+    expect(complaints).toContain('key ids separated by commas');
   });
 
   test('without the service MariaDB goes on; a rotation fails with a clear message and changes nothing', async () => {
@@ -308,15 +308,19 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
 
     test.each([
       ['damaged', (text: string) => text.replace('sequence ', 'sequence 1'), 'its checksum is wrong'],
-      ['cut off', (text: string) => text.slice(0, text.length / 2), 'its checksum is wrong: it is damaged or cut off'],
-      ['empty', () => '', 'it is cut off, or empty'],
-      ['another file', () => 'x'.repeat(400), 'it is no key file'],
+      [
+        'cut off',
+        (text: string) => text.slice(0, text.length / 2),
+        'its checksum is wrong: it is damaged or truncated',
+      ],
+      ['empty', () => '', 'it is truncated or empty'],
+      ['another file', () => 'x'.repeat(400), 'it is not a key file'],
       ['newer', (text: string) => text.replace('keys 2\n', 'keys 3\n'), 'a newer plugin wrote it'],
     ])('that is %s is taken from its copy and repaired', async (_, spoil, why) => {
       writeFileSync(instance.keyFile, spoil(good));
       database = await instance.start();
       expect(database.log()).toContain(why);
-      expect(database.log()).toContain('its .copy is taken');
+      expect(database.log()).toContain('its .copy is used');
       expect(readFileSync(instance.keyFile, 'utf8')).toBe(good);
       await database.stop();
     });
@@ -324,8 +328,8 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     test('that is there is not created again by initializing again, nor changed by options', async () => {
       database = await instance.initialize('--dke-key-management-rotate-master-key=ON');
       expect(readFileSync(instance.keyFile, 'utf8')).toBe(good);
-      expect(database.log()).toContain('initialize has done its work: take it out of the configuration');
-      expect(database.log()).toContain('keys are changed by SET GLOBAL, not by options');
+      expect(database.log()).toContain('initialization is complete: remove initialize from the configuration');
+      expect(database.log()).toContain('the options that change keys are ignored');
       await database.stop();
     });
 
@@ -345,7 +349,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       expect(log).toContain(
         `dke_key_management: the key file ${instance.keyFile} cannot be used: its checksum is wrong`,
       );
-      expect(log).toContain('Put the key file of a backup there');
+      expect(log).toContain('Restore the key file from a backup');
       expect(readFileSync(instance.keyFile, 'utf8')).toBe(bad);
       both(good);
     });
