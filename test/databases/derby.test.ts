@@ -143,7 +143,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect((await page.shell(disable)).code).toBe(0);
     const refused = await reads();
     expect(refused).not.toContain(secret);
-    expect(log()).toMatch(/master key "erp master 2" answers CKR_\w+, which means that it is disabled/);
+    expect(log()).toMatch(/master key "erp master 2" returned CKR_\w+, which means that it is disabled/);
     expect((await page.shell(enable)).code).toBe(0);
     expect(await reads()).toContain(secret);
   });

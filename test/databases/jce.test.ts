@@ -189,7 +189,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     };
     const flipped = good.replace(/wrapped = ./, (head) => `wrapped = ${head.endsWith('0') ? '1' : '0'}`);
     expect(await told(flipped)).toMatch(
-      /^InvalidKeyException: data key [0-9a-f]{32} is not opened: master key "jce master 1" answers CKR_/,
+      /^InvalidKeyException: data key [0-9a-f]{32} cannot be opened: master key "jce master 1" returned CKR_/,
     );
     expect(await told(good.replace(reference, zero))).toContain(`it is the file of ${zero}; restore it from a backup`);
     expect(await told(good.replace('format 1', 'format 2'))).toContain(

@@ -234,7 +234,7 @@ describe('check', () => {
         return () => chmodSync(layout.library, 0o775);
       },
       'place',
-      /mode 777 and not 775/,
+      /mode 777 instead of 775/,
     ],
     [
       'a program of the agent that was changed',

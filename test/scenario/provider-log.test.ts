@@ -617,7 +617,7 @@ describe('the provider’s log', () => {
       (line) => JSON.parse(line) as { count?: number; msg: string },
     );
     expect(lines).toHaveLength(2);
-    expect(lines[1]).toMatchObject({ count: 39, msg: expect.stringMatching(/^39 more in \d+ s, this the last: /) });
+    expect(lines[1]).toMatchObject({ count: 39, msg: expect.stringMatching(/^39 more in \d+ s, this is the last: /) });
   });
 
   test('of the library turns over at 1 MiB and keeps one file', async () => {
