@@ -134,7 +134,7 @@ test('an endpoint that is in order: every line is ok or says why it was skipped'
   for (const options of [['--follow'], []])
     await expect
       .poll(async () => (await dke(site, 'doctor', 'endpoint', place.endpoint.name, ...options)).stdout)
-      .toContain(`the endpoint ${place.endpoint.name} is in order`);
+      .toContain(`the endpoint ${place.endpoint.name} passed all checks`);
 });
 
 test('unsigned requests are no evidence: they cannot hide the real fault', async () => {
