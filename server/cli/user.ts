@@ -114,7 +114,7 @@ export const addUser = (program: Command): void => {
     routes.resetPassword,
     'reset-password <user>',
     'Removes the password, ends their sessions, and shows an invitation to choose a new one.',
-    { options: { '--revoke-tokens': 'also revoke the user's own API tokens' }, secret: invitation },
+    { options: { '--revoke-tokens': 'also revoke the API tokens of the user' }, secret: invitation },
   );
   noun.row(
     routes.removeFactors,
