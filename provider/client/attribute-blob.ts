@@ -55,7 +55,7 @@ const decodeEntries = (bytes: Buffer): [number, AttributeValue][] => {
   let at = 0;
   const take = (count: number): number => {
     const from = at;
-    if (count > bytes.length - from) throw new RangeError('attributes end too early');
+    if (count > bytes.length - from) throw new RangeError('the attributes end too early');
     at += count;
     return from;
   };
@@ -82,13 +82,13 @@ const decodeEntries = (bytes: Buffer): [number, AttributeValue][] => {
         return slice();
       case 4: {
         const count = number();
-        if (count * 8 > bytes.length - at) throw new RangeError('attributes end too early');
+        if (count * 8 > bytes.length - at) throw new RangeError('the attributes end too early');
         return Array.from({ length: count }, () => Number(long()));
       }
       case 5:
         return decodeEntries(slice()).map(([type, each]) => ({ type, value: each, length: lengthOf(each) }));
       default:
-        throw new RangeError('attributes hold an unknown form');
+        throw new RangeError('the attributes have an unknown form');
     }
   };
   while (at < bytes.length) entries.push([number(), value()]);
@@ -98,6 +98,6 @@ const decodeEntries = (bytes: Buffer): [number, AttributeValue][] => {
 /** Throws RangeError when the bytes are not of this format. An object made without attributes has none. */
 export const decodeAttributes = (bytes: Buffer): AttributeMap => {
   if (bytes.length === 0) return new Map();
-  if (bytes[0] !== format) throw new RangeError('attributes of an unknown format');
+  if (bytes[0] !== format) throw new RangeError('the attributes have an unknown format');
   return new Map(decodeEntries(bytes.subarray(1)));
 };

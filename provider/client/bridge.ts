@@ -110,7 +110,7 @@ export class HostPort {
     if (reply.kind !== 'opened')
       throw new LoggedError(
         CKR.DEVICE_ERROR,
-        'the configuration is not usable',
+        'the configuration cannot be used',
         reply.kind === 'refused' ? reply.message : '',
       );
     this.#spin(reply.spinUs);
@@ -145,7 +145,7 @@ export class HostPort {
               handle: request.handle,
             });
           default:
-            throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another question');
+            throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another request');
         }
       },
       withdraw: (caller) => this.tell({ kind: 'withdraw', context, caller }),

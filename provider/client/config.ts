@@ -184,10 +184,10 @@ export const parseConfig = (path: string, text: string, uid: number): ProviderCo
   if ((certificate === null) !== (key === null))
     throw bad(
       certificate === null ? 'client_certificate' : 'client_key',
-      'is missing: client_certificate and client_key come together',
+      'is missing: client_certificate and client_key must be set together',
     );
   const accessToken = text_('access_token') ?? '';
-  if (/[^\x21-\x7e]/.test(accessToken)) throw bad('access_token', 'must be printable ASCII without blanks');
+  if (/[^\x21-\x7e]/.test(accessToken)) throw bad('access_token', 'must be printable ASCII without spaces');
   return {
     path,
     ...parseServerUrl(text_('server_url') ?? '', accessToken, (wanted) => bad('server_url', wanted)),
@@ -219,7 +219,7 @@ const parseServerUrl = (
   const { prefix = '', guid = '', app = '' } = parts;
   const same = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
   if (!same(Buffer.from(decodeURIComponent(guid)), Buffer.from(accessToken))) {
-    throw bad('embeds another access_guid than access_token');
+    throw bad('contains another access_guid than access_token');
   }
   return {
     origin: url.origin,

@@ -25,9 +25,9 @@ export interface OpenContext {
 
 /** After a call that failed because its answer did not come in time. */
 const afterWithdrawal = {
-  'not-carried-out': ['info', 'the service has not carried out the failed call, and will not'],
+  'not-carried-out': ['info', 'the service has not executed the failed call, and will not execute it'],
   undone: ['info', 'the service has destroyed what the failed call had created'],
-  kept: ['warn', 'the failed call was carried out: it changed an object, or what it created is in use already'],
+  kept: ['warn', 'the failed call was executed: it changed an object, or the object that it created is already in use'],
 } as const satisfies Record<WithdrawalOutcome, readonly [LogLevel, string]>;
 
 const openDoor = (config: ProviderConfig, log: Log): ServiceDoor =>
@@ -41,7 +41,7 @@ const openDoor = (config: ProviderConfig, log: Log): ServiceDoor =>
       log.write(
         'warn',
         { id: requestId, route, pendingNodes: names.join(', '), pendingUntil: until ?? 'never' },
-        'the change is made, but some nodes of the service have not confirmed it and may act on the old state',
+        'the change was made, but some nodes of the service have not confirmed it and may still use the old state',
       ),
   );
 

@@ -84,7 +84,7 @@ export class DerReader {
   /** The content of the next value, which must have this tag. */
   take(tag: number): Buffer {
     const bytes = this.#bytes;
-    if (bytes[this.#at] !== tag) throw new RangeError('another DER value was expected');
+    if (bytes[this.#at] !== tag) throw new RangeError('a different DER value was expected');
     let length = bytes.readUInt8(this.#at + 1);
     let from = this.#at + 2;
     if (length >= 0x80) {
@@ -92,7 +92,7 @@ export class DerReader {
       if (size < 1 || size > 2) throw new RangeError('a DER length is out of range');
       length = bytes.readUIntBE(from, size);
       from += size;
-      if (length < (size === 1 ? 0x80 : 0x100)) throw new RangeError('a DER length is not the shortest');
+      if (length < (size === 1 ? 0x80 : 0x100)) throw new RangeError('a DER length is not in its shortest form');
     }
     if (length > bytes.length - from) throw new RangeError('a DER value ends too early');
     this.#at = from + length;

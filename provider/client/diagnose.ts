@@ -117,34 +117,34 @@ const checkLibrary = ({ options }: Context): Finding => {
   const { library } = options;
   if (library === undefined) return notAsked('none named (--library)');
   const state = lstatSync(library);
-  if (!state.isFile()) return failed(`${library} is no file`, 'put libdke_pkcs11.so itself there, not a link');
+  if (!state.isFile()) return failed(`${library} is not a file`, 'put the file libdke_pkcs11.so there, not a link');
   const head = Buffer.alloc(5);
   const file = openSync(library, 'r');
   readSync(file, head, 0, head.length, 0);
   closeSync(file);
-  if (head.toString('latin1') !== '\u007fELF\u0002') return failed(`${library} is no 64-bit library`);
+  if (head.toString('latin1') !== '\u007fELF\u0002') return failed(`${library} is not a 64-bit library`);
   if ((state.mode & 0o002) !== 0)
     return failed(
       `${library} can be replaced by any user (mode ${(state.mode & 0o777).toString(8)})`,
       `chmod 775 ${library}`,
     );
   if (!existsSync(join(dirname(library), 'dke-agent')))
-    return failed(`dke-agent does not lie beside ${library}`, 'install the agent there: the library starts it');
+    return failed(`there is no dke-agent next to ${library}`, 'install dke-agent there: the library starts it');
   const others = readdirSync(dirname(library)).filter(
     (name) => name.endsWith('.so') && join(dirname(library), name) !== library,
   );
   if (others.length > 0)
-    return failed(`${others.join(', ')} lies beside it: a database loads one library`, 'move the other one away');
+    return failed(`${others.join(', ')} is next to it: a database loads only one library`, 'move the other one away');
   return ok(`${library}, mode ${(state.mode & 0o777).toString(8)}, uid ${state.uid}`);
 };
 
 const checkSocket = (context: Context): Promise<Finding> => {
   const path = socketPath(context);
   if (!existsSync(path))
-    return Promise.resolve(ok(`${path} is not there: the library starts an agent with its first call`));
+    return Promise.resolve(ok(`${path} does not exist: the library starts an agent with its first call`));
   const state = statSync(path);
   const { uid } = state;
-  if (!state.isSocket()) return Promise.resolve(failed(`${path} is no socket`, 'remove it'));
+  if (!state.isSocket()) return Promise.resolve(failed(`${path} is not a socket`, 'remove it'));
   const own = process.geteuid?.() ?? 0;
   if (uid !== own && uid !== 0 && !path.startsWith('/run/'))
     return Promise.resolve(
@@ -163,7 +163,7 @@ const checkSocket = (context: Context): Promise<Finding> => {
     socket.once('error', (error: NodeJS.ErrnoException) => {
       resolve(
         error.code === 'ECONNREFUSED'
-          ? warning(`${path} is left over: no agent listens there; the library starts one`)
+          ? warning(`${path} is left from an earlier agent: no agent listens there; the library starts one`)
           : failed(`${path} cannot be used (${error.code})`),
       );
     });
@@ -240,15 +240,15 @@ const checkToken = async (context: Context): Promise<Finding> => {
 const checkLabel = async ({ options, door }: Context): Promise<Finding> => {
   const { label } = options;
   if (label === undefined) return notAsked('none named (--label)');
-  if (door === undefined) throw new Error('the service was not opened');
+  if (door === undefined) throw new Error('there was no connection to the service');
   const head = { label: Buffer.from(label).toString('base64'), after: 0, limit: 2 };
   const { answer } = await door.call({ route: 'findObjects', handle: null, head, raw: null }, caller());
   const [object] = answer.objects;
   if (object === undefined)
-    return { ...failed(...halves(tell('label-missing', { label }))), predicts: 'CKR_OK, and no object' };
+    return { ...failed(...halves(tell('label-missing', { label }))), predicts: 'CKR_OK, but no object' };
   return object.state === 'disabled'
     ? foundCause(tell('key-disabled', { handle: `${object.handle} (${label})` }))
-    : ok(`${label}: ${object.class}, ${object.state}, made ${toRfc3339(object.createdAt)}`);
+    : ok(`${label}: ${object.class}, ${object.state}, created ${toRfc3339(object.createdAt)}`);
 };
 
 const checks: readonly Check<Context>[] = [
@@ -264,7 +264,7 @@ const checks: readonly Check<Context>[] = [
     },
   },
   { id: 'log', layer: 'files', title: 'the log can be written', needs: ['configuration'], run: checkLogFolder },
-  { id: 'library', layer: 'files', title: 'the library lies as it should', needs: [], run: checkLibrary },
+  { id: 'library', layer: 'files', title: 'the library is installed correctly', needs: [], run: checkLibrary },
   { id: 'socket', layer: 'socket', title: "the agent's socket can be used", needs: [], run: checkSocket },
   { id: 'network', layer: 'network', title: 'the service is reachable', needs: ['configuration'], run: checkNetwork },
   { id: 'tls', layer: 'tls', title: 'its certificate is trusted', needs: ['network'], run: checkTls },

@@ -85,7 +85,7 @@ const atLeastWarn = (level: LogLevel): LogLevel => (level === 'debug' ? 'warn' :
 /** Errors of ours have messages without data; of anything else only the kind is told. */
 const describe = (error: unknown): string => {
   if (error instanceof CryptokiError || error instanceof ServiceCallError) return error.message;
-  if (!(error instanceof Error)) return 'something was thrown that is not an error';
+  if (!(error instanceof Error)) return 'the thrown value is not an error';
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? `${error.name} ${code}` : error.name;
 };

@@ -159,7 +159,10 @@ const situation = (rv: number, message: string) => (): CryptokiError => new Cryp
 export const notInitialized = situation(CKR.CRYPTOKI_NOT_INITIALIZED, 'C_Initialize has not been called');
 export const slotInvalid = situation(CKR.SLOT_ID_INVALID, 'there is one slot, 0');
 export const sessionInvalid = situation(CKR.SESSION_HANDLE_INVALID, 'no such session');
-export const sessionReadOnly = situation(CKR.SESSION_READ_ONLY, 'token objects change in a read-write session only');
+export const sessionReadOnly = situation(
+  CKR.SESSION_READ_ONLY,
+  'token objects can be changed only in a read-write session',
+);
 export const notLoggedIn = situation(CKR.USER_NOT_LOGGED_IN, 'private objects need C_Login');
 export const objectInvalid = situation(CKR.OBJECT_HANDLE_INVALID, 'no such object');
 export const keyInvalid = situation(CKR.KEY_HANDLE_INVALID, 'no such key');
@@ -167,7 +170,7 @@ export const wrappingKeyInvalid = situation(CKR.WRAPPING_KEY_HANDLE_INVALID, 'no
 export const unwrappingKeyInvalid = situation(CKR.UNWRAPPING_KEY_HANDLE_INVALID, 'no such unwrapping key');
 export const wrappingKeyTypeInconsistent = situation(
   CKR.WRAPPING_KEY_TYPE_INCONSISTENT,
-  'the wrapping key is of another type than the mechanism',
+  'the type of the wrapping key does not fit the mechanism',
 );
 export const unwrappingKeyTypeInconsistent = situation(
   CKR.UNWRAPPING_KEY_TYPE_INCONSISTENT,
@@ -176,21 +179,21 @@ export const unwrappingKeyTypeInconsistent = situation(
 export const actionProhibited = situation(CKR.ACTION_PROHIBITED, 'the object does not allow this');
 export const operationActive = situation(CKR.OPERATION_ACTIVE, 'an operation of this kind is running');
 export const operationMissing = situation(CKR.OPERATION_NOT_INITIALIZED, 'no operation of this kind is running');
-export const mechanismInvalid = situation(CKR.MECHANISM_INVALID, 'the mechanism is not carried for this function');
-export const parameterInvalid = situation(CKR.MECHANISM_PARAM_INVALID, 'the mechanism parameter is not as it must be');
+export const mechanismInvalid = situation(CKR.MECHANISM_INVALID, 'the mechanism is not supported for this function');
+export const parameterInvalid = situation(CKR.MECHANISM_PARAM_INVALID, 'the mechanism parameter is invalid');
 export const keyTypeInconsistent = situation(
   CKR.KEY_TYPE_INCONSISTENT,
-  'the key is of another type than the mechanism',
+  'the type of the key does not fit the mechanism',
 );
 export const keyNotPermitted = situation(CKR.KEY_FUNCTION_NOT_PERMITTED, 'the key does not allow this function');
 export const keyTooShort = situation(CKR.KEY_SIZE_RANGE, 'the RSA key has fewer than 2048 bits');
-export const argumentsBad = situation(CKR.ARGUMENTS_BAD, 'an argument is not as it must be');
+export const argumentsBad = situation(CKR.ARGUMENTS_BAD, 'an argument is invalid');
 export const ivRepeated = situation(
   CKR.MECHANISM_PARAM_INVALID,
-  'this key has encrypted with this IV before: use another, or let it be generated',
+  'this key has already encrypted with this IV: use another one, or let the token generate it',
 );
 export const ivsExhausted = situation(
   CKR.KEY_EXHAUSTED,
-  'every IV that the counter can make has been used by this key',
+  'this key has already used every IV that the counter can produce',
 );
-export const dataTooLong = situation(CKR.DATA_LEN_RANGE, 'more data than one call to the service may carry');
+export const dataTooLong = situation(CKR.DATA_LEN_RANGE, 'more data than one call to the service can contain');

@@ -29,7 +29,7 @@ export interface Hello {
 }
 
 const bad = (what: string): CryptokiError =>
-  new CryptokiError(CKR.ARGUMENTS_BAD, `the library's hello is not understood: ${what}`);
+  new CryptokiError(CKR.ARGUMENTS_BAD, `the hello of the library is invalid: ${what}`);
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 

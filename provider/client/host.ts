@@ -37,7 +37,7 @@ const writeLines = (contexts: Contexts, log: Log) => {
     most: 4096,
     mostOfFamily: 64,
     summary: (last, count, sinceMs) => {
-      const since = `${count} more in ${Math.ceil(sinceMs / 1000)} s, this the last`;
+      const since = `${count} more in ${Math.ceil(sinceMs / 1000)} s, this is the last`;
       logOf(last).write(last.level, { ...last.fields, count }, `${since}: ${last.message}`);
     },
   });

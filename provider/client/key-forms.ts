@@ -61,7 +61,7 @@ const rawCurve = (oid: Uint8Array): CurveRow | undefined =>
   curveRows.find((row) => row.keyType !== CKK.EC && same(row.oid, oid));
 
 const curveRefused = (): CryptokiError =>
-  new CryptokiError(CKR.CURVE_NOT_SUPPORTED, 'CKA_EC_PARAMS names none of the curves that this token has');
+  new CryptokiError(CKR.CURVE_NOT_SUPPORTED, 'CKA_EC_PARAMS does not name a curve that this token supports');
 
 const bytesOf = (attributes: ReadonlyMap<number, AttributeValue>, type: number): Uint8Array => {
   const value = attributes.get(type);

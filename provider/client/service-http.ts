@@ -193,7 +193,7 @@ export const openHttpService = (
               if (expired) expire();
             });
             // This process was stopped or starved meanwhile, and the library has given up.
-            if (once && performance.now() > until) throw new Error('the answer came after the deadline');
+            if (once && performance.now() > until) throw new Error('the answer arrived after the deadline');
             return answered;
           } catch (error) {
             mayBeDone ||= exchange?.isStarted === true;
@@ -293,7 +293,7 @@ const problem = (
   if (own === undefined)
     return failure(
       (typeof document?.code === 'string' ? codeByStatus[status] : codeByForeignStatus[status]) ?? 'unavailable',
-      tell('service-failed', { origin, error: `status ${status}, which is not the service's` }),
+      tell('service-failed', { origin, error: `status ${status}, which is not from the service` }),
       '',
       requestId,
       handle,
@@ -323,7 +323,7 @@ const parseAnswer = <R extends RouteName>(
   const wrong = (what: string, cause?: unknown): ServiceCallError =>
     new ServiceCallError(
       'internal',
-      tell('service-failed', { origin, error: `its answer is not understood: ${what}` }).line,
+      tell('service-failed', { origin, error: `its answer is invalid: ${what}` }).line,
       requestId,
       { cause, told: 'service-failed' },
     );

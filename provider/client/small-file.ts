@@ -2,7 +2,7 @@
 // fill its memory.
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 
-/** What is there is no file to be read so. The message says why. */
+/** Thrown for anything that is not a small regular file. The message has the reason. */
 export class UnsuitableFile extends Error {
   override readonly name = 'UnsuitableFile';
 }

@@ -30,7 +30,7 @@ export const sameOrNull = (a: AttributeValue | null, b: AttributeValue | null): 
 /** A value of the right kind and length, or CKR_ATTRIBUTE_VALUE_INVALID. */
 const checkedValue = ({ type, value, length }: Attribute): AttributeValue => {
   const bad = (wanted: string): CryptokiError => refuse(CKR.ATTRIBUTE_VALUE_INVALID, type, `must be ${wanted}`);
-  if (value === null) throw bad('given with a value');
+  if (value === null) throw bad('was given with a value');
   switch (attributeKind(type)) {
     case 'boolean':
     case 'byteBoolean':
@@ -94,9 +94,9 @@ export const newObject = (template: readonly Attribute[], origin: Origin, logged
   const given = readTemplate(template);
   const objectClass = classOf(given, origin);
   const kind = kindOf(objectClass);
-  if (kind === undefined) throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.CLASS, 'is not one that this token can make');
+  if (kind === undefined) throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.CLASS, 'cannot be created by this token');
   if (origin.how !== 'create' && (kind === 'data' || kind === 'certificate')) {
-    throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.CLASS, 'is not what the mechanism makes');
+    throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.CLASS, 'does not fit the mechanism');
   }
   given.set(CKA.CLASS, objectClass);
   const keyType = kind === 'data' || kind === 'certificate' ? null : keyTypeOf(given, kind, origin);
@@ -131,7 +131,7 @@ const classOf = (given: ReadonlyAttributes, origin: Origin): number => {
   const objectClass = given.get(CKA.CLASS);
   if (origin.how === 'generate') {
     if (objectClass !== undefined && objectClass !== origin.objectClass) {
-      throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.CLASS, 'is not what the mechanism makes');
+      throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.CLASS, 'does not fit the mechanism');
     }
     return origin.objectClass;
   }
@@ -147,13 +147,13 @@ const keyTypeOf = (given: ReadonlyAttributes, kind: ObjectKind, origin: Origin):
   const keyType = given.get(CKA.KEY_TYPE);
   if (origin.how === 'generate') {
     if (keyType !== undefined && keyType !== origin.keyType) {
-      throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.KEY_TYPE, 'is not what the mechanism makes');
+      throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.KEY_TYPE, 'does not fit the mechanism');
     }
     return origin.keyType;
   }
   if (keyType === undefined) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.KEY_TYPE, 'is missing');
   if (!isKeyType(kind, Number(keyType))) {
-    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.KEY_TYPE, 'is not a type that this token can hold');
+    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.KEY_TYPE, 'is not a type that this token supports');
   }
   return Number(keyType);
 };
@@ -169,11 +169,12 @@ const checkGiven = (
   // Section 4.1.1: an attribute of another class of object makes the template inconsistent, not the attribute invalid.
   if (rule === undefined) throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'is not an attribute of this class of object');
   const who = origin.how === 'create' ? rule.create : rule.generate;
-  if (who === 'read-only') throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'is decided by the token');
-  if (who === 'never') throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'cannot be given for a key that is made here');
-  if (type === CKA.TRUSTED && value === true) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, "is not the user's to set");
+  if (who === 'read-only') throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'is set by the token');
+  if (who === 'never')
+    throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'cannot be given for a key that the token creates');
+  if (type === CKA.TRUSTED && value === true) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'cannot be set by the user');
   if (type === CKA.ALWAYS_AUTHENTICATE && value === true) {
-    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, type, 'is not offered: no PIN is checked here');
+    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, type, 'is not supported: this token checks no PIN');
   }
 };
 
@@ -209,7 +210,7 @@ const keyLength = (keyType: number, { value, valueLength }: Taken, origin: Origi
   if (origin.how === 'create') {
     if (value === null) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.VALUE, 'is missing');
     if (!fitsKeyType(keyType, value.length)) {
-      throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE, 'is not as long as such a key is');
+      throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE, 'does not have the length of such a key');
     }
     if (valueLength !== null && valueLength !== value.length) {
       throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.VALUE_LEN, 'is not the length of the value');
@@ -221,7 +222,7 @@ const keyLength = (keyType: number, { value, valueLength }: Taken, origin: Origi
     return null;
   }
   if (!fitsKeyType(keyType, valueLength)) {
-    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE_LEN, 'is not a size of this type of key');
+    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE_LEN, 'is not a valid size for this type of key');
   }
   return valueLength;
 };
@@ -240,7 +241,7 @@ export const prescribed = (
     const given = template.find(({ type }) => type === wanted.type);
     if (given === undefined) added.push(wanted);
     else if (!sameOrNull(given.value, wanted.value)) {
-      throw refuse(CKR.TEMPLATE_INCONSISTENT, wanted.type, 'is prescribed otherwise by the key that is used');
+      throw refuse(CKR.TEMPLATE_INCONSISTENT, wanted.type, 'does not match the template of the key that is used');
     }
   }
   return [...template, ...added];
@@ -274,7 +275,7 @@ export const changes = (
       given.delete(type);
       continue;
     }
-    if (!mayBecome(rule[by], value)) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'cannot be changed so');
+    if (!mayBecome(rule[by], value)) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'cannot be changed in this way');
   }
   return given;
 };

@@ -31,7 +31,7 @@ const checkKey =
   ({ uid: owner, mode }) => {
     if (owner !== uid) throw new UnsuitableFile(`owned by uid ${owner}, not by uid ${uid}`);
     if ((mode & 0o077) !== 0)
-      throw new UnsuitableFile(`mode ${(mode & 0o777).toString(8)} lets others read it: chmod 600`);
+      throw new UnsuitableFile(`mode ${(mode & 0o777).toString(8)} lets other users read it: chmod 600`);
   };
 
 /** Throws ConfigError. */

@@ -96,7 +96,7 @@ const checkInstalled = ({ layout }: Context): Finding => {
     );
   if (state.pending !== null)
     return failed(
-      `an installation was cut off while it put build ${state.pending.current} in place`,
+      `an installation was interrupted while it installed build ${state.pending.current} in place`,
       'run it again: dke provider upgrade (or rollback, or install) finishes it',
     );
   const build = state.current ?? '';
@@ -111,15 +111,15 @@ const checkWhole = ({ layout }: Context): Finding => {
   if (current == null) return notAsked('not installed by this command: nothing to compare with');
   const damaged = damagedFiles(layout, current);
   if (damaged.length === 0)
-    return ok(`${Object.keys(readManifest(layout, current).files).length} files are as they were installed`);
+    return ok(`${Object.keys(readManifest(layout, current).files).length} files are unchanged since the installation`);
   return failed(
     `${damaged.slice(0, 3).join(', ')}${damaged.length > 3 ? ` and ${damaged.length - 3} more` : ''} changed or missing`,
-    'dke provider install lays this build down again; find out who changed it',
+    'dke provider install installs this build again; find out who changed it',
   );
 };
 
 const checkAlone = ({ layout }: Context): Finding => {
-  if (layout.name !== 'hsm') return notAsked('a database that is given the whole path loads that one');
+  if (layout.name !== 'hsm') return notAsked('a database that is configured with the complete path loads that one');
   const others = otherLibraries(layout);
   if (others.length > 0)
     return failed(
@@ -138,13 +138,13 @@ const checkPlace = ({ layout, owner }: Context): Finding => {
     return failed(
       more.length === 0 ? first : `${first} (and ${more.length} more: ${more.join('; ')})`,
       layout.rootOnly
-        ? 'no link on the way, root alone may write (ORA-46707)'
+        ? 'no symbolic links in the path; only root can write to the folders (ORA-46707)'
         : `chown ${expected.name} and chmod ${octal(layout.mode)}, or dke provider install --owner ${expected.name}`,
     );
   if (layout.rootOnly && layout.base !== defaultBase)
     return warning(
       `${layout.library} belongs to root`,
-      `Oracle takes PKCS11_LIBRARY_LOCATION below ${defaultBase}/pkcs11 only`,
+      `Oracle accepts PKCS11_LIBRARY_LOCATION only below ${defaultBase}/pkcs11 only`,
     );
   return ok(`${expected.name}, mode ${octal(layout.mode)}`);
 };
@@ -152,7 +152,10 @@ const checkPlace = ({ layout, owner }: Context): Finding => {
 const checkLoads = async (context: Context): Promise<Finding> => {
   const { code, out, error } = await probe(context);
   if (code !== 0)
-    return failed(error || 'dke-probe did not end', 'the library of another system? Install the one for this host');
+    return failed(
+      error || 'dke-probe did not end',
+      'the library may be for another system: install the one for this host',
+    );
   return ok(`loaded; its function list is that of Cryptoki ${/^cryptoki (.*)$/m.exec(out)?.[1] ?? '?'}`);
 };
 
@@ -175,18 +178,18 @@ const checkNewer = ({ layout }: Context): Finding => {
   const root = programRoot();
   const folder = libraryFolderOf(root);
   return readFileSync(join(folder, libraryName)).equals(readFileSync(layout.library))
-    ? ok('the library is the one that came with this command')
-    : warning('this command came with another library', 'dke provider upgrade puts it in place, with downtime');
+    ? ok('the library belongs to this version of the command')
+    : warning('this version of the command has another library', 'dke provider upgrade installs it, with downtime');
 };
 
 const placeChecks: readonly Check<Context>[] = [
   { id: 'installed', layer: 'files', title: 'the provider is installed', needs: [], run: checkInstalled },
-  { id: 'whole', layer: 'files', title: 'its files are whole', needs: ['installed'], run: checkWhole },
-  { id: 'alone', layer: 'files', title: 'it is the only library', needs: [], run: checkAlone },
-  { id: 'place', layer: 'files', title: 'owner and mode are right', needs: ['installed'], run: checkPlace },
+  { id: 'whole', layer: 'files', title: 'its files are complete and unchanged', needs: ['installed'], run: checkWhole },
+  { id: 'alone', layer: 'files', title: 'there is only one library', needs: [], run: checkAlone },
+  { id: 'place', layer: 'files', title: 'owner and mode are correct', needs: ['installed'], run: checkPlace },
   { id: 'loads', layer: 'library', title: 'a process can load it', needs: ['installed'], run: checkLoads },
   { id: 'newer', layer: 'library', title: 'it is up to date', needs: ['installed'], run: checkNewer },
-  { id: 'users', layer: 'library', title: 'no process has an old one', needs: ['installed'], run: checkUsers },
+  { id: 'users', layer: 'library', title: 'no process uses an old library', needs: ['installed'], run: checkUsers },
 ];
 
 const checkCalls = async (context: Context): Promise<Finding> => {
@@ -235,7 +238,7 @@ const blastRadius = (paths: readonly string[], distinct: boolean): Promise<reado
   const check: Check<null> = {
     id: 'blast-radius',
     layer: 'blast radius',
-    title: 'each database has keys of its own',
+    title: 'each database has its own keys',
     needs: [],
     run: () => {
       const [fault] = instances.filter((each) => each.fault !== null);
@@ -246,7 +249,7 @@ const blastRadius = (paths: readonly string[], distinct: boolean): Promise<reado
       const evidence = shared.map((group) => `${group.join(', ')} share one access_guid${same(group)}`).join('; ');
       return (distinct ? failed : warning)(
         evidence,
-        'a key destroyed for one of them is destroyed for all: register an application for each before a destructive test',
+        'if a key is destroyed for one of them, it is destroyed for all: register an application for each before a destructive test',
       );
     },
   };

@@ -110,7 +110,7 @@ export const makeFolders = (path: string, mode: number, owner: Owner | undefined
   const state = lstatSync(path, { throwIfNoEntry: false });
   if (state !== undefined) {
     if (state.isDirectory()) return [];
-    throw new InstallError('refused', `${path} is in the way: it is no directory`, 'move it away');
+    throw new InstallError('refused', `${path} already exists and is not a directory`, 'move it elsewhere');
   }
   const upper = dirname(path);
   const made = lstatSync(upper, { throwIfNoEntry: false }) === undefined ? makeFolders(upper, 0o755, undefined) : [];

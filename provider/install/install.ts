@@ -41,7 +41,7 @@ const adopt = (run: Run): State | undefined => {
     existsSync(layout.agentScript) ? readFileSync(layout.agentScript) : null,
   ]);
   const build = `found-${sha256(library).slice(0, 12)}`;
-  run.doInside(`keep the library that lies there as build ${build}`, () => {
+  run.doInside(`keep the existing library as build ${build}`, () => {
     const files = {
       [libraryName]: sha256(library),
       ...(agentScript === null ? {} : { 'dke-agent': sha256(agentScript) }),
@@ -65,7 +65,7 @@ const remarkAgents = (run: Run, agents: readonly ProcessOf[]): void => {
   if (agents.length === 0) return;
   const pids = agents.map(({ pid }) => pid).join(' ');
   run.remarks.push(
-    `the agent that runs (${named(agents)}) still has the old program: kill ${pids}, and the next call starts the new one`,
+    `the running agent (${named(agents)}) still uses the old program: kill ${pids}, and the next call starts the new one`,
   );
 };
 
@@ -76,7 +76,7 @@ const lay = (run: Run, payload: Payload, state: State | undefined): State => {
   run.doInside(`keep build ${payload.build} in ${layout.state}`, () => keepBuild(layout, manifestOf(payload), payload));
   const previous = state?.current === payload.build ? state.previous : (state?.current ?? null);
   const done = run.switchTo(state, { current: payload.build, previous });
-  run.doInside('remove what neither this build nor a rollback needs', () => {
+  run.doInside('remove files that neither this build nor a rollback needs', () => {
     removeOldBuilds(layout, [done.current, done.previous]);
   });
   return done;
@@ -110,12 +110,12 @@ export const install = (options: InstallOptions, payload: Payload): InstallRepor
     throw new InstallError(
       'refused',
       `build ${current} is installed in ${layout.folder}`,
-      'dke provider upgrade puts this one in its place',
+      'dke provider upgrade replaces it',
     );
   if (current === null && existsSync(layout.library))
     throw new InstallError(
       'refused',
-      `${layout.library} is there, and was not installed by this command`,
+      `${layout.library} exists, and was not installed by this command`,
       'dke provider upgrade takes it over and keeps it for a rollback',
     );
   run.makePlace();
@@ -134,7 +134,7 @@ export const install = (options: InstallOptions, payload: Payload): InstallRepor
     return lay(run, payload, found);
   });
   run.writeUnits();
-  if (run.steps.length === 0) run.remarks.push('nothing to do: this build is installed and whole');
+  if (run.steps.length === 0) run.remarks.push('nothing to do: this build is installed and undamaged');
   else next(run);
   return run.report('install', state, users, payload.version);
 };
@@ -149,7 +149,7 @@ export const upgrade = (options: InstallOptions, payload: Payload): InstallRepor
   const users = run.users();
   const same = before?.current === payload.build && before.pending === null;
   if (same && inPlace(run, payload.build)) {
-    run.remarks.push('nothing to do: this build is installed and whole');
+    run.remarks.push('nothing to do: this build is installed and undamaged');
     return run.report('upgrade', before, users);
   }
   run.refuseUsers(users.processes, 'an upgrade');
@@ -159,7 +159,7 @@ export const upgrade = (options: InstallOptions, payload: Payload): InstallRepor
   run.writeUnits();
   remarkAgents(run, users.agents);
   run.remarks.push(
-    'next: start the database, and look for a connection and a key in the log; dke provider rollback takes this back',
+    'next: start the database, and check its log for a connection and a key; dke provider rollback undoes this',
   );
   return run.report('upgrade', state, users, payload.version);
 };
@@ -172,8 +172,7 @@ export const rollback = (options: InstallOptions): InstallReport => {
   if (before === undefined)
     throw new InstallError('not-found', `nothing is installed in ${layout.folder}`, 'dke provider install');
   const target = before.pending === null ? before.previous : before.pending.previous;
-  if (target === null)
-    throw new InstallError('refused', 'no earlier build is kept here: there is nothing to go back to');
+  if (target === null) throw new InstallError('refused', 'no earlier build is stored here: a rollback is not possible');
   run.refuseOthers();
   const users = run.users();
   run.refuseUsers(users.processes, 'a rollback');
@@ -182,7 +181,7 @@ export const rollback = (options: InstallOptions): InstallReport => {
     return run.switchTo(found, { current: target, previous: found.current });
   });
   remarkAgents(run, users.agents);
-  run.remarks.push('next: start the database, and look for a connection and a key in the log');
+  run.remarks.push('next: start the database, and check its log for a connection and a key');
   return run.report('rollback', state, users);
 };
 
@@ -208,7 +207,9 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
     throw new InstallError(
       'not-found',
       `${layout.folder} contains nothing that this command installed`,
-      existsSync(layout.library) ? `${layout.library} was put there by other means: remove it by hand` : undefined,
+      existsSync(layout.library)
+        ? `${layout.library} was not installed by this command: remove it manually`
+        : undefined,
     );
   const users = run.users();
   run.refuseUsers(users.processes, 'an uninstallation');
@@ -219,7 +220,7 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
   run.doInside("remove the agent's program", () =>
     rmSync(join(layout.folder, 'agent'), { recursive: true, force: true }),
   );
-  run.do(`remove ${layout.folder}, and what is empty above it`, () => {
+  run.do(`remove ${layout.folder}, and empty folders above it`, () => {
     for (const path of [layout.folder, dirname(layout.folder), layout.tree]) removeEmpty(path);
   });
   run.doInside(`empty ${layout.state}`, () => {
@@ -246,7 +247,7 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
       });
   }
   for (const { pid, name } of users.agents)
-    run.remarks.push(`an agent still runs: ${pid} (${name}); it ends by itself, or: kill ${pid}`);
+    run.remarks.push(`an agent still runs: ${pid} (${name}); it ends automatically, or: kill ${pid}`);
   const left = existsSync(layout.folder) ? readdirSync(layout.folder) : [];
   if (!options.dryRun && left.length > 0)
     run.remarks.push(`${layout.folder} stays: ${left.join(', ')} was not installed by this command`);

@@ -93,12 +93,13 @@ export const placeFaults = (layout: Layout, owner: { readonly uid: number; reado
     const state = lstatSync(path, { throwIfNoEntry: false });
     if (state === undefined) return void faults.push(`${path} is missing`);
     if (state.isSymbolicLink()) return void faults.push(`${path} is a symbolic link`);
-    if (kind === 'directory' ? !state.isDirectory() : !state.isFile()) return void faults.push(`${path} is no ${kind}`);
+    if (kind === 'directory' ? !state.isDirectory() : !state.isFile())
+      return void faults.push(`${path} is not a ${kind}`);
     if (exactMode === null) return;
     if (state.uid !== owner.uid || state.gid !== owner.gid)
-      faults.push(`${path} belongs to ${state.uid}:${state.gid} and not to ${owner.uid}:${owner.gid}`);
+      faults.push(`${path} belongs to ${state.uid}:${state.gid} instead of ${owner.uid}:${owner.gid}`);
     if ((state.mode & 0o7777) !== exactMode)
-      faults.push(`${path} has mode ${octal(state.mode)} and not ${octal(exactMode)}`);
+      faults.push(`${path} has mode ${octal(state.mode)} instead of ${octal(exactMode)}`);
   };
   if (layout.rootOnly) {
     for (const path of [...upTo, ...down]) {
@@ -106,7 +107,7 @@ export const placeFaults = (layout: Layout, owner: { readonly uid: number; reado
       if (state === undefined) faults.push(`${path} is missing`);
       else if (state.isSymbolicLink()) faults.push(`${path} is a symbolic link`);
       else if (state.uid !== 0 || ((state.mode & 0o022) !== 0 && (state.mode & 0o1000) === 0))
-        faults.push(`${path} can be changed by others than root (uid ${state.uid}, mode ${octal(state.mode)})`);
+        faults.push(`${path} can be changed by users other than root (uid ${state.uid}, mode ${octal(state.mode)})`);
     }
   } else look(layout.folder, 'directory', layout.mode);
   if (existsSync(layout.folder)) {

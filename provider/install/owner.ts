@@ -34,7 +34,7 @@ export const parseOwner = (text: string): Owner => {
   const uid = numberIn(line?.[2]) ?? numberIn(user);
   if (uid === undefined) throw bad(`there is no user ${user}`);
   const wanted = group ?? line?.[3];
-  if (wanted === undefined) throw bad(`user ${user} has no group of its own: name one`);
+  if (wanted === undefined) throw bad(`user ${user} has no primary group: name a group`);
   const groupLine = lookUp('group', wanted);
   const gid = numberIn(groupLine?.[2]) ?? numberIn(wanted);
   if (gid === undefined) throw bad(`there is no group ${wanted}`);

@@ -134,11 +134,7 @@ export const programRoot = (from = import.meta.dirname): string => {
   for (let folder = from; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'dist'))) return folder;
     if (folder === dirname(folder))
-      throw new InstallError(
-        'config',
-        'the compiled program does not lie beside this command',
-        'run npm run build:code',
-      );
+      throw new InstallError('config', 'the compiled program is not next to this command', 'run npm run build:code');
   }
 };
 
@@ -147,7 +143,7 @@ const firstThere = (what: string, ...paths: readonly string[]): string => {
   if (path === undefined)
     throw new InstallError(
       'config',
-      `${what} does not lie beside this command`,
+      `${what} is not next to this command`,
       'install the package dke-provider, or run npm run build',
     );
   return path;

@@ -50,7 +50,7 @@ export class Run {
     if (!isRoot() && this.files.uid !== process.geteuid?.())
       throw new InstallError(
         'permission',
-        `files of ${this.files.user} can be made by root or ${this.files.user} alone`,
+        `only root or ${this.files.user} can create files of ${this.files.user}`,
         `run this as root${this.layout.rootOnly ? '' : `, or as ${this.files.user}`}`,
       );
   }
@@ -80,8 +80,8 @@ export class Run {
         ['EACCES', 'EPERM', 'EROFS'].includes(code) ? 'permission' : 'refused',
         `cannot ${step} (${code})`,
         code === 'ENOSPC'
-          ? 'make room; nothing that was in use has changed'
-          : 'what was in use is unchanged; run this again when the cause is fixed',
+          ? 'free some space; nothing that is in use has changed'
+          : 'nothing that is in use has changed; fix the cause and run this again',
       );
     }
     this.options.reached?.(step);
@@ -140,7 +140,9 @@ export class Run {
   users(): ReturnType<typeof usersOf> {
     const users = usersOf(this.layout.library, join(this.layout.folder, 'agent'));
     if (users.hidden > 0)
-      this.remarks.push(`processes of other users could not be checked (${users.hidden}): run this as root to be sure`);
+      this.remarks.push(
+        `processes of other users could not be checked (${users.hidden}): run this as root to check them`,
+      );
     return users;
   }
 
@@ -151,10 +153,10 @@ export class Run {
     if (!this.options.force)
       throw new InstallError(
         'refused',
-        `${who}; ${what} needs downtime, because a database would go on with two versions at once`,
-        'shut the database down first; or use --force: a process keeps the file that it loaded until it ends',
+        `${who}; ${what} needs downtime, because the database would use two versions at the same time`,
+        'shut the database down first; or use --force: a process uses the file that it loaded until it ends',
       );
-    this.remarks.push(`${who}: each keeps the old file until it ends`);
+    this.remarks.push(`${who}: each uses the old file until it ends`);
   }
 
   makePlace(): void {
@@ -180,7 +182,7 @@ export class Run {
         else this.do(`make ${path}`, make);
       } else if (owner !== undefined && path !== layout.tree) {
         if (!state.isDirectory())
-          throw new InstallError('refused', `${path} is in the way: it is no directory`, 'move it away');
+          throw new InstallError('refused', `${path} already exists and is not a directory`, 'move it elsewhere');
         const same = state.uid === owner.uid && state.gid === owner.gid;
         if (same && (state.mode & 0o7777) === mode) continue;
         const step = `give ${path} to ${owner.user}:${owner.group}, mode ${octal(mode)}`;
@@ -194,12 +196,12 @@ export class Run {
     const { logDirectory } = this.options;
     const state = lstatSync(logDirectory, { throwIfNoEntry: false });
     if (state === undefined) {
-      this.do(`make ${logDirectory} for ${this.owner.user}:${this.owner.group}`, () => {
+      this.do(`create ${logDirectory} for ${this.owner.user}:${this.owner.group}`, () => {
         makeFolders(logDirectory, 0o775, this.owner);
       });
     } else if (state.uid !== this.owner.uid && !(state.gid === this.owner.gid && (state.mode & 0o020) !== 0))
       this.remarks.push(
-        `${logDirectory} belongs to ${ownerOfPath(logDirectory)?.user}: where ${this.owner.user} cannot write it, its log goes to its own directory`,
+        `${logDirectory} belongs to ${ownerOfPath(logDirectory)?.user}: if ${this.owner.user} cannot write to it, its log goes to its own directory`,
       );
   }
 
@@ -256,7 +258,7 @@ export class Run {
   layAgent({ build, agent }: Payload): void {
     const folder = join(this.layout.folder, 'agent', build);
     if (existsSync(folder)) return;
-    this.doInside(`lay the agent's program into ${folder}`, () => {
+    this.doInside(`install the agent's program in ${folder}`, () => {
       makeFolderWhole(folder, 0o755, (temporary) => {
         const folders = new Set<string>();
         for (const { path, mode, content } of agent) {
@@ -285,13 +287,13 @@ export class Run {
         replaceFile(layout.agentName, Buffer.from(`${to.current}\n`), 0o644);
       else rmSync(layout.agentName, { force: true });
     });
-    this.doInside(`put ${layout.agentScript} in place`, () => {
+    this.doInside(`install ${layout.agentScript}`, () => {
       if (existsSync(script)) replaceFile(layout.agentScript, readFileSync(script), layout.mode);
     });
-    this.doInside(`put ${layout.library} in place`, () => {
+    this.doInside(`install ${layout.library}`, () => {
       replaceFile(layout.library, readFileSync(join(kept, 'library')), layout.mode);
     });
-    this.doInside(`note that build ${to.current} is current`, () => writeState(layout, done));
+    this.doInside(`record that build ${to.current} is current`, () => writeState(layout, done));
     return done;
   }
 
@@ -299,7 +301,7 @@ export class Run {
   finish(state: State | undefined): State | undefined {
     if (state?.pending == null) return state;
     this.remarks.push(
-      `an earlier run was cut off while it put build ${state.pending.current} in place: it was finished`,
+      `an earlier run was interrupted while it installed build ${state.pending.current}: it is now complete`,
     );
     return this.switchTo(state, state.pending);
   }

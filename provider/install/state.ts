@@ -49,8 +49,8 @@ export const readState = (layout: Layout): State | undefined => {
   const bad = (): InstallError =>
     new InstallError(
       'refused',
-      `${path} is not what the installer wrote`,
-      'move it away; then upgrade takes over the library',
+      `${path} was not written by the installer`,
+      'move it elsewhere; then upgrade takes over the library',
     );
   let value: State;
   try {

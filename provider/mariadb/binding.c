@@ -32,17 +32,17 @@ static enum binding_found check_lines(const char *text, const char *end, const c
     int length = 0;
 
     if (sscanf(text, "key %" SCNu32 " %" SCNu32 " %6[0-9a-f]\n%n", &id, &version, mark, &length) != 3 || length == 0)
-      return REFUSE("%s is damaged. Remove it if %s is the key file of this data directory: it is written again", path, key_file);
+      return REFUSE("%s is damaged. Remove it if %s is the key file of this data directory: it is then written again", path, key_file);
     text += length;
     key = keyring_find(ring, id, version);
     if (key == NULL)
-      return REFUSE("the key file %s lacks version %" PRIu32 " of key %" PRIu32 ", which this data directory uses: it is older than the data, or belongs to "
-                  "another database. Put the right key file there",
+      return REFUSE("the key file %s does not contain version %" PRIu32 " of key %" PRIu32 ", which this data directory uses: it is older than the data, or belongs to "
+                  "another database. Replace it with the key file of this database",
                     key_file, version, id);
     /* A mark is missing only in a file of format 1 that could not be rewritten. */
     if (key->mark[0] != 0 && strcmp(key->mark, mark) != 0)
       return REFUSE("version %" PRIu32 " of key %" PRIu32 " in the key file %s is not the key that this data directory was encrypted with: the key file belongs "
-                  "to another database. Put the right key file there",
+                  "to another database. Replace it with the key file of this database",
                     version, id, key_file);
   }
   return lines == ring->count ? BINDING_FITS : BINDING_ABSENT;
@@ -61,11 +61,11 @@ enum binding_found binding_check(const char *path, const char *key_file, const s
   for (ssize_t got = 1; text != NULL && got > 0 && length < TEXT_MAX; length += got > 0 ? (size_t)got : 0)
     got = read(fd, text + length, TEXT_MAX - length);
   close(fd);
-  if (text == NULL) return REFUSE("there is no memory to read %s and %s", path, key_file);
+  if (text == NULL) return REFUSE("not enough memory to read %s and %s", path, key_file);
   text[length] = 0;
   if (length > CHECKSUM) snprintf(expected, sizeof expected, checksum_line, key_file_checksum(text, length - CHECKSUM));
   if (length < strlen(magic) + CHECKSUM || memcmp(text, magic, strlen(magic)) != 0 || memcmp(text + length - CHECKSUM, expected, CHECKSUM) != 0)
-    found = REFUSE("%s is damaged. Remove it if %s is the key file of this data directory: it is written again", path, key_file);
+    found = REFUSE("%s is damaged. Remove it if %s is the key file of this data directory: it is then written again", path, key_file);
   else if (ring == NULL)
     found = REFUSE("the data directory uses keys (%s) and the key file %s is missing. Restore the key file from a backup; only if nothing in the data "
                    "directory is encrypted, remove the first and initialize again",
@@ -89,7 +89,7 @@ int binding_write(const char *path, const struct keyring *ring, struct failure *
   if (slash != NULL) *slash = 0;
   if (slash != NULL && stat(folder, &status) != 0 && errno == ENOENT) return 0;
   text = malloc(TEXT_MAX);
-  if (text == NULL) return failure_set(failure, "no memory is left");
+  if (text == NULL) return failure_set(failure, "not enough memory");
   at = (size_t)snprintf(text, TEXT_MAX, "%s", magic);
   for (size_t i = 0; i < ring->count; i++)
     if (ring->keys[i].mark[0] != 0)

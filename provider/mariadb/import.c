@@ -51,12 +51,12 @@ static int import_text(const char *text, size_t length, unsigned char *key, stru
   unsigned line = 1;
 
   if (length >= 8 && memcmp(text, "Salted__", 8) == 0)
-    return failure_set(failure, "the file of file_key_management is encrypted: decrypt it into a pipe with openssl, and import that");
+    return failure_set(failure, "the file of file_key_management is encrypted: decrypt it into a pipe with openssl, and import the pipe");
   for (const char *at = text; at < end; line++) {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
     if (stop == NULL) stop = end;
     if (import_line(at, stop, key, ring) != 0)
-      return failure_set(failure, "line %u of the file of file_key_management is none of its lines, or names a key twice", line);
+      return failure_set(failure, "line %u of the file of file_key_management is invalid, or names a key twice", line);
     at = stop + (stop < end);
   }
   if (keyring_latest(ring, 1) == NULL) return failure_set(failure, "the file of file_key_management has no key 1");
@@ -71,7 +71,7 @@ int import_keys(const char *path, struct keyring *ring, struct failure *failure)
   int result = 0;
 
   if (fd < 0) result = failure_set(failure, "%s cannot be opened: %s", path, strerror(errno));
-  else if (text == NULL || key == NULL) result = failure_set(failure, "no memory is left");
+  else if (text == NULL || key == NULL) result = failure_set(failure, "not enough memory");
   while (result == 0 && text != NULL) {
     ssize_t got = read(fd, text + length, FILE_MAX - length);
     if (got < 0 && errno == EINTR) continue;

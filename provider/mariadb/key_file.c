@@ -198,7 +198,7 @@ int key_file_parse(const char *text, size_t length, struct key_file *file, struc
   char checksum[CHECKSUM + 1];
 
   memset(file, 0, sizeof *file);
-  if (length < strlen(magic) + CHECKSUM) return failure_set(failure, "it is cut off, or empty");
+  if (length < strlen(magic) + CHECKSUM) return failure_set(failure, "it is truncated or empty");
   if (memcmp(text, magic, strlen(magic)) == 0) {
     file->format = 2;
   } else if (memcmp(text, first_magic, strlen(first_magic)) == 0) {
@@ -206,22 +206,22 @@ int key_file_parse(const char *text, size_t length, struct key_file *file, struc
   } else {
     if (memcmp(text, magic, strlen(magic) - 2) == 0)
       return failure_set(failure, "it has a format that this plugin does not know: a newer plugin wrote it");
-    return failure_set(failure, "it is no key file");
+    return failure_set(failure, "it is not a key file");
   }
   snprintf(checksum, sizeof checksum, "crc32 %08" PRIx32 "\n", key_file_checksum(text, length - CHECKSUM));
   if (memcmp(text + length - CHECKSUM, checksum, CHECKSUM) != 0)
-    return failure_set(failure, "its checksum is wrong: it is damaged or cut off");
+    return failure_set(failure, "its checksum is wrong: it is damaged or truncated");
   file->ring = keyring_new();
   file->text = malloc(length);
   file->length = length;
   if (file->ring == NULL || file->text == NULL) {
     key_file_free(file);
-    return failure_set(failure, "there is no memory for it");
+    return failure_set(failure, "not enough memory");
   }
   memcpy(file->text, text, length);
   if (parse_lines(file) == 0) return 0;
   key_file_free(file);
-  return failure_set(failure, "its checksum is right and its lines are not: it was edited");
+  return failure_set(failure, "its checksum is correct, but its lines are not: it was edited");
 }
 
 void key_file_free(struct key_file *file) {
@@ -253,14 +253,14 @@ static enum key_file_found read_one(const char *path, struct key_file *file, str
   }
   result = fstat(fd, &status);
   if (result != 0) failure_set(failure, "its status cannot be read: %s", strerror(errno));
-  else if (!S_ISREG(status.st_mode)) result = failure_set(failure, "it is no regular file");
-  else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) result = failure_set(failure, "others may write to it: chmod 600");
+  else if (!S_ISREG(status.st_mode)) result = failure_set(failure, "it is not a regular file");
+  else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) result = failure_set(failure, "other users can write to it: chmod 600");
   else if (status.st_uid != geteuid() && status.st_uid != 0 && geteuid() != 0)
-    result = failure_set(failure, "it belongs to another user: chown it to MariaDB's");
+    result = failure_set(failure, "it belongs to another user: change its owner to MariaDB's user");
   else if (status.st_size > KEY_FILE_TEXT_MAX) result = failure_set(failure, "it is too large for a key file");
   text = result == 0 ? malloc(KEY_FILE_TEXT_MAX) : NULL;
   if (text == NULL) {
-    if (result == 0) failure_set(failure, "there is no memory for it");
+    if (result == 0) failure_set(failure, "not enough memory");
     close(fd);
     return KEY_FILE_UNUSABLE;
   }
@@ -292,14 +292,14 @@ enum key_file_found key_file_load(const char *path, struct key_file *file, struc
 
   if (found == KEY_FILE_FOUND && copy_found == KEY_FILE_FOUND) {
     if (memcmp(file->ring->file_id, copy.ring->file_id, KEYRING_FILE_ID_LENGTH) != 0) {
-      failure_set(failure, "%s and its .copy come from two databases: move the .copy away if the file is the right one", path);
+      failure_set(failure, "%s and its .copy belong to different databases: if the file is the correct one, move the .copy elsewhere", path);
       key_file_free(file);
       key_file_free(&copy);
       return KEY_FILE_UNUSABLE;
     }
     if (copy.ring->sequence > file->ring->sequence) {
       struct key_file older = *file;
-      failure_set(remark, "%s was older than its .copy (%" PRIu64 ", %" PRIu64 "), which is taken", path, older.ring->sequence,
+      failure_set(remark, "%s was older than its .copy (%" PRIu64 ", %" PRIu64 "), which is used", path, older.ring->sequence,
                   copy.ring->sequence);
       *file = copy;
       copy = older;
@@ -310,17 +310,17 @@ enum key_file_found key_file_load(const char *path, struct key_file *file, struc
     return KEY_FILE_FOUND;
   }
   if (found == KEY_FILE_FOUND) {
-    failure_set(remark, "the .copy of %s could not be used: %s", path, copy_found == KEY_FILE_ABSENT ? "it was not there" : copy_why.text);
+    failure_set(remark, "the .copy of %s could not be used: %s", path, copy_found == KEY_FILE_ABSENT ? "it did not exist" : copy_why.text);
     return KEY_FILE_FOUND;
   }
   if (copy_found == KEY_FILE_FOUND) {
-    failure_set(remark, "%s could not be used: %s; its .copy is taken", path, found == KEY_FILE_ABSENT ? "it was not there" : why.text);
+    failure_set(remark, "%s could not be used: %s; its .copy is used", path, found == KEY_FILE_ABSENT ? "it did not exist" : why.text);
     *file = copy;
     return KEY_FILE_FOUND;
   }
   if (found == KEY_FILE_ABSENT && copy_found == KEY_FILE_ABSENT) return KEY_FILE_ABSENT;
-  failure_set(failure, "the key file %s cannot be used: %s; its .copy neither: %s. Put the key file of a backup there", path,
-              found == KEY_FILE_ABSENT ? "it is not there" : why.text, copy_found == KEY_FILE_ABSENT ? "it is not there" : copy_why.text);
+  failure_set(failure, "the key file %s cannot be used: %s; its .copy cannot be used either: %s. Restore the key file from a backup", path,
+              found == KEY_FILE_ABSENT ? "it does not exist" : why.text, copy_found == KEY_FILE_ABSENT ? "it does not exist" : copy_why.text);
   return KEY_FILE_UNUSABLE;
 }
 
@@ -381,8 +381,8 @@ int key_file_lock(const char *path, struct failure *failure) {
 
   if (with_suffix(lock_path, path, ".lock", failure) != 0) return -1;
   fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return failure_set(failure, "%s cannot be made: %s. MariaDB's user needs to write in that folder", lock_path, strerror(errno));
+  if (fd < 0) return failure_set(failure, "%s cannot be created: %s. MariaDB's user must be able to write to that folder", lock_path, strerror(errno));
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   close(fd);
-  return failure_set(failure, "another server uses the key file %s: each needs its own", path);
+  return failure_set(failure, "another server uses the key file %s: each server needs its own", path);
 }

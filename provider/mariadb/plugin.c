@@ -129,7 +129,7 @@ static void complain_once(unsigned int id, unsigned int version) {
   last_version = version;
   pthread_mutex_unlock(&lock);
   if (again) return;
-  snprintf(text, sizeof text, "version %u of key %u is asked for and not in the key file: is it the file of this database, and not older than it?",
+  snprintf(text, sizeof text, "version %u of key %u is required, but it is not in the key file: check that the file belongs to this database and is not older than it",
            version, id);
   fail(text);
 }
@@ -164,7 +164,7 @@ static int conclude(struct keyring *ring, const struct failure *failure, atomic_
 /* Nothing can be changed when the plugin is not there for it. */
 static bool may_change(struct failure *failure) {
   if (opened && !store.reads_only) return true;
-  failure_set(failure, "keys are changed by the server alone, while the plugin is active");
+  failure_set(failure, "keys can be changed only by the server, while the plugin is active");
   return false;
 }
 
@@ -189,7 +189,7 @@ static int check_rotate_master(MYSQL_THD thd, struct st_mysql_sys_var *variable,
   if (on == 0) return 0;
   pthread_mutex_lock(&changing);
   if (may_change(&failure)) ring = store_rotate_master(&store, &failure);
-  result = conclude(ring, &failure, &master_rotations, "the data keys are wrapped by a new master key");
+  result = conclude(ring, &failure, &master_rotations, "a new master key wraps the data keys");
   pthread_mutex_unlock(&changing);
   return result;
 }
@@ -228,7 +228,7 @@ static int check_rotate_data(MYSQL_THD thd, struct st_mysql_sys_var *variable, v
   if (text == NULL) return 1;
   if (*text == 0) return 0;
   if (parse_ids(text, ids, sizeof ids / sizeof *ids, &count) != 0) {
-    my_printf_error(OWN_MESSAGE, "dke_key_management: 'all' or key ids with commas between them are rotated, not '%s'", 0, text);
+    my_printf_error(OWN_MESSAGE, "dke_key_management: the value must be 'all' or key ids separated by commas, not '%s'", 0, text);
     return 1;
   }
   pthread_mutex_lock(&changing);
@@ -251,7 +251,7 @@ static int check_create(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *
   if (id == 0) return 0;
   pthread_mutex_lock(&changing);
   if (may_change(&failure)) ring = store_create_data(&store, (uint32_t)id, &failure);
-  result = conclude(ring, &failure, &data_rotations, "a data key was made");
+  result = conclude(ring, &failure, &data_rotations, "a data key was created");
   pthread_mutex_unlock(&changing);
   return result;
 }
@@ -267,21 +267,21 @@ static void forget_wish(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *
 static MYSQL_SYSVAR_STR(pkcs11_library, set_library, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                         "Path of libdke_pkcs11.so", NULL, NULL, "/usr/lib/dke-provider/1.0/libdke_pkcs11.so");
 static MYSQL_SYSVAR_STR(pkcs11_config, set_config, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                        "Path of pkcs11.toml; when empty, that of the environment variable DKE_PKCS11_CONF, else /etc/dke/pkcs11.toml",
+                        "Path of pkcs11.toml. If empty: the value of the environment variable DKE_PKCS11_CONF, otherwise /etc/dke/pkcs11.toml",
                         NULL, NULL, "");
 static MYSQL_SYSVAR_STR(master_key_label, set_label, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                        "What labels of new master keys begin with", NULL, NULL, "mariadb");
+                        "Prefix of the labels of new master keys", NULL, NULL, "mariadb");
 static MYSQL_SYSVAR_STR(key_file, set_key_file, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                         "Absolute path of the file with the wrapped data keys, outside the data directory", NULL, NULL, "");
 static MYSQL_SYSVAR_STR(import_file, set_import, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                         "With initialize: an unencrypted key file of file_key_management, or a pipe, whose keys are imported", NULL, NULL, "");
 static MYSQL_SYSVAR_BOOL(initialize, set_initialize, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
-                         "Makes a master key and a key file if there is none yet; for the first start only", NULL, NULL, 0);
+                         "Creates a master key and a key file if there are none yet; only for the first start", NULL, NULL, 0);
 static MYSQL_SYSVAR_BOOL(rotate_master_key, ask_rotate_master, PLUGIN_VAR_OPCMDARG,
                          "Set to ON: a new master key wraps the data keys", check_rotate_master, forget_wish, 0);
 static MYSQL_SYSVAR_STR(rotate_data_keys, ask_rotate_data, PLUGIN_VAR_RQCMDARG,
-                        "Set to 'all' or to key ids with commas between them: each gets a new version", check_rotate_data, forget_wish, "");
-static MYSQL_SYSVAR_UINT(create_data_key, ask_create, PLUGIN_VAR_RQCMDARG, "Set to a key id: that data key is made", check_create,
+                        "Set to 'all' or to key ids separated by commas: each key gets a new version", check_rotate_data, forget_wish, "");
+static MYSQL_SYSVAR_UINT(create_data_key, ask_create, PLUGIN_VAR_RQCMDARG, "Set to a key id: this data key is created", check_create,
                          forget_wish, 0, 0, UINT32_MAX, 0);
 
 static struct st_mysql_sys_var *variables[] = {
@@ -397,7 +397,7 @@ static int start(void *unused) {
 
   (void)unused;
   if (ask_rotate_master != 0 || ask_create != 0 || *text_or_empty(ask_rotate_data) != 0)
-    warn("keys are changed by SET GLOBAL, not by options: those are ignored");
+    warn("the options that change keys are ignored: change keys with SET GLOBAL");
   ask_rotate_master = 0;
   ask_create = 0;
   ask_rotate_data = NULL;
@@ -410,7 +410,7 @@ static int start(void *unused) {
   opened = true;
   if (*remark.text != 0) warn(remark.text);
   if (!secret_is_locked()) warn("data keys could not be locked in memory: raise LimitMEMLOCK (ulimit -l) of MariaDB");
-  if (set_initialize != 0 && store.ring->sequence > 1) warn("initialize has done its work: take it out of the configuration");
+  if (set_initialize != 0 && store.ring->sequence > 1) warn("initialization is complete: remove initialize from the configuration");
   snprintf(text, sizeof text, "%zu data keys (%zu versions) unwrapped by master key '%s' in %ld ms", keyring_ids(store.ring),
            store.ring->count, store.ring->master, (long)((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000));
   note(text);

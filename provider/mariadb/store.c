@@ -13,7 +13,7 @@
 #include "secret.h"
 
 static struct keyring *no_memory(struct failure *failure) {
-  failure_set(failure, "no memory is left");
+  failure_set(failure, "not enough memory");
   return NULL;
 }
 
@@ -29,7 +29,7 @@ static int random_hex(char *to, size_t digits) {
 static int new_master(struct store *store, struct keyring *ring, struct failure *failure) {
   char tail[33];
 
-  if (random_hex(tail, 32) != 0) return failure_set(failure, "the system gives no random numbers");
+  if (random_hex(tail, 32) != 0) return failure_set(failure, "the system does not return random numbers");
   if (snprintf(ring->master, sizeof ring->master, "%s.%s", store->label, tail) >= (int)sizeof ring->master)
     return failure_set(failure, "dke_key_management_master_key_label is too long");
   return token_generate(&store->token, ring->master, failure);
@@ -44,7 +44,7 @@ enum { FIRST_VERSION = 1, VERSION_STEP = 2 };
 static int mark_keys(struct keyring *ring, struct failure *failure) {
   for (size_t i = 0; i < ring->count; i++)
     if (ring->keys[i].mark[0] == 0 && random_hex(ring->keys[i].mark, KEYRING_MARK_LENGTH) != 0)
-      return failure_set(failure, "the system gives no random numbers");
+      return failure_set(failure, "the system does not return random numbers");
   return 0;
 }
 
@@ -52,15 +52,15 @@ static int add_key(struct keyring *ring, uint32_t id, uint64_t version, struct f
   unsigned char *bytes = secret_new(KEYRING_MAX_KEY_BYTES);
   int result;
 
-  if (bytes == NULL) return failure_set(failure, "no memory is left");
+  if (bytes == NULL) return failure_set(failure, "not enough memory");
   if (version >= UINT32_MAX) {
     result = failure_set(failure, "key %" PRIu32 " has no versions left", id);
   } else if ((result = secret_random(bytes, KEYRING_MAX_KEY_BYTES)) != 0) {
-    failure_set(failure, "the system gives no random numbers");
+    failure_set(failure, "the system does not return random numbers");
   } else {
     const struct data_key key = {.id = id, .version = (uint32_t)version, .length = KEYRING_MAX_KEY_BYTES, .created = (int64_t)time(NULL)};
     result = keyring_add(ring, &key, bytes);
-    if (result != 0) failure_set(failure, "the key file has room for %d versions of keys, and all of it is used", KEYRING_MAX_KEYS);
+    if (result != 0) failure_set(failure, "the key file is full: it can contain %d versions of keys", KEYRING_MAX_KEYS);
   }
   secret_free(bytes, KEYRING_MAX_KEY_BYTES);
   return result;
@@ -88,12 +88,12 @@ static int write_down(struct store *store, struct keyring *ring, struct failure 
   ring->sequence = ++store->sequence;
   head = marked ? key_file_head(ring, &head_length) : NULL;
   if (!marked) result = -1;
-  else if (wrapped == NULL || proof == NULL || head == NULL) failure_set(failure, "no memory is left");
-  else if (secret_random(iv, sizeof iv) != 0) failure_set(failure, "the system gives no random numbers");
+  else if (wrapped == NULL || proof == NULL || head == NULL) failure_set(failure, "not enough memory");
+  else if (secret_random(iv, sizeof iv) != 0) failure_set(failure, "the system does not return random numbers");
   else if (token_wrap(&store->token, ring->master, iv, head, head_length, ring->bytes, ring->size, wrapped, failure) == 0 &&
            token_unwrap(&store->token, ring->master, iv, head, head_length, wrapped, proof, ring->size, failure) == 0) {
-    if (memcmp(proof, ring->bytes, ring->size) != 0) failure_set(failure, "what the master key has wrapped is not what it unwraps");
-    else if ((text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, &length)) == NULL) failure_set(failure, "no memory is left");
+    if (memcmp(proof, ring->bytes, ring->size) != 0) failure_set(failure, "the unwrapped data keys differ from those that were wrapped");
+    else if ((text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, &length)) == NULL) failure_set(failure, "not enough memory");
     else result = key_file_store(store->path, text, length, failure);
   }
   /* Behind the key file: what the data directory names is always in it. */
@@ -124,7 +124,7 @@ struct keyring *store_rotate_data(struct store *store, const uint32_t *ids, size
 
   if (ring == NULL) return no_memory(failure);
   for (size_t i = 0; i < count && result == 0; i++) {
-    if (keyring_latest(store->ring, ids[i]) == NULL) result = failure_set(failure, "there is no key %" PRIu32, ids[i]);
+    if (keyring_latest(store->ring, ids[i]) == NULL) result = failure_set(failure, "key %" PRIu32 " does not exist", ids[i]);
     else result = new_version(ring, ids[i], failure);
   }
   for (size_t i = 0; count == 0 && i < store->ring->count && result == 0; i++) {
@@ -139,7 +139,7 @@ struct keyring *store_create_data(struct store *store, uint32_t id, struct failu
   int result;
 
   if (ring == NULL) return no_memory(failure);
-  if (keyring_latest(ring, id) != NULL) result = failure_set(failure, "there is a key %" PRIu32 " already", id);
+  if (keyring_latest(ring, id) != NULL) result = failure_set(failure, "key %" PRIu32 " already exists", id);
   else result = new_version(ring, id, failure);
   return written(store, ring, result, failure);
 }
@@ -161,7 +161,7 @@ struct keyring *store_reread(struct store *store, struct failure *failure) {
   if (key_file_load(store->path, &file, &remark, failure) != KEY_FILE_FOUND) return NULL;
   if (file.ring->sequence > store->ring->sequence) return unwrapped(store, &file, failure);
   key_file_free(&file);
-  failure_set(failure, "the key file has nothing new");
+  failure_set(failure, "the key file is unchanged");
   return NULL;
 }
 
@@ -177,7 +177,7 @@ static struct keyring *initial(struct store *store, const char *import, struct f
     if (result == 0) result = new_version(ring, 2, failure);
   }
   if (result == 0 && random_hex(ring->file_id, KEYRING_FILE_ID_LENGTH) != 0)
-    result = failure_set(failure, "the system gives no random numbers");
+    result = failure_set(failure, "the system does not return random numbers");
   if (result == 0) result = new_master(store, ring, failure);
   return written(store, ring, result, failure);
 }
@@ -245,8 +245,8 @@ static int load(struct store *store, const struct store_settings *settings, stru
         return store->ring == NULL ? -1 : 0;
       }
       return failure_set(failure,
-                         "there is no key file %s. Put it there from the backup if this database has encrypted data; only a database that "
-                         "is to be encrypted for the first time is started with --dke-key-management-initialize",
+                         "there is no key file %s. If this database has encrypted data, restore the file from a backup. Only a database that "
+                         "you encrypt for the first time starts with --dke-key-management-initialize",
                          store->path);
     case KEY_FILE_FOUND:
       break;

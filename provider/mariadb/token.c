@@ -14,18 +14,18 @@ static const struct {
   const char *name;
   const char *advice;
 } codes[] = {
-    {CKR_DEVICE_REMOVED, "CKR_DEVICE_REMOVED", "the agent does not run and could not be started"},
+    {CKR_DEVICE_REMOVED, "CKR_DEVICE_REMOVED", "the agent is not running and could not be started"},
     {CKR_DEVICE_ERROR, "CKR_DEVICE_ERROR", "the service cannot be reached or does not answer, or pkcs11.toml cannot be used"},
-    {CKR_ACTION_PROHIBITED, "CKR_ACTION_PROHIBITED", "the service refuses: access_token, or a key of another application"},
+    {CKR_ACTION_PROHIBITED, "CKR_ACTION_PROHIBITED", "the service refused the access_token, or the key belongs to another application"},
     {CKR_KEY_FUNCTION_NOT_PERMITTED, "CKR_KEY_FUNCTION_NOT_PERMITTED", "the master key is disabled in the service"},
     {CKR_KEY_HANDLE_INVALID, "CKR_KEY_HANDLE_INVALID", "the master key was destroyed"},
     {CKR_OBJECT_HANDLE_INVALID, "CKR_OBJECT_HANDLE_INVALID", "the master key was destroyed"},
     {CKR_ENCRYPTED_DATA_INVALID, "CKR_ENCRYPTED_DATA_INVALID", "the key file was changed, or another key has this label"},
-    {CKR_TEMPLATE_INCONSISTENT, "CKR_TEMPLATE_INCONSISTENT", "a key of this group has the label already"},
-    {CKR_TOKEN_NOT_PRESENT, "CKR_TOKEN_NOT_PRESENT", "there is no token"},
-    {CKR_DEVICE_MEMORY, "CKR_DEVICE_MEMORY", "the agent may not lock enough memory"},
-    {CKR_HOST_MEMORY, "CKR_HOST_MEMORY", "there is no memory left"},
-    {CKR_GENERAL_ERROR, "CKR_GENERAL_ERROR", "report it with the line of the agent's log"},
+    {CKR_TEMPLATE_INCONSISTENT, "CKR_TEMPLATE_INCONSISTENT", "another key of this group already has the label"},
+    {CKR_TOKEN_NOT_PRESENT, "CKR_TOKEN_NOT_PRESENT", "the library has no token"},
+    {CKR_DEVICE_MEMORY, "CKR_DEVICE_MEMORY", "the agent cannot lock enough memory"},
+    {CKR_HOST_MEMORY, "CKR_HOST_MEMORY", "not enough memory"},
+    {CKR_GENERAL_ERROR, "CKR_GENERAL_ERROR", "report this with the line of the agent's log"},
 };
 
 enum { CAUSE = 600 };
@@ -55,7 +55,7 @@ static void last_cause(const struct token *token, char text[CAUSE + 1]) {
 
 /* Comes right after the call that failed: the next one has another cause. */
 static int refused(const struct token *token, struct failure *failure, const char *what, CK_RV rv) {
-  static const char where[] = "the agent's log (log_dir of pkcs11.toml) and `dke doctor --conf pkcs11.toml` tell more";
+  static const char where[] = "the agent's log (log_dir of pkcs11.toml) and `dke doctor --conf pkcs11.toml` have the details";
   const char *advice = NULL;
   char name[32];
   char cause[CAUSE + 1];
@@ -91,7 +91,7 @@ static int start(struct token *token, const char *library, struct failure *failu
 
   /* POSIX has dlsym answer functions; ISO C has no word for it but a copy of the pointer. */
   *(void **)&get_functions = dlsym(token->library, "C_GetFunctionList");
-  if (get_functions == NULL) return failure_set(failure, "%s is no PKCS#11 library", library);
+  if (get_functions == NULL) return failure_set(failure, "%s is not a PKCS#11 library", library);
   if ((rv = get_functions(&functions)) != CKR_OK) return refused(token, failure, "C_GetFunctionList", rv);
   memset(&arguments, 0, sizeof arguments);
   arguments.flags = CKF_OS_LOCKING_OK;
@@ -100,15 +100,15 @@ static int start(struct token *token, const char *library, struct failure *failu
   token->functions = functions;
   memset(&info, 0, sizeof info);
   if (functions->C_GetInfo(&info) == CKR_OK) take_padded(token->description, info.libraryDescription, sizeof info.libraryDescription);
-  if ((rv = functions->C_GetSlotList(CK_TRUE, slots, &count)) != CKR_OK) return refused(token, failure, "the token is not there", rv);
-  if (count == 0) return refused(token, failure, "the token is not there", CKR_TOKEN_NOT_PRESENT);
+  if ((rv = functions->C_GetSlotList(CK_TRUE, slots, &count)) != CKR_OK) return refused(token, failure, "the token cannot be found", rv);
+  if (count == 0) return refused(token, failure, "the token cannot be found", CKR_TOKEN_NOT_PRESENT);
   token->slot = slots[0];
   return 0;
 }
 
 int token_open(struct token *token, const char *library, const char *config, struct failure *failure) {
   memset(token, 0, sizeof *token);
-  if (config != NULL && *config != 0 && setenv("DKE_PKCS11_CONF", config, 1) != 0) return failure_set(failure, "no memory is left");
+  if (config != NULL && *config != 0 && setenv("DKE_PKCS11_CONF", config, 1) != 0) return failure_set(failure, "not enough memory");
   token->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (token->library == NULL) return failure_set(failure, "the PKCS#11 library cannot be loaded: %s", dlerror());
   if (start(token, library, failure) == 0) return 0;
@@ -130,7 +130,7 @@ static int begin(const struct token *token, CK_FLAGS flags, CK_SESSION_HANDLE *s
   if (rv != CKR_OK) return refused(token, failure, "no session can be opened", rv);
   rv = functions->C_Login(*session, CKU_USER, pin, sizeof pin - 1);
   if (rv == CKR_OK || rv == CKR_USER_ALREADY_LOGGED_IN) return 0;
-  refused(token, failure, "the service does not let this database in", rv);
+  refused(token, failure, "the service refused the login of this database", rv);
   functions->C_CloseSession(*session);
   return -1;
 }
@@ -146,7 +146,7 @@ static int find(const struct token *token, CK_SESSION_HANDLE session, const char
     rv = functions->C_FindObjects(session, key, 1, &count);
     if (rv == CKR_OK) functions->C_FindObjectsFinal(session);
   }
-  if (rv != CKR_OK) return refused(token, failure, "the master key cannot be looked for", rv);
+  if (rv != CKR_OK) return refused(token, failure, "the search for the master key failed", rv);
   if (count == 1) return 0;
   return failure_set(failure,
                      "the service has no master key '%s' for this application: it was destroyed, or belongs to an application of another "
@@ -179,7 +179,7 @@ int token_generate(const struct token *token, const char *label, struct failure 
 
   if (begin(token, CKF_RW_SESSION, &session, failure) != 0) return -1;
   rv = functions->C_GenerateKey(session, &mechanism, template, sizeof template / sizeof *template, &key);
-  result = rv == CKR_OK ? 0 : refused(token, failure, "no master key could be made", rv);
+  result = rv == CKR_OK ? 0 : refused(token, failure, "no master key could be created", rv);
   functions->C_CloseSession(session);
   return result;
 }
@@ -204,8 +204,8 @@ int token_wrap(const struct token *token, const char *label, const unsigned char
   if (result == 0) {
     CK_RV rv = functions->C_EncryptInit(session, &mechanism, key);
     if (rv == CKR_OK) rv = functions->C_Encrypt(session, (CK_BYTE_PTR)(size_t)keys, length, wrapped, &size);
-    if (rv != CKR_OK) result = refused(token, failure, "the master key does not wrap", rv);
-    else if (size != length + TOKEN_TAG) result = failure_set(failure, "the master key's wrapping has a strange length");
+    if (rv != CKR_OK) result = refused(token, failure, "the master key cannot wrap", rv);
+    else if (size != length + TOKEN_TAG) result = failure_set(failure, "the wrapped data keys have an unexpected length");
   }
   functions->C_CloseSession(session);
   return result;
@@ -227,7 +227,7 @@ int token_unwrap(const struct token *token, const char *label, const unsigned ch
     CK_RV rv = functions->C_DecryptInit(session, &mechanism, key);
     if (rv == CKR_OK) rv = functions->C_Decrypt(session, (CK_BYTE_PTR)(size_t)wrapped, length + TOKEN_TAG, keys, &size);
     if (rv != CKR_OK) result = refused(token, failure, "the data keys cannot be unwrapped", rv);
-    else if (size != length) result = failure_set(failure, "the unwrapped data keys have a strange length");
+    else if (size != length) result = failure_set(failure, "the unwrapped data keys have an unexpected length");
   }
   functions->C_CloseSession(session);
   return result;

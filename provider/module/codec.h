@@ -1,5 +1,5 @@
 /*
- * Cryptoki's arguments as bytes (PROTOCOL.md, "Values"). The caller's memory is foreign: pointers may be null, structures
+ * Cryptoki's arguments as bytes (PROTOCOL.md, "Frames"). The caller's memory is foreign: pointers may be null, structures
  * misaligned, counts absurd; everything is copied with memcpy and nothing is written beyond the room the caller gave.
  * The put functions return CKR_OK or what the caller did wrong, and leave the buffer failed when the message is too long.
  */

@@ -286,7 +286,7 @@ static CK_RV start_and_await(const char *path, int64_t deadline, int *fd) {
     if (process_until(deadline) > 0 && starts < MOST_STARTS) continue;
     start_failed_at = process_now();
     return log_cause(CAUSE_AGENT_START, "dke-agent",
-                     process_until(deadline) == 0 ? "it does not listen within 15 s" : "it ends before it listens", path);
+                     process_until(deadline) == 0 ? "it did not listen within 15 s" : "it ended before it listened", path);
   }
 }
 
@@ -299,7 +299,7 @@ static CK_RV tell_unreachable(const char *path) {
     case ECONNRESET:
     case EPIPE:
       return log_cause(CAUSE_SOCKET_RIGHTS, uid_text(acting_user()).text, path,
-                       errno == EACCES ? strerror(errno) : "the agent hangs up");
+                       errno == EACCES ? strerror(errno) : "the agent closed the connection");
     default:
       return log_cause(CAUSE_AGENT_LOST, path, strerror(errno));
   }

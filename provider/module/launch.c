@@ -229,7 +229,7 @@ CK_RV launch_agent(const char *socket_path, pid_t *agent) {
   CK_RV rv;
 
   if (folder == NULL)
-    return log_cause(CAUSE_AGENT_MISSING, socket_path, "dke-agent", "the loader does not say where the library lies");
+    return log_cause(CAUSE_AGENT_MISSING, socket_path, "dke-agent", "the loader does not report the path of the library");
   program = malloc(strlen(folder) + NAME);
   if (program == NULL) return CKR_HOST_MEMORY;
   snprintf(program, strlen(folder) + NAME, "%s/dke-agent", folder);

@@ -138,7 +138,7 @@ CK_RV log_cause(enum cause cause, ...) {
   }
   counted = atomic_exchange(&repeats[cause].counted, 0);
   if (counted > 0 && length < sizeof text - 1)
-    snprintf(text + length, sizeof text - length, " (%u more since it was told last)", counted);
+    snprintf(text + length, sizeof text - length, " (%u more since the last line about it)", counted);
   write_line(text);
   errno = saved;
   return row->rv;
@@ -147,6 +147,6 @@ CK_RV log_cause(enum cause cause, ...) {
 void log_counted(void) {
   for (int cause = 0; cause < CAUSES; cause++) {
     const unsigned counted = atomic_exchange(&repeats[cause].counted, 0);
-    if (counted > 0) log_line("%s %s: %u more since it was told last", cause_rows[cause].name, cause_rows[cause].rv_name, counted);
+    if (counted > 0) log_line("%s %s: %u more since the last line about it", cause_rows[cause].name, cause_rows[cause].rv_name, counted);
   }
 }

@@ -73,7 +73,7 @@ const stageControl = (build: Build, spec: PackageSpec, architecture: string, sta
 
 export const makeDeb = (build: Build, spec: PackageSpec, stage: string): string => {
   const architecture = architectures[process.arch];
-  if (architecture === undefined) throw new Error(`no Debian package is made for ${process.arch}`);
+  if (architecture === undefined) throw new Error(`there is no Debian package for ${process.arch}`);
   stageDocumentation(build, spec, stage);
   stageControl(build, spec, architecture, stage);
   settleFolders(stage);

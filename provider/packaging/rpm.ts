@@ -75,7 +75,7 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
 
 export const makeRpm = (build: Build, spec: PackageSpec, stage: string): string => {
   const architecture = architectures[process.arch];
-  if (architecture === undefined) throw new Error(`no RPM package is made for ${process.arch}`);
+  if (architecture === undefined) throw new Error(`there is no RPM package for ${process.arch}`);
   // rpmbuild's own scripts do not work in a folder whose name has a blank.
   const work = mkdtempSync(join(tmpdir(), 'dke-rpm-'));
   const specFile = join(work, `${spec.name}.spec`);

@@ -15,7 +15,7 @@ static void say_padded(const char *name, const CK_UTF8CHAR *text, size_t size) {
 }
 
 static int went_wrong(const char *call, CK_RV code) {
-  fprintf(stderr, "%s answers 0x%08lx\n", call, (unsigned long)code);
+  fprintf(stderr, "%s returned 0x%08lx\n", call, (unsigned long)code);
   return 1;
 }
 
@@ -34,7 +34,7 @@ static int call(CK_FUNCTION_LIST_PTR p11) {
   say_padded("description", info.libraryDescription, sizeof info.libraryDescription);
   if ((code = p11->C_GetSlotList(CK_TRUE, slots, &count)) != CKR_OK) return went_wrong("C_GetSlotList", code);
   if (count == 0) {
-    fprintf(stderr, "there is no token\n");
+    fprintf(stderr, "the library has no token\n");
     return 1;
   }
   if ((code = p11->C_GetTokenInfo(slots[0], &token)) != CKR_OK) return went_wrong("C_GetTokenInfo", code);

@@ -85,7 +85,7 @@ export const causes = {
   },
   'version-mismatch': {
     told: 'agent',
-    what: 'the library of this process is version {library}, the agent is {agent}: they do not work together',
+    what: 'the library of this process is version {library}, the agent is {agent}: they are not compatible',
     todo: 'install the library and the agent of one release, then end this agent and restart the database',
     rv: 'DEVICE_ERROR',
   },

@@ -13,14 +13,14 @@ export const addAgent = (program: Command): void => {
   program
     .command('agent')
     .description(
-      'Serves libdke_pkcs11.so on a unix socket until SIGTERM. The library starts one itself when none runs.',
+      'Serves libdke_pkcs11.so on a unix socket until SIGTERM. The library starts an agent if none is running.',
     )
-    .option('--socket <path>', 'where to listen; DKE_PKCS11_SOCKET otherwise, a socket from systemd goes first')
-    .option('--idle-seconds <n>', 'stop after so long without a connection; 0 = never')
+    .option('--socket <path>', 'where to listen; default: DKE_PKCS11_SOCKET. A socket from systemd has priority')
+    .option('--idle-seconds <n>', 'stop after this many seconds without a connection; 0: never')
     .option(
       '--user-limits <list>',
-      'what the processes of one user may have together, for example connections=4096,sessions=16384,objects=65536,memory=128 (MiB); ' +
-        'DKE_AGENT_USER_LIMITS otherwise',
+      'limits for all processes of one user together, for example connections=4096,sessions=16384,objects=65536,memory=128 (MiB); ' +
+        'default: DKE_AGENT_USER_LIMITS',
     )
     .action(async (options: AgentFlags) => {
       const agent = await loadProvider<{ readonly main: (argv: readonly string[]) => Promise<number> }>('client/main');

@@ -29,7 +29,7 @@ export const addApproval = (program: Command): void => {
   noun.row(
     routes.approve,
     'approve <approval-id>',
-    'Approves a request. The last missing approval also carries out the operation.',
+    'Approves a request. The last missing approval also starts the operation.',
     comment,
   );
   noun.row(routes.reject, 'reject <approval-id>', 'Rejects a request, which ends it.', comment);

@@ -164,13 +164,13 @@ export const verifyAuditLog = async (
     else {
       // Everything after a difference differs: one finding tells it.
       sound = false;
-      find(`records ${signed + 1} to ${checkpoint.size} are not those that ${whose} has signed`);
+      find(`records ${signed + 1} to ${checkpoint.size} are not those that ${whose} signed`);
     }
   };
   const compareKnown = (): void => {
     while (due[0] !== undefined && due[0].size <= tree.size) {
       const checkpoint = due.shift();
-      if (checkpoint?.size === tree.size) compare(checkpoint, 'the checkpoint that was kept');
+      if (checkpoint?.size === tree.size) compare(checkpoint, 'the stored checkpoint');
     }
   };
 
@@ -180,7 +180,7 @@ export const verifyAuditLog = async (
     const value = parse(line);
     const { checkpoint: note, sequence: given, hidden: subtrees, log } = value ?? {};
     if (value === null) {
-      find(`line ${number} is not a line of an export: it was changed, or cut off`);
+      find(`line ${number} is not a line of an export: it was changed or truncated`);
       // It stands for a record all the same: the next ones keep their places.
       sequence += 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
@@ -192,7 +192,7 @@ export const verifyAuditLog = async (
         for (const [level, hash] of subtrees as readonly (readonly [number, string])[])
           tree.appendSubtree(level, Buffer.from(hash, 'base64'));
       } catch {
-        find(`line ${number}: these are no hashes of records that come here: it was changed, or moved`);
+        find(`line ${number}: the hashes do not fit the records here: the line was changed or moved`);
       }
       hidden += tree.size - sequence;
       sequence = tree.size;
@@ -206,17 +206,17 @@ export const verifyAuditLog = async (
       if (checkpoint === null && origin !== verifier.name) names.unsigned();
       else if (checkpoint === null) find(`line ${number}: the checkpoint is not signed with this key`);
       else if (checkpoint.size !== tree.size)
-        find(`line ${number}: a checkpoint of ${checkpoint.size} records stands behind record ${tree.size}`);
-      else compare(checkpoint, 'the checkpoint behind them');
+        find(`line ${number}: a checkpoint of ${checkpoint.size} records follows record ${tree.size}`);
+      else compare(checkpoint, 'the checkpoint after them');
     } else {
       if (given !== sequence + 1)
-        find(`line ${number}: record ${String(given)} stands where record ${sequence + 1} belongs`);
+        find(`line ${number}: record ${String(given)} is in the place of record ${sequence + 1}`);
       read(value);
       names.read(value);
       // The export's own record counts what it is part of.
       const counted = (value.details as { readonly records?: unknown } | undefined)?.records;
       if (value.kind === 'audit-log.exported' && typeof counted === 'number' && hidden > 0 && counted !== shown + 1)
-        find(`line ${number}: the tenant had ${counted} records when this was exported, and ${shown + 1} are there`);
+        find(`line ${number}: the tenant had ${counted} records when this was exported, but the file has ${shown + 1}`);
       shown += 1;
       sequence = typeof given === 'number' && Number.isSafeInteger(given) ? given : sequence + 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
@@ -228,8 +228,8 @@ export const verifyAuditLog = async (
     else find(`line ${line}: the checkpoint is not signed with this key, nor with one that a rotation names`);
   const missing = due.at(-1);
   if (missing !== undefined)
-    find(`the end is missing: there are ${tree.size} records, and a checkpoint of ${missing.size} was kept`);
-  if (tree.size === 0 && checkpoints === 0) find('there is nothing in it');
+    find(`the end is missing: the file has ${tree.size} records, but the stored checkpoint covers ${missing.size}`);
+  if (tree.size === 0 && checkpoints === 0) find('the file is empty');
   else if (sound && signed < tree.size && !names.isOther())
     find(`records ${signed + 1} to ${tree.size} are not covered by a checkpoint: an export ends with one`);
   if (more > 0) findings.push(`and ${more} more`);

@@ -22,8 +22,8 @@ import { addNoun, type Given } from './rows.ts';
 const readVerifier = (text: string): Verifier => {
   const verifier = parseVerifierKey(text) ?? parseVerifierKey(text.includes('+') ? '' : readTextFile(text));
   if (verifier === null)
-    throw new CommandError('config', `${text} is no verifier key`, {
-      hint: 'it is what dke audit log shows as verifierKey: NAME+ID+KEY; keep it where the service cannot change it',
+    throw new CommandError('config', `${text} is not a verifier key`, {
+      hint: 'dke audit log shows it as verifierKey: NAME+ID+KEY; store it where the service cannot change it',
     });
   return verifier;
 };
@@ -51,11 +51,11 @@ const placeOf = ({ details: { process: program, host }, peer }: AuditRecord): st
   typeof program === 'string' && typeof host === 'string' ? `${program} on ${host}` : peer;
 
 const verifyFlags = {
-  '--key <key>': { help: 'verifierKey of dke audit log, or a file with it', required: true },
+  '--key <key>': { help: 'verifierKey from dke audit log, or a file that contains it', required: true },
   '--checkpoint <file...>':
-    'a checkpoint that was kept elsewhere (beside the root key, in a sink): shows what was cut off at the end',
+    'a checkpoint stored elsewhere (next to the root key, in a sink): detects records that are missing at the end',
   '--requests <file>':
-    'the request log too (dke endpoint requests --export ndjson, before the audit log was exported): against its hashes',
+    'also compare the request log with its hashes (dke endpoint requests --export ndjson, exported before the audit log)',
 } as const;
 
 const verifyExport = async (
@@ -91,12 +91,12 @@ const verifyExport = async (
       'checks-failed',
       `the request log was changed, or is not complete: ${ofRequests.findings[0]}`,
       {
-        hint: 'it must be the whole log, as ndjson, exported before the audit log; then keep both files, and compare them with other exports',
+        hint: 'the file must be the complete log, as ndjson, exported before the audit log; if it is, keep both files and compare them with other exports',
       },
     );
   if (findings.length === 0) return;
-  throw new CommandError('checks-failed', `the log is not what was signed: ${findings[0]}`, {
-    hint: 'keep this file; compare it with the sinks and with another export to learn what was changed, and when',
+  throw new CommandError('checks-failed', `the log differs from what was signed: ${findings[0]}`, {
+    hint: 'keep this file; compare it with the sinks and with another export to find what was changed and when',
   });
 };
 
@@ -108,7 +108,7 @@ export const addAudit = (program: Command): void => {
   noun.row(
     routes.log,
     'log',
-    'Shows the key that signs the audit log. Keep verifierKey where the service cannot change it.',
+    'Shows the key that signs the audit log. Store verifierKey where the service cannot change it.',
   );
   noun.row(routes.checkpoints, 'checkpoints', 'Lists the checkpoints of the audit log, newest first.', {
     columns: { SIZE: 'size', AT: 'at', ROOT: (row) => row.note.split('\n')[2] },
@@ -135,13 +135,13 @@ export const addAudit = (program: Command): void => {
   noun.row(
     routes.rotateKey,
     'rotate-key',
-    'Gives the audit log a new signing key. The former key signs the record of it, and is removed; the root key is rotated too. ' +
-      'Keep the new verifierKey, and back up the root key again.',
+    'Gives the audit log a new signing key. The former key signs the record of this rotation and is then removed. The root key is rotated, too. ' +
+      'Store the new verifierKey, and back up the root key again.',
   );
   noun.row(
     routes.prove,
     'prove <sequence>',
-    'Shows that a record is in the log: its text, a checkpoint, and the hashes between (RFC 9162).',
+    'Proves that a record is in the log: its text, a checkpoint, and the hashes between them (RFC 9162).',
   );
   noun.row(
     routes.migrations,
@@ -165,14 +165,14 @@ export const addAudit = (program: Command): void => {
   );
   noun.act(
     'export',
-    "Writes the whole log with its checkpoints, one a line; with --tenant that tenant's part, which verifies by itself. Audited.",
+    'Writes the complete log with its checkpoints, one on each line; with --tenant, the part of that tenant, which can be verified separately. Audited.',
     { '--out <file>': 'write to this new file' },
     ({ stream, tenant }, { out }) =>
       exportTo(out, (into) => stream(tenant === undefined ? routes.export : routes.exportTenant, {}, into)),
   );
   noun.local(
     'verify <file>',
-    'Checks an export offline: every record, its place, every checkpoint. Needs no service and no token. - reads ' +
+    'Checks an export offline: every record, its position and every checkpoint. Needs no service and no token. - reads ' +
       'standard input.',
     verifyFlags,
     (output, options, file = '') => verifyExport(output, options, file),

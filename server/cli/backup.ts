@@ -13,7 +13,7 @@ import { requireSound } from './verify.ts';
 
 const openFlags = {
   '--recovery-key <file>': {
-    help: 'file of a recovery key that was registered when the backup was made',
+    help: 'file of a recovery key that was registered when the backup was created',
     required: true,
   },
   '--recovery-passphrase-file <file>':
@@ -32,7 +32,7 @@ const keyOpener = ({ recoveryKey, recoveryPassphraseFile }: Given<typeof openFla
   };
 };
 
-const damaged = 'compare with another backup; what is damaged was damaged when the backup was made (docs/faults.md)';
+const damaged = 'compare with another backup; the damage existed when the backup was created (docs/faults.md)';
 
 export const addBackup = (program: Command): void => {
   const noun = addNoun(program, 'backup');
@@ -51,14 +51,14 @@ export const addBackup = (program: Command): void => {
       if (report.rootKeyBackup !== 'current')
         process.stderr.write(
           `dke: ${report.rootKeyBackup === 'none' ? 'there is no backup of the root key' : 'the backup of the root key is of another epoch'}: ` +
-            'without one this backup opens nothing: dke root backup --out <file>\n',
+            'without one, this backup cannot be used: dke root backup --out <file>\n',
         );
     },
   );
   noun.local(
     'verify <backup>',
-    'Opens a backup completely, anywhere: every byte and its database. With --root-backup also every key, as dke verify does. ' +
-      'It is opened into a folder under TMPDIR, which is removed afterwards.',
+    'Opens and checks a complete backup on any machine: every byte and its database. With --root-backup, also every key, as dke verify does. ' +
+      'It uses a folder under TMPDIR, which it removes afterwards.',
     openFlags,
     async (output, options, backup = '') => {
       const { verifyBackup } = await import('../app/service-backup.ts');
@@ -72,8 +72,8 @@ export const addBackup = (program: Command): void => {
   );
   noun.local(
     'restore <backup>',
-    'Restores the whole service into the data directory of the configuration, which is empty. A configuration that does not ' +
-      'exist is written from the backup. The service starts in quarantine: dke quarantine show lists what is missing since.',
+    'Restores the complete service into the data directory of the configuration, which must be empty. A configuration that does not ' +
+      'exist is written from the backup. The service starts in quarantine: dke quarantine show lists what is missing since then.',
     {
       ...openFlags,
       ...configFlag,

@@ -24,7 +24,7 @@ export const bundleFlags = {
   '--bundle <file>':
     'write a configuration bundle (.tar.gz, mode 600) instead: pkcs11.toml, the certificate to trust, checksums, packages and install.sh',
   '--system <system>': { help: 'operating system of the database host', choices: systemNames },
-  '--database <database>': { help: 'what runs there', choices: databaseNames },
+  '--database <database>': { help: 'database that runs there', choices: databaseNames },
   '--architecture <architecture>': { help: 'its processors', choices: architectureNames, default: 'x86_64' },
   '--database-ca-file <path>':
     'ca_file of pkcs11.toml: where the database host has the certificate to trust. A bundle then has no certificate',
@@ -102,7 +102,8 @@ export const makeBundle = async (
   options: BundleOptions,
 ): Promise<Uint8Array> => {
   const { system, database, architecture, databaseCaFile } = options;
-  if (system === undefined || database === undefined) throw new CommandError('internal', 'a bundle without its host');
+  if (system === undefined || database === undefined)
+    throw new CommandError('internal', 'a bundle without its database host');
   const target = { system, database, architecture };
   const { packages, missing } = await fetchPackages(caller, target);
   // What this command trusts has led it to the service; otherwise the service says what its own certificate needs.

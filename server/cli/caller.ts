@@ -71,7 +71,7 @@ export const checkUrl = (text: string): string => {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' || url.username !== '' || url.pathname !== '/')
     throw new CommandError('config', `${text} is not an address of the service`, {
-      hint: 'write it as https://HOST or https://HOST:PORT in --server (or DKE_SERVER)',
+      hint: 'set --server (or DKE_SERVER) to https://HOST or https://HOST:PORT',
     });
   return url.origin;
 };
@@ -81,7 +81,7 @@ export const addressOf = ({ server, caFile, timeout }: GlobalOptions): Address =
   ca:
     caFile === undefined
       ? undefined
-      : readFile(caFile, 'give --ca-file (or DKE_CA_FILE) with the certificate of the authority to trust'),
+      : readFile(caFile, 'pass --ca-file (or DKE_CA_FILE) with the certificate of a trusted authority'),
   timeoutMs: timeout === undefined ? undefined : timeout * 1000,
 });
 
@@ -104,11 +104,11 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
   const [only, ...others] = found;
   if (only === undefined)
     throw new CommandError('not-found', `there is no ${what} named ${name}`, {
-      hint: `run dke ${noun} list; upper and lower case are different`,
+      hint: `run dke ${noun} list; names are case-sensitive`,
     });
   if (others.length > 0)
     throw new CommandError('config', `${found.length} are named ${name}`, {
-      hint: `give one of the ids ${found.map(({ id }) => id).join(', ')}`,
+      hint: `use one of the ids ${found.map(({ id }) => id).join(', ')}`,
     });
   return only.id;
 };
@@ -117,8 +117,8 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
 const printPending = ({ names, until }: PendingNodes): void => {
   const [who, they] = names.length === 1 ? ['a node has', 'it'] : [`${names.length} nodes have`, 'they'];
   process.stderr.write(
-    `dke: the change is made, but ${who} not confirmed it: ${names.join(', ')}\n` +
-      `  Until ${they} confirm${they === 'it' ? 's' : ''} it, ${they} may act on the old state${until === null ? ', without a time limit' : `, until ${until} at the latest`}: dke node show ${names[0]}\n`,
+    `dke: the change was made, but ${who} not confirmed it: ${names.join(', ')}\n` +
+      `  Until ${they} confirm${they === 'it' ? 's' : ''} it, ${they} may still use the old state${until === null ? ', without a time limit' : `, until ${until} at the latest`}: dke node show ${names[0]}\n`,
   );
 };
 

@@ -75,11 +75,11 @@ const untrusted = new Set([
 const connectionError = ({ url, code }: ConnectionError): CommandError => {
   if (untrusted.has(code))
     return new CommandError('unreachable', `the certificate of ${url} is not trusted`, {
-      hint: 'give --ca-file with the certificate of its authority; a self-signed one is tls.crt in the data directory',
+      hint: 'pass --ca-file with the certificate of its authority; a self-signed one is tls.crt in the data directory',
     });
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return new CommandError('unreachable', `the certificate of ${url} is for another name`, {
-      hint: 'use a name of the certificate in --server, or put this one into server.public_names',
+      hint: 'use a name of the certificate in --server, or add this one to server.public_names',
     });
   if (code === 'CERT_HAS_EXPIRED') return new CommandError('unreachable', `the certificate of ${url} has expired`);
   if (code === dnsTimeout)
@@ -127,7 +127,7 @@ const commandError = (error: unknown): unknown => {
   return new CommandError(
     'waiting',
     `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} approve it by ${expiresAt}`,
-    { hint: `dke approval show ${id} (${state}); approvers say dke approval approve ${id}` },
+    { hint: `dke approval show ${id} (${state}); approvers run dke approval approve ${id}` },
   );
 };
 

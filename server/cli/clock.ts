@@ -21,11 +21,11 @@ export const addClock = (program: Command): void => {
   noun.row(
     routes.confirm,
     'confirm',
-    'Confirms the time after the clock has jumped. What is due by it is destroyed within the next minute. Audited.',
+    'Confirms the time after the clock has jumped. Everything that is due by that time is destroyed within the next minute. Audited.',
     {
       options: {
         '--time <time>': {
-          help: 'what time it is by a clock that you trust, not by that of the service',
+          help: 'the current time, from a clock that you trust, not the clock of the service',
           required: true,
           parse: toTime,
         },

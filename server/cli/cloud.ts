@@ -40,18 +40,18 @@ export const addCloud = (program: Command): void => {
   program
     .command('cloud')
     .description(
-      'Speaks the AWS KMS protocol for external key stores and calls XKS proxies as the cloud does, to try an endpoint ' +
-        'without a cloud account. Stores and keys live in memory and end with the process. The first start makes an ' +
+      'Simulates AWS KMS with external key stores, and calls XKS proxies as the cloud does, so that you can try an endpoint ' +
+        'without a cloud account. Stores and keys are in memory and end with the process. The first start creates an ' +
         'access key and a certificate in the data folder.',
     )
     .option('--data <folder>', 'its access key and certificate (mode 700)', 'dke-cloud')
     .option('--host <host>', 'where to listen', '127.0.0.1')
-    .option('--port <port>', '0 for a free one', portNumber, 0)
+    .option('--port <port>', '0: any free port', portNumber, 0)
     .option(
       '--proxy-ca <file>',
-      'PEM, the authority that proxies’ certificates come from; those of the system otherwise',
+      'PEM file of the authority that issues the certificates of proxies; default: those of the system',
     )
-    .option('--budget <ms>', 'for a whole call to a proxy; the cloud gives 250', milliseconds, 250)
+    .option('--budget <ms>', 'time limit in ms for a call to a proxy; the cloud uses 250', milliseconds, 250)
     .option(
       '--region <region>',
       'region of keys and signatures',

@@ -159,7 +159,7 @@ const fish = (places: readonly Place[]): string => {
   const [root] = places as readonly [Place];
   const at = (path: string): string => ` -n ${quote(`__dke_at ${quote(path)}`)}`;
   return [
-    '# Completion of dke for fish. Made by: dke completion fish',
+    '# Completion of dke for fish. Created by: dke completion fish',
     `set -g __dke_paths ${places.map(({ path }) => quote(path)).join(' ')}`,
     `function __dke_at
     set -l line (commandline -opc)[2..-1]
@@ -197,7 +197,7 @@ export const addCompletion = (program: Command, everything: () => Promise<Comman
       'Prints a script that completes commands and options. bash: source <(dke completion bash) in ~/.bashrc; zsh: the same after ' +
         'compinit in ~/.zshrc; fish: dke completion fish > ~/.config/fish/completions/dke.fish.',
     )
-    .addArgument(new Argument('<shell>', 'of which shell').choices(Object.keys(shells)))
+    .addArgument(new Argument('<shell>', 'shell to complete for').choices(Object.keys(shells)))
     .action(async (shell: Shell) => {
       process.stdout.write(completionScript(await everything(), shell));
     });

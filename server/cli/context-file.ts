@@ -62,8 +62,8 @@ export const globalsOf = (command: Command): GlobalOptions => {
     const context = findContext(all, name);
     const isOther = isGiven(program, 'server') && checkUrl(server) !== context.server;
     if (isOther && named !== undefined)
-      throw new CommandError('config', `context ${name} is of ${context.server}, not of ${server}`, {
-        hint: 'give --context or --server, not both',
+      throw new CommandError('config', `context ${name} belongs to ${context.server}, not to ${server}`, {
+        hint: 'use --context or --server, not both',
       });
     for (const member of isOther ? [] : members)
       if (!isGiven(program, member) && context[member] !== undefined)

@@ -11,7 +11,7 @@ export const addContext = (program: Command): void => {
   const noun = addNoun(program, 'context');
   noun.local(
     'add <name>',
-    'Adds or replaces a context from the options --server, --ca-file, --token-file and --tenant. The first context is in use at once.',
+    'Adds or replaces a context from the options --server, --ca-file, --token-file and --tenant. The first context is used immediately.',
     {},
     (output, _, name = '') => {
       const given = program.opts<GlobalOptions>();
@@ -22,7 +22,9 @@ export const addContext = (program: Command): void => {
       if (given.tokenFile === '-' || !/^[^\s-][^\s]{0,63}$/.test(name))
         throw new CommandError(
           'config',
-          given.tokenFile === '-' ? 'a context needs a file with the token' : `${name} cannot be the name of a context`,
+          given.tokenFile === '-'
+            ? 'a context requires a file with the token'
+            : `${name} cannot be the name of a context`,
         );
       const of = (member: 'caFile' | 'tokenFile' | 'tenant'): string | undefined =>
         program.getOptionValueSource(member) === 'cli' ? given[member] : undefined;

@@ -53,9 +53,10 @@ const databaseHost = async (
   };
 };
 
-export const show = ({ what, results, whoSays = 'the cloud key service says' }: CheckedPart): string => {
+export const show = ({ what, results, whoSays = 'the cloud key service reports' }: CheckedPart): string => {
   const first = results.find(({ state }) => state === 'failed');
-  const summary = first === undefined ? `${what} is in order` : `${what}: ${first.layer} fails: ${first.evidence}`;
+  const summary =
+    first === undefined ? `${what} passed all checks` : `${what}: ${first.layer} fails: ${first.evidence}`;
   const rows = results.map(({ state, layer, title, evidence, fix }) => [
     marks[state],
     layer,
@@ -118,7 +119,7 @@ const showEvent = (event: DiagnosisEvent): void => {
 const readLines = (tell: (event: DiagnosisEvent) => void): Writable & { kept(): readonly CheckResult[] } => {
   let rest = '';
   let kept: readonly CheckResult[] | undefined;
-  let stopped = 'the answer of the service was cut off';
+  let stopped = 'the answer of the service was incomplete';
   const decoder = new StringDecoder('utf8');
   const lines = new Writable({
     write: (chunk: Buffer, _, done) => {
@@ -146,13 +147,13 @@ const addEndpointDoctor = (doctor: Command): void => {
     .command('endpoint <endpoint>')
     .description(
       'Checks every layer between the cloud key service and the key of an endpoint, from the service’s own node and through ' +
-        'its public name. The first line that fails is where to begin.',
+        'its public name. Start with the first check that failed.',
     )
     .option('--cloud-uri-endpoint <url>', 'XksProxyUriEndpoint that the cloud is configured with')
     .option('--cloud-uri-path <path>', 'XksProxyUriPath that the cloud is configured with')
     .option('--cloud-access-key-id <id>', 'AccessKeyId that the cloud signs with')
     .option('--cloud-key-id <id>', 'XksKeyId of the KMS key')
-    .option('--follow', 'show each check on standard error as it ends')
+    .option('--follow', 'show each check on standard error when it is done')
     .action(async (name: string, options: CloudOptions, command: Command) => {
       const globals = globalsOf(command);
       const cloud = {
@@ -192,7 +193,7 @@ const addEarlier = (doctor: Command): void => {
       'BEGIN WITH': ({ results }) => results.find(({ state }) => state === 'failed')?.title,
     },
   });
-  noun.row(get, 'run <endpoint> <run-id>', 'Shows one of them.', {
+  noun.row(get, 'run <endpoint> <run-id>', 'Shows one earlier check.', {
     text: (output, { at, results }) => output.bytes(Buffer.from(show({ what: `the endpoint at ${at}`, results }))),
   });
 };
@@ -244,21 +245,21 @@ export const addDoctor = (program: Command): void => {
   const doctor = program
     .command('doctor')
     .description(
-      'Checks configuration, files, socket, the way to the service and a key. Run it as the OS user of the database (or of ' +
-        'the service), or as root, who then becomes this user: what is checked is what that user meets. Changes nothing.',
+      'Checks configuration, files, socket, the connection to the service and a key. Run it as the OS user of the database (or of ' +
+        'the service), or as root, which then runs the checks as this user. Changes nothing.',
     )
-    .option('--conf <file>', `pkcs11.toml of a database; DKE_PKCS11_CONF or ${defaultConf} when there`)
-    .option('--label <label>', 'a key that must be found')
+    .option('--conf <file>', `pkcs11.toml of a database; default: DKE_PKCS11_CONF, or ${defaultConf} if it exists`)
+    .option('--label <label>', 'label of a key that must be found')
     .option('--library <file>', 'the installed libdke_pkcs11.so')
-    .option('--socket <path>', "the agent's socket, if not where the library looks by itself")
-    .option('--config <file>', 'dke.toml of the service; ./dke.toml when there')
+    .option('--socket <path>', 'socket of the agent, if the library does not find it automatically')
+    .option('--config <file>', 'dke.toml of the service; default: ./dke.toml if it exists')
     .action(async (_: object, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
       const conf = options.conf ?? process.env.DKE_PKCS11_CONF ?? (existsSync(defaultConf) ? defaultConf : undefined);
       const config = options.config ?? (existsSync('dke.toml') ? 'dke.toml' : undefined);
       if (conf === undefined && config === undefined)
-        throw new CommandError('config', 'there is nothing to check here', {
-          hint: 'give --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
+        throw new CommandError('config', 'no configuration was found to check', {
+          hint: 'pass --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
       // Loaded by the user who runs the command: the owner of the files may have no access to the programs.
       const provider = conf === undefined ? undefined : await loadProvider<ProviderDiagnosis>('client/diagnose');

@@ -25,11 +25,11 @@ export const addRequests = (noun: Noun): void => {
       '--kms-operation <name>': 'the operation of the cloud, for example GenerateDataKey',
       '--principal <arn>': 'the principal of the caller; a * at the end stands for any characters',
       '--kms-key-arn <arn>': 'the KMS key; a * at the end stands for any characters',
-      '--external-key-id <id>': 'the key of this service',
+      '--external-key-id <id>': 'id of the key in DKE',
       '--request-id <id>': 'X-Request-Id of the answer',
       '--kms-request-id <id>': 'requestID in CloudTrail',
       ...span,
-      '--export <format>': 'all that is found, as ndjson or csv',
+      '--export <format>': 'write all results, as ndjson or csv',
       '--out <file>': 'with --export: write to this new file',
       ...pagingFlags,
     },
@@ -65,7 +65,7 @@ export const addRequests = (noun: Noun): void => {
   noun.row(
     routes.verify,
     'verify-requests',
-    'Compares the request log with its hashes in the audit log, by whole minutes; the last hour by default.',
+    'Compares the request log with its hashes in the audit log, minute by minute. Default: the last hour.',
     {
       options: span,
       fault: ({ valid, findings, dropped }) =>
@@ -74,7 +74,7 @@ export const addRequests = (noun: Noun): void => {
           : new CommandError('checks-failed', `the request log was changed, or is not complete: ${findings[0]}`, {
               hint:
                 dropped === 0
-                  ? 'export it and the audit log, keep both files, and find out who can write the database'
+                  ? 'export it and the audit log, keep both files, and find out who can write to the database'
                   : 'requests without a record mean that the store could not keep up: see dke status; for other findings, export both logs',
             }),
     },

@@ -29,7 +29,7 @@ const addCredential = (endpoint: Noun): void => {
 
   noun.act(
     'add <endpoint>',
-    'Adds a credential, shown only once, as the proxy configuration file that AWS KMS takes.',
+    'Adds a credential, shown only once, as a proxy configuration file for AWS KMS.',
     secretFlags,
     ({ bytes, output }, options, id = '') =>
       showSecret(output, options, async () => {
@@ -48,7 +48,7 @@ const addCredential = (endpoint: Noun): void => {
   noun.row(
     routes.removeCredential,
     'remove <endpoint> <credential-id>',
-    'Removes a credential. Requests signed with it are refused at once.',
+    'Removes a credential. Requests that are signed with it are refused immediately.',
   );
 };
 
@@ -59,7 +59,7 @@ const probeFlags = {
 const settingsFlags = {
   '--rate <requests>': 'maximum number of requests per second; more are answered with 429',
   '--no-rate': 'no rate limit',
-  '--burst <requests>': 'maximum number of requests at once after a pause; default: one second of the rate',
+  '--burst <requests>': 'burst: maximum number of requests at one time after a pause; default: the rate of one second',
   '--client-ca <file>': 'mutual TLS: CA bundle (PEM) of the client certificates',
   '--client-name <name>': 'mutual TLS: common name of the client certificate',
   '--no-client-certificate': 'no mutual TLS',
@@ -93,7 +93,7 @@ const changedSettings = (before: EndpointSettings, options: Given<typeof setting
 const addRules = (noun: Noun): void => {
   noun.act(
     'set <endpoint>',
-    'Changes settings of an endpoint, and shows them. Settings without an option stay. Changes apply at once.',
+    'Changes settings of an endpoint, and shows them. Settings without an option are unchanged. Changes apply immediately.',
     settingsFlags,
     async ({ change, output }, options, id = '') => {
       const edit = ({ settings }: { readonly settings: EndpointSettings }) => changedSettings(settings, options);
@@ -102,7 +102,7 @@ const addRules = (noun: Noun): void => {
   );
   noun.act(
     'try-rules <endpoint>',
-    'Tells what the rules of an endpoint say to a request, and which rule decides: the active ones, or those in a file. ' +
+    'Tests the rules of an endpoint, or those in a file, with a request, and shows which rule decides. ' +
       'Changes nothing.',
     {
       '--operation <name>': { help: 'kmsOperation, such as Decrypt', required: true },
@@ -111,7 +111,7 @@ const addRules = (noun: Noun): void => {
       '--vpc <id>': 'awsSourceVpc',
       '--vpc-endpoint <id>': 'awsSourceVpce',
       '--via-service <name>': 'kmsViaService',
-      '--rules <file>': 'a JSON file with a list of rules that are not in force yet',
+      '--rules <file>': 'a JSON file with a list of rules that are not active yet',
     },
     async ({ call, output }, options, id = '') => {
       const request = {

@@ -12,7 +12,7 @@ export const exitCodes = {
   'not-found': 10,
   refused: 11, // the state does not allow it
   'checks-failed': 12, // `dke doctor` or `dke provider check` found something
-  waiting: 13, // nothing was done yet: others must approve it (dual control)
+  waiting: 13, // nothing was changed yet: others must approve it (dual control)
 } as const;
 
 export type ExitClass = keyof typeof exitCodes;

@@ -19,6 +19,6 @@ export const copyLines = (copies: KeyCopies): readonly string[] => {
         ? `  ${keyId} of ${tenantName}: a general-purpose key is destroyed when its tenant is purged`
         : `  dke tde key destroy ${keyId} --tenant ${tenantId}`,
     ),
-    ...(hidden === 0 ? [] : [`  ${hidden} in tenants that you may not see: ask an administrator of the platform`]),
+    ...(hidden === 0 ? [] : [`  ${hidden} in tenants that you cannot see: ask an administrator of the platform`]),
   ];
 };

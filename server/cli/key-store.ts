@@ -14,9 +14,9 @@ export const addKeyStore = (program: Command): void => {
     'Registers a custom key store of the cloud; DKE then checks its connection regularly.',
     {
       options: {
-        '--id <custom-key-store-id>': { help: 'cks-... of the cloud', required: true },
-        '--region <region>': { help: 'of the cloud, for example eu-central-1', required: true },
-        '--endpoint <endpoint>': { help: 'id or name of the endpoint that it calls', required: true },
+        '--id <custom-key-store-id>': { help: 'id of the key store in the cloud: cks-...', required: true },
+        '--region <region>': { help: 'region of the cloud, for example eu-central-1', required: true },
+        '--endpoint <endpoint>': { help: 'id or name of the endpoint that the key store calls', required: true },
       },
     },
   );

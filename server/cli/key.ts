@@ -6,13 +6,13 @@ import { copyLines, describeCopies } from './key-copies.ts';
 import { addNoun } from './rows.ts';
 
 const routes = operations.keys;
-const tagHelp = 'words such as env=prod: a-z, 0-9 and - . _ : = /';
+const tagHelp = 'labels such as env=prod: a-z, 0-9 and - . _ : = /';
 
 const filters = {
-  '--vault <vault>': 'of this vault only',
+  '--vault <vault>': 'only keys in this vault',
   '--kind <kind>': 'general or master',
   '--state <state>': 'active, disabled, soft-deleted or destroyed',
-  '--tag <tag>': 'that have this tag',
+  '--tag <tag>': 'only keys with this tag',
   '--created-after <time>': 'RFC 3339, inclusive',
   '--created-before <time>': 'RFC 3339, exclusive',
 } as const;
@@ -26,10 +26,10 @@ export const addKey = (program: Command): void => {
   });
   noun.act(
     'set <key>',
-    'Changes the name and the tags of a key, and shows it. Values without an option stay.',
+    'Changes the name and the tags of a key, and shows it. Values without an option are unchanged.',
     {
       '--name <name>': 'the new name; the name of a master key is its label, and cannot be changed',
-      '--tag <tag...>': `these tags instead of those it has: ${tagHelp}`,
+      '--tag <tag...>': `these tags, which replace the current ones: ${tagHelp}`,
       '--no-tags': 'no tags',
     },
     async ({ change, output }, options, id = '') => {
@@ -43,7 +43,7 @@ export const addKey = (program: Command): void => {
   noun.row(
     routes.list,
     'list',
-    'Lists keys, destroyed ones too: newest first, with --used-after or --used-before longest unused first.',
+    'Lists keys, including destroyed ones: newest first, or with --used-after or --used-before, longest unused first.',
     {
       options: {
         ...filters,

@@ -8,7 +8,7 @@ export const loadProvider = async <Exports>(path: string): Promise<Exports> => {
   const places = ['js', 'ts'].map((ending) => new URL(`../../provider/${path}.${ending}`, import.meta.url));
   const place = places.find((url) => existsSync(url));
   if (place === undefined)
-    throw new CommandError('config', 'the provider is not installed beside this command', {
+    throw new CommandError('config', 'the provider is not installed next to this command', {
       hint: 'run npm run build:code',
     });
   return (await import(place.href)) as Exports;

@@ -40,7 +40,7 @@ interface Answer<T> {
 }
 
 const passkeyHint =
-  'passkeys and the OpenID provider are of the browser: make a token of your own at the console (your profile), and give it with --token-file';
+  'passkeys and the OpenID provider need a browser: create a token of your own in the console (your profile), and pass it with --token-file';
 
 /** `body` is wiped when it has left. */
 const send = async <E extends Operation>(
@@ -65,7 +65,7 @@ const send = async <E extends Operation>(
 const linesOf = (descriptor: string): Buffer[] => {
   const number = Number(descriptor);
   if (!/^[0-9]{1,4}$/.test(descriptor) || number === 1 || number === 2)
-    throw new CommandError('config', `${descriptor} is no file descriptor to read from`, {
+    throw new CommandError('config', `${descriptor} is not a readable file descriptor`, {
       hint: 'for example --password-fd 0, with the password as first line of standard input',
     });
   let whole: Buffer;
@@ -103,14 +103,11 @@ export const addLogin = (program: Command): void => {
   program
     .command('login <user>')
     .description(
-      'Signs in with the password and, where the person has one, a one-time or recovery code. Both are asked for on the ' +
-        'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the ' +
+      'Signs in with your password and, if you use one, a one-time or recovery code. The command asks for them on the ' +
+        'terminal. Every command without --token-file uses the session until you log out. Passkeys and the ' +
         'OpenID provider work only in a browser: create a token of your own in the console instead.',
     )
-    .option(
-      '--password-fd <number>',
-      'read them from this file descriptor: the password, and the code in a second line',
-    )
+    .option('--password-fd <number>', 'read from this file descriptor: the password, and the code on a second line')
     .action(async (user: string, { passwordFd }: { readonly passwordFd?: string }, command: Command) => {
       const place = addressOf(globalsOf(command));
       const given = passwordFd === undefined ? undefined : linesOf(passwordFd);
@@ -118,7 +115,7 @@ export const addLogin = (program: Command): void => {
         const bytes = given === undefined ? await askHidden(question) : given[at];
         if (bytes !== undefined && bytes.length > 0) return bytes;
         throw new CommandError('config', `${question.replace(/: $/, '').toLowerCase()} is missing`, {
-          hint: 'give it on a terminal, or by --password-fd',
+          hint: 'enter it on a terminal, or use --password-fd',
         });
       };
       const password = await ask(0, 'Password: ');
@@ -147,8 +144,8 @@ export const addLogin = (program: Command): void => {
         await giveUp();
         throw new CommandError(
           'denied',
-          missing === 'new-password' ? 'a new password has to be chosen' : 'a second factor has to be made',
-          { hint: `do it at the console, ${place.url}, then sign in here` },
+          missing === 'new-password' ? 'you must choose a new password first' : 'you must set up a second factor first',
+          { hint: `do this in the console, ${place.url}, then sign in here` },
         );
       }
       // One session of a person at a service: the one before ends.
@@ -167,13 +164,13 @@ export const addLogin = (program: Command): void => {
 export const addLogout = (program: Command): void => {
   program
     .command('logout')
-    .description('Ends the session at the service, and forgets it here.')
+    .description('Ends the session in the service, and removes it here.')
     .action(async (_: object, command: Command) => {
       const place = addressOf(globalsOf(command));
       const { [place.url]: kept, ...others } = readKept();
       if (kept === undefined)
         throw new CommandError('not-found', `not signed in at ${place.url}`, {
-          hint: 'dke login signs in; --server names another service',
+          hint: 'run dke login to sign in; --server selects another service',
         });
       await send(place, operations.session.end, kept.session).catch((error: unknown) => {
         // A session that is over already is what was asked for.

@@ -5,19 +5,19 @@ import { type ExitClass, exitCodes } from './exit-codes.ts';
 
 const meanings: Readonly<Record<ExitClass, string>> = {
   ok: 'done',
-  internal: 'a fault of the command or the service',
+  internal: 'an internal error of the command or the service',
   config: 'the command line, the configuration, or a field of the request',
   permission: 'a file has the wrong owner or mode, or cannot be read or written',
-  listen: 'the port of the server is in use or may not be opened',
+  listen: 'the port of the server is in use or cannot be opened',
   store: 'the database is damaged, locked by another server, newer, or its disk failed',
-  'root-key': 'the root key is missing, damaged, or of another store',
+  'root-key': 'the root key is missing, damaged, or belongs to another database',
   memory: 'not enough locked memory for keys',
   unreachable: 'no answer: address, TLS, time-out, or a service that is not ready',
   denied: 'not signed in, or not permitted',
-  'not-found': 'there is no such thing',
+  'not-found': 'not found',
   refused: 'the state does not allow it',
   'checks-failed': 'a check found something',
-  waiting: 'nothing was done yet: others must approve it',
+  waiting: 'nothing was changed yet: others must approve it',
 };
 
 const special: Readonly<Record<string, string>> = { '\\': '\\(rs', '-': '\\-', '’': '\\(cq', '…': '...' };

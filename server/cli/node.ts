@@ -26,12 +26,12 @@ export const addNode = (program: Command): void => {
   noun.row(
     routes.remove,
     'remove <node>',
-    'Removes a node that does not come back. The other nodes no longer wait for it.',
+    'Removes a node that will not return. The other nodes no longer wait for it.',
     {
       confirm: [
         routes.get,
         ({ name }) =>
-          `Node ${name} does not start again. This does not erase its root key file: destroy it with the host.`,
+          `Node ${name} cannot start again. This does not erase its root key file: destroy it together with the host.`,
       ],
     },
   );

@@ -34,7 +34,7 @@ export const addNotification = (program: Command): void => {
   noun.row(
     routes.acknowledge,
     'acknowledge <notification-id>',
-    'Acknowledges a notification. It stays open until its cause is resolved, and returns if it becomes more severe.',
+    'Acknowledges a notification. It stays open until its cause is resolved, and is shown again if it becomes more severe.',
   );
   noun.row(
     routes.release,
@@ -44,7 +44,7 @@ export const addNotification = (program: Command): void => {
   noun.row(
     routes.targets,
     'targets',
-    'Lists where notifications are sent to: webhooks and addresses of the configuration file.',
+    'Lists where notifications are sent: webhooks and e-mail addresses in the configuration file.',
     {
       columns: {
         NAME: 'name',
@@ -56,7 +56,7 @@ export const addNotification = (program: Command): void => {
       },
     },
   );
-  noun.row(routes.test, 'test', 'Sends a test to every target.', {
+  noun.row(routes.test, 'test', 'Sends a test notification to every target.', {
     columns: { NAME: 'name', RESULT: (row) => row.failure ?? 'delivered' },
     fault: ({ items }) => {
       const failed = items.filter(({ failure }) => failure !== null).length;

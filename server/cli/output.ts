@@ -159,11 +159,11 @@ export const confirm = async (what: string, name: string, given: string | undefi
   let answer = given;
   if (answer === undefined && process.stdin.isTTY) {
     const terminal = createInterface({ input: process.stdin, output: process.stderr });
-    answer = await withoutProgress(() => terminal.question(`${what}\nType ${name} to go on: `));
+    answer = await withoutProgress(() => terminal.question(`${what}\nType ${name} to continue: `));
     terminal.close();
   }
   if (answer === name) return;
   throw new CommandError('config', answer === undefined ? what : `that is not ${name}: nothing was changed`, {
-    hint: `to go on, give --confirm '${name}'`,
+    hint: `to continue, pass --confirm '${name}'`,
   });
 };

@@ -14,9 +14,9 @@ export const addLatency = (program: Command): void => {
   nounOf(program).row(
     operations.overview.latency,
     'latency [endpoint]',
-    'Shows the latency of an endpoint, or of all of them together.',
+    'Shows the latency of one endpoint, or of all endpoints together.',
     {
-      options: { '--span <span>': { help: 'how far back', choices: ['hour', 'day'], default: 'hour' } },
+      options: { '--span <span>': { help: 'time range', choices: ['hour', 'day'], default: 'hour' } },
       columns: {
         AT: 'at',
         REQUESTS: 'requests',

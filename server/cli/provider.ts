@@ -37,7 +37,7 @@ const show = (report: InstallReport, format: OutputFormat): void => {
   output.record({
     [dryRun ? `${action} (dry run)` : changed ? done : action]: library,
     ...(build === null ? {} : { version: `${version ?? 'unknown'} (build ${build})`, owner: `${owner}, mode ${mode}` }),
-    ...(previous === null ? {} : { 'kept for rollback': `build ${previous}` }),
+    ...(previous === null ? {} : { 'available for rollback': `build ${previous}` }),
   });
   if (remarks.length > 0) output.say('');
   for (const remark of remarks) output.say(remark);
@@ -60,12 +60,12 @@ const withChanges = (command: Command): Command =>
   withPlace(command)
     .option(
       '--log-directory <directory>',
-      'where library and agent log, when pkcs11.toml says nothing else',
+      'log directory of library and agent, unless pkcs11.toml sets another one',
       '/var/log/dke-pkcs11',
     )
-    .option('-n, --dry-run', 'say what would be done, and do nothing')
+    .option('-n, --dry-run', 'show what would be done, and change nothing')
     .addOption(
-      new Option('--unit-directory <directory>', 'where units for systemd lie').default('/etc/systemd/system'),
+      new Option('--unit-directory <directory>', 'folder of the systemd units').default('/etc/systemd/system'),
     );
 
 const act =
@@ -86,44 +86,44 @@ export const addProvider = (program: Command): void => {
   const provider = program
     .command('provider')
     .description(
-      'Lays libdke_pkcs11.so and its agent where a database looks for them. What is put in place is whole at any moment, and a ' +
-        'run that was cut off is finished by the next one.',
+      'Installs libdke_pkcs11.so and its agent where a database searches for them. Installation is atomic: a ' +
+        'run that was interrupted is completed by the next one.',
     );
   withChanges(provider.command('install'))
     .description(
-      'Installs the library and its agent, with a Node of its own. Safe to rerun: repairs a damaged installation.',
+      'Installs the library and its agent, with their own copy of Node. Safe to rerun: repairs a damaged installation.',
     )
-    .option('--systemd', 'write units too: systemd then starts the agent, as the OS user of the database')
+    .option('--systemd', 'also write systemd units: systemd then starts the agent as the OS user of the database')
     .action(act('install'));
   withChanges(provider.command('upgrade'))
-    .description('Puts the build that came with this command in place and keeps the one before. Needs downtime.')
-    .option('--systemd', 'write units too: systemd then starts the agent, as the OS user of the database')
-    .option(force, 'go on although processes have the library loaded')
+    .description('Installs the build of this command, and keeps the current one for a rollback. Needs downtime.')
+    .option('--systemd', 'also write systemd units: systemd then starts the agent as the OS user of the database')
+    .option(force, 'continue although processes have loaded the library')
     .action(act('upgrade'));
   withChanges(provider.command('rollback'))
-    .description('Puts the build before the last upgrade in place again. Needs downtime.')
-    .option(force, 'go on although processes have the library loaded')
+    .description('Restores the build before the last upgrade. Needs downtime.')
+    .option(force, 'continue although processes have loaded the library')
     .action(act('rollback'));
   withChanges(provider.command('uninstall'))
     .description(
-      'Removes what was installed. pkcs11.toml and the logs stay, unless --purge is given; keys are in the service anyway.',
+      'Removes library and agent. pkcs11.toml and the logs stay, unless --purge is set. Keys stay in the service.',
     )
-    .option(force, 'go on although processes have the library loaded')
-    .option('--purge', 'remove pkcs11.toml and the log directory too')
+    .option(force, 'continue although processes have loaded the library')
+    .option('--purge', 'also remove pkcs11.toml and the log directory')
     .option('--conf <file>', `pkcs11.toml that --purge removes; default: ${defaultConf}`, collect)
     .action(act('uninstall'));
   withPlace(provider.command('check'))
     .description(
-      'Checks the files, loads the library, and goes the way of a database to the service, as the OS user of the database. Several ' +
-        '--conf: each database, and which of them share an access_guid, so that a key destroyed for one is destroyed for all.',
+      'Checks the files, loads the library, and connects to the service as the database would, as the OS user of the database. With several ' +
+        '--conf, it checks each database, and which of them share an access_guid: a key that is destroyed for one of these is destroyed for all.',
     )
     .option(
       '--conf <file>',
-      `pkcs11.toml of a database, repeatable; DKE_PKCS11_CONF or ${defaultConf} when there`,
+      `pkcs11.toml of a database, repeatable; default: DKE_PKCS11_CONF, or ${defaultConf} if it exists`,
       collect,
     )
-    .option('--distinct', 'databases that share an access_guid are a fault: before a destructive test')
-    .option('--socket <path>', "the agent's socket, if not where the library looks by itself")
+    .option('--distinct', 'report databases that share an access_guid as a fault: use this before a destructive test')
+    .option('--socket <path>', 'socket of the agent, if the library does not find it automatically')
     .action(async (_: object, command: Command) => {
       const options = command.optsWithGlobals<ProviderOptions & { readonly output: OutputFormat }>();
       const named = options.conf ?? [process.env.DKE_PKCS11_CONF ?? defaultConf].filter((path) => existsSync(path));

@@ -65,10 +65,10 @@ export const createRecoveryKeyFile = (core: FileCore, path: string, passphrase: 
 
 const readHead = (path: string, bytes: Buffer): Buffer => {
   if (bytes.length <= headLength || !bytes.subarray(0, 8).equals(magic))
-    throw new CommandError('config', `${path} is no recovery key`, { hint: 'dke recovery-key create makes one' });
+    throw new CommandError('config', `${path} is not a recovery key`, { hint: 'run dke recovery-key create' });
   if (bytes.readUInt32BE(8) !== format)
-    throw new CommandError('config', `${path} is of a format that this version does not know`, {
-      hint: 'use the version that made it, or a newer one',
+    throw new CommandError('config', `${path} has a format that this version does not know`, {
+      hint: 'use the version that created it, or a newer one',
     });
   return Buffer.from(bytes.subarray(0, headLength));
 };
@@ -110,8 +110,8 @@ export const openRecoveryKeyFile = async (
     }
   } catch (error) {
     if (error instanceof CoreError && ['authentication-failed', 'format', 'bad-argument'].includes(error.code))
-      throw new CommandError('denied', `${path} does not open: the passphrase is wrong, or the file was changed`, {
-        hint: 'try again; another copy of the file may be whole',
+      throw new CommandError('denied', `${path} cannot be opened: the passphrase is wrong, or the file was changed`, {
+        hint: 'try again, or use another copy of the file',
       });
     throw error;
   } finally {

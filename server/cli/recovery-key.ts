@@ -21,10 +21,10 @@ export const addRecoveryKey = (program: Command): void => {
 
   noun.local(
     'create',
-    'Creates a recovery key in a new file (mode 600). Needs no service: do it on another machine, and keep copies.',
+    'Creates a recovery key in a new file (mode 600). Needs no service: run it on another machine, and keep copies of the file.',
     {
       '--out <file>': { help: 'the new file', required: true },
-      '--passphrase': 'protect it with a passphrase, asked for at the terminal',
+      '--passphrase': 'protect it with a passphrase, which the command asks for',
       '--passphrase-file <file>': 'protect it with the passphrase in this file (mode 600); - for standard input',
     },
     async (output, { out, passphrase, passphraseFile }) => {
@@ -44,21 +44,21 @@ export const addRecoveryKey = (program: Command): void => {
   noun.row(
     routes.register,
     'register <public-key>',
-    'Snapshots are sealed to it from now on: the text that create has printed, or the file itself.',
+    'Registers a recovery key: new snapshots are sealed to it. Pass the text that create printed, or the file itself.',
     {
-      options: { '--name <name>': { help: 'whose it is, and where it is kept', required: true } },
+      options: { '--name <name>': { help: 'for example its owner and where it is stored', required: true } },
       also: (_, __, given = '') => ({
         body: { publicKey: parseRecoveryKey(given) === null ? describeRecoveryKeyFile(given).publicKey : given },
       }),
     },
   );
-  noun.row(routes.list, 'list', 'Lists recovery keys, removed ones too.', {
+  noun.row(routes.list, 'list', 'Lists recovery keys, including removed ones.', {
     columns: { ID: 'id', NAME: 'name', REGISTERED: 'createdAt', REMOVED: 'removedAt' },
   });
   noun.row(
     routes.remove,
     'remove <id>',
-    'New snapshots are no longer sealed to it. Keep its file as long as older ones are kept.',
-    { options: { '--force': 'also the last one, while snapshots are made by a schedule' } },
+    'Removes a recovery key: new snapshots are no longer sealed to it. Keep its file as long as you keep older snapshots.',
+    { options: { '--force': 'remove even the last one while a schedule creates snapshots' } },
   );
 };

@@ -57,7 +57,7 @@ export const verifyRequestLog = async (
       comparison.add({ at: Date.parse(at), sequence, space: spaceOf(entry.data), hash: hashEntry(entry.data) });
     } else if (strange.length < 20)
       strange.push(
-        `line ${number} is not a line of an export of the request log as ndjson: it was changed, or cut off`,
+        `line ${number} is not a line of an export of the request log as ndjson: it was changed or truncated`,
       );
   }
   const verdict = comparison.end();

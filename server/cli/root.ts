@@ -17,11 +17,15 @@ const routes = operations.root;
 
 const changes: readonly (readonly [ProviderChange, string, string])[] = [
   ['add', 'add-provider <name>', 'Lets a provider of dke.toml open the root key too. Wraps an unencrypted root key.'],
-  ['remove', 'remove-provider <name>', 'Ends what a provider can do. The last one stays.'],
+  [
+    'remove',
+    'remove-provider <name>',
+    'Removes a provider: it can no longer open the root key. The last one cannot be removed.',
+  ],
   [
     'rewrap',
     'rewrap <name>',
-    'Gives a provider a new key: a new passphrase, or the secret under a new key of the module. Then the root key is rotated: back it up again.',
+    'Gives a provider a new key: a new passphrase, or a new key of the module. Then the root key is rotated: back it up again.',
   ],
 ];
 
@@ -41,7 +45,7 @@ const show = (output: Output, root: Root): void => {
 const offlineFlags = {
   ...configFlag,
   '--passphrase-file <file>': 'with the passphrase that opens the root key now, or its backup (mode 600)',
-  '--new-passphrase-file <file>': 'with the passphrase that is to open it (mode 600)',
+  '--new-passphrase-file <file>': 'with the new passphrase (mode 600)',
 } as const;
 
 /** Loaded by the commands on the service's host only. */
@@ -58,15 +62,15 @@ export const addRoot = (program: Command): void => {
   noun.act(
     'rotate',
     'Creates a new root key, or with --tenant a new key of that tenant, and seals everything under it while the service runs.',
-    { '--wait': 'until it is done, at most as long as --timeout says, or an hour' },
+    { '--wait': 'wait until it is done, at most for --timeout or an hour' },
     async ({ call, output, tenant, timeoutMs, resolve }, { wait }) => {
       const body = tenant === undefined ? {} : { tenantId: await resolve('tenant', tenant) };
       let rotated = await call(routes.rotate, { body });
       const end = performance.now() + (timeoutMs ?? longestWaitMs);
       while (wait === true && rotated.rotating) {
         if (performance.now() > end)
-          throw new CommandError('unreachable', 'the rotation has not ended yet', {
-            hint: 'it continues: dke root show; dke status shows what it waits for',
+          throw new CommandError('unreachable', 'the rotation is not complete yet', {
+            hint: 'it continues; run dke root show, and dke status to see what it waits for',
           });
         await pause(pollMs);
         rotated = await call(routes.get);
@@ -77,14 +81,14 @@ export const addRoot = (program: Command): void => {
 
   noun.act(
     'unseal',
-    'Gives a sealed service the passphrase of one of its root providers.',
+    'Unseals a service with the passphrase of one of its root providers.',
     { '--passphrase-file <file>': 'file (mode 600), or - for standard input; without it, the command asks' },
     async ({ send }, { passphraseFile }) => {
       const passphrase =
         passphraseFile === undefined ? await askSecret('the root key', false) : readSecretFile(passphraseFile);
       if (passphrase === undefined)
-        throw new CommandError('config', 'there is no terminal to ask for the passphrase', {
-          hint: 'give --passphrase-file, - for standard input',
+        throw new CommandError('config', 'a passphrase is required, and there is no terminal', {
+          hint: 'pass --passphrase-file; - reads standard input',
         });
       try {
         await send('/api/root/unseal', passphrase);
@@ -96,8 +100,8 @@ export const addRoot = (program: Command): void => {
   );
   noun.local(
     'backup',
-    'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of ' +
-      'the service. An erasure run makes the backup useless: make a new one then.',
+    'Writes the root key into a new file, protected by a passphrase, and verifies the file. The service can be running. Run it as the user of ' +
+      'the service. An erasure run makes the backup useless: create a new one afterwards.',
     { ...offlineFlags, '--out <file>': { help: 'the new file', required: true } },
     async (output, { config, out, passphraseFile, newPassphraseFile }) => {
       const { backUpRootKey } = await import('../app/offline.ts');
@@ -108,11 +112,11 @@ export const addRoot = (program: Command): void => {
   );
   noun.local(
     'restore <backup>',
-    'Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.',
+    'Restores the root key from a backup, as dke.toml declares it. Stop the service first.',
     {
       ...offlineFlags,
       '--if-missing':
-        'do nothing if the root key file exists, or if no key is sealed yet: for a container that starts before each node',
+        'do nothing if the root key file exists, or if no key is sealed yet; for a container that runs before each node',
     },
     async (output, options, backup = '') => {
       const { restoreRootKey } = await import('../app/offline.ts');
@@ -125,7 +129,7 @@ export const addRoot = (program: Command): void => {
   for (const [change, usage, description] of changes)
     noun.local(
       usage,
-      `${description} ${change === 'rewrap' ? 'The service may run.' : 'The service is stopped meanwhile.'}`,
+      `${description} ${change === 'rewrap' ? 'The service can be running.' : 'Stop the service first.'}`,
       offlineFlags,
       async (output, { config, passphraseFile, newPassphraseFile }, name = '') => {
         const ask = askFor(passphraseFile, newPassphraseFile);
@@ -166,7 +170,7 @@ export const addQuarantine = (program: Command): void => {
   noun.row(
     quarantine.confirm,
     'confirm',
-    'Accepts the database as it is. Audited; what was disabled or revoked since is enabled and valid again.',
+    'Accepts the database as it is. Audited. Everything that was disabled or revoked after this state is enabled and valid again.',
     { options: { '--code <code>': { help: 'the code that the service printed when it started', required: true } } },
   );
 };

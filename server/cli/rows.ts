@@ -115,7 +115,9 @@ export const secretFlags = {
 } as const;
 
 /** Of commands on the host of the service. */
-export const configFlag = { '--config <file>': "the service's configuration; ./dke.toml when it is there" } as const;
+export const configFlag = {
+  '--config <file>': 'configuration of the service; default: ./dke.toml if it exists',
+} as const;
 export const passphraseFlag = {
   '--passphrase-file <file>': 'with the passphrase that opens the root key (mode 600)',
 } as const;

@@ -52,7 +52,7 @@ const progressOf = ({ id, completedSteps, steps }: RunbookRun) => ({
   completed: completedSteps.length,
   steps: steps.length,
 });
-const note = { '--note <text>': 'for the audit log; never a secret' } as const;
+const note = { '--note <text>': 'note for the audit log; never enter a secret' } as const;
 
 export const addRunbook = (program: Command): void => {
   const noun = addNoun(program, 'runbook');
@@ -93,7 +93,7 @@ export const addRunbook = (program: Command): void => {
     text: (output, run) => output.bytes(Buffer.from(format(run, run.completedSteps))),
   });
   noun.row(routes.completeStep, 'complete-step <application> <run-id> <step>', 'Marks a step as complete.', {
-    options: { '--not-needed': 'it was not needed', ...note },
+    options: { '--not-needed': 'the step was not needed', ...note },
     also: (_, { notNeeded }) => ({
       body: { outcome: notNeeded === true ? ('not-needed' as const) : ('done' as const) },
     }),

@@ -18,9 +18,12 @@ export const addSearch = (program: Command): void => {
       as: { words: 'q' },
       text: (output, answer) => {
         output.list(answer, { KIND: 'kind', NAME: 'name', ID: 'id', STATE: 'state', 'FOUND IN': 'foundIn' });
-        if (answer.searched.length === 0) output.say('nothing was searched: you have no role here (dke token whoami)');
+        if (answer.searched.length === 0)
+          output.say('nothing was searched: you have no role in this tenant (dke token whoami)');
         if (answer.more.length > 0)
-          output.say(`there are more: ${answer.more.join(', ')}; give more of the name, or --kind and --limit 100`);
+          output.say(
+            `there are more: ${answer.more.join(', ')}; enter more of the name, or use --kind and --limit 100`,
+          );
       },
     },
   );

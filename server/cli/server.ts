@@ -21,13 +21,13 @@ export const addServer = (program: Command): void => {
   const server = program.command('server');
   server
     .description(
-      'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reads the ' +
-        'certificate again and opens the log file again. The first start makes the root key, a certificate and one administrator token.',
+      'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reloads the ' +
+        'certificate and reopens the log file. The first start creates the root key, a certificate and one administrator token.',
     )
-    .option('--config <file>', 'configuration; ./dke.toml when it is there, defaults otherwise')
+    .option('--config <file>', 'configuration; default: ./dke.toml if it exists, otherwise the default settings')
     .option(
       '--accept-database',
-      'take a database that is older than, or not, what the checkpoint beside the root key says: after a restore',
+      'after a restore: accept a database that is older than the checkpoint next to the root key, or differs from it',
     )
     .option('--token-out <file>', 'write the first administrator token there (new, mode 600) instead of showing it')
     .action(async ({ config, acceptDatabase, tokenOut }: ServerOptions) => {
@@ -54,7 +54,7 @@ export const addServer = (program: Command): void => {
   const noun = nounOf(server);
   const health = noun.local(
     'health',
-    'Asks the running service of this host for its health. Ends with 0 when it is healthy or degraded, with 8 otherwise: for the health ' +
+    'Checks the health of the running service on this host. Exit code 0: healthy or degraded; 8: otherwise. Use it as the health ' +
       'check of a container. Needs no token.',
     {},
     async (output) => {
@@ -67,21 +67,21 @@ export const addServer = (program: Command): void => {
           throw new CommandError(
             'unreachable',
             `the service does not answer on port ${loaded.server.port} (${error.code ?? error.message})`,
-            { hint: 'read its log; dke doctor --config checks what a start needs' },
+            { hint: 'read its log; dke doctor --config checks the requirements of a start' },
           );
         },
       );
       if (statusCode !== 200)
         throw new CommandError('unreachable', `the service is ${status || `not healthy: status ${statusCode}`}`, {
-          hint: 'dke status names the check that fails',
+          hint: 'dke status names the failed check',
         });
       output.record({ status });
     },
   );
   noun.local(
     'renew-certificate',
-    "Creates the next self-signed certificate beside the service's present one. Add it to the ca_file of all clients; then --activate puts it in place, " +
-      'and SIGHUP makes the service serve it.',
+    'Creates the next self-signed certificate, next to the current one. Add it to the ca_file of all clients. Then --activate replaces the current certificate, ' +
+      'and SIGHUP makes the service use it.',
     { '--activate': 'replace the current certificate by the next one' },
     async (output, { activate }) => {
       const { activateNextCertificate, createNextCertificate } = await import('../app/renew-certificate.ts');
@@ -91,7 +91,7 @@ export const addServer = (program: Command): void => {
   );
   noun.local(
     'new-administrator',
-    'Creates an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in. ' +
+    'For when no administrator can sign in: creates an administrator token for 24 hours, on the host of the stopped service. ' +
       'Needs the root key, and is recorded in the audit log.',
     { ...secretFlags, ...passphraseFlag },
     async (output, { passphraseFile, ...target }) => {

@@ -21,14 +21,14 @@ export const addSession = (program: Command): void => {
       ENDS: 'expiresAt',
     },
   });
-  noun.row(routes.end, 'end <id>', 'Ends a session at once.');
+  noun.row(routes.end, 'end <id>', 'Ends a session immediately.');
   noun.act(
     'rotate-key',
     'Rotates the key of sessions. All sessions end; API tokens, access_guids and credentials stay valid.',
     { '--confirm <word>': 'skip the question: "end"' },
     async ({ call, every, output }, options) => {
       const { length } = await every(routes.list);
-      await confirm(`All sessions end at once: ${length}. Everyone signs in again.`, 'end', options.confirm);
+      await confirm(`All sessions end immediately: ${length}. Everyone must sign in again.`, 'end', options.confirm);
       output.record(await call(routes.rotateKey));
     },
   );

@@ -15,7 +15,7 @@ export const addSetup = (program: Command): void => {
     columns: {
       STEP: 'step',
       STATE: 'state',
-      'WHAT THE SERVICE SEES': 'finding',
+      FINDING: 'finding',
       'CONFIRMED BY': (row: Step) => row.confirmed?.by,
     },
   } as const;
@@ -26,7 +26,7 @@ export const addSetup = (program: Command): void => {
     table,
   );
   for (const [verb, confirmed, description] of [
-    ['confirm', true, 'Marks a step complete that the service cannot see.'],
+    ['confirm', true, 'Confirms a step that the service cannot check.'],
     ['reopen', false, 'Marks a step as not complete.'],
   ] as const)
     noun.row(routes.confirm, `${verb} <step>`, description, { ...table, also: () => ({ body: { confirmed } }) });

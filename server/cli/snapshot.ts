@@ -71,7 +71,7 @@ const openFor = async (
       return begun;
     },
     (key) => {
-      if (opening === undefined) throw new CommandError('internal', 'the opening was not started');
+      if (opening === undefined) throw new CommandError('internal', 'no opening was started');
       const { info, aad } = openingContext(id, opening.id);
       const to = parseBase64(opening.publicKey) ?? Buffer.alloc(0);
       return { openingId: opening.id, sealedKey: readyCore().hpkeSealKey(to, info, aad, key).toString('base64') };
@@ -87,8 +87,8 @@ const verifyFile = async (
 ): Promise<object> => {
   const verifier = parseVerifierKey(signer);
   if (verifier === null)
-    throw new CommandError('config', `${signer} is no verifier key`, {
-      hint: 'it is what dke audit log shows as verifierKey: NAME+ID+KEY',
+    throw new CommandError('config', `${signer} is not a verifier key`, {
+      hint: 'dke audit log shows it as verifierKey: NAME+ID+KEY',
     });
   const trusted = [publicKeyOf(verifier)];
   const fail = (error: unknown): never => {
@@ -118,7 +118,7 @@ const verifyFile = async (
         if (item.kind !== 'material' || item.key === null) continue;
         const check = checkOf(core, item.key);
         core.release(item.key);
-        if (check !== item.check) fail(new Error(`the key ${item.unitId} is not the one that went in`));
+        if (check !== item.check) fail(new Error(`the key ${item.unitId} differs from the one that was stored`));
         opened += 1;
       }
     },
@@ -154,7 +154,7 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
 const restoreFlags = {
   '--into <tenant>': 'id or name of an empty tenant; default: the tenant of the snapshot',
   '--new-tenant <name>': 'a new tenant',
-  '--dry-run': 'show what would be created, changed and left, and change nothing',
+  '--dry-run': 'show what would be created, changed and kept, and change nothing',
   '--confirm <id>': 'the first eight characters of its id, instead of typing them',
   ...recoveryFlags,
 } as const;
@@ -163,11 +163,11 @@ const restore = async (caller: Caller, options: Given<typeof restoreFlags>, id: 
   const { call, output } = caller;
   const { recoveryKey, into, newTenant } = options;
   if (recoveryKey === undefined)
-    throw new CommandError('config', 'a recovery key is needed', {
-      hint: 'give --recovery-key with the file of one that the snapshot is sealed to: dke snapshot show names them',
+    throw new CommandError('config', 'a recovery key is required', {
+      hint: 'pass --recovery-key with the file of a recovery key that the snapshot is sealed to: dke snapshot show names them',
     });
   if (into !== undefined && newTenant !== undefined)
-    throw new CommandError('config', 'give --into or --new-tenant, not both');
+    throw new CommandError('config', 'use --into or --new-tenant, not both');
   const target = {
     ...(into === undefined ? {} : { tenantId: into }),
     ...(newTenant === undefined ? {} : { newTenant }),
@@ -208,7 +208,7 @@ const verifyStored = async (caller: Caller, id: string, options: RecoveryOptions
 };
 
 const verifyFlags = {
-  '--file <file>': 'a copy on this machine: needs no service and no token',
+  '--file <file>': 'an exported copy on this machine; needs no service and no token',
   '--signer <key>': 'with --file: the verifierKey of the service that created it (dke audit log)',
   ...recoveryFlags,
 } as const;
@@ -224,8 +224,8 @@ export const addSnapshot = (program: Command): void => {
   );
   noun.row(routes.list, 'list', 'Lists snapshots, newest first.', {
     options: {
-      '--of <tenant-id>': 'of this tenant only',
-      '--state <state>': 'making, held, deleted, purged, failed or missing',
+      '--of <tenant-id>': 'only this tenant',
+      '--state <state>': 'creating, available, deleted, purged, failed or missing',
     },
     columns: {
       ID: 'id',
@@ -240,7 +240,7 @@ export const addSnapshot = (program: Command): void => {
   });
   noun.act(
     'show <snapshot-id>',
-    'Shows a snapshot and the copies of it that left the service.',
+    'Shows a snapshot and its exported copies.',
     {},
     async ({ call, output }, _, id = '') => {
       const snapshot = await call(routes.get, { path: { id } });
@@ -252,7 +252,7 @@ export const addSnapshot = (program: Command): void => {
   );
   addFlags(noun.command.command('verify [snapshot-id]'), verifyFlags)
     .description(
-      'Checks that a snapshot is complete and that its signature is valid; with a recovery key, opens all of it and compares every key.',
+      'Checks that a snapshot is complete and that its signature is valid; with a recovery key, also opens it completely and compares every key.',
     )
     .action(async (id: string | undefined, options: Given<typeof verifyFlags>, command: Command) => {
       const { file, signer } = options;
@@ -262,7 +262,7 @@ export const addSnapshot = (program: Command): void => {
       }
       if (signer === undefined)
         throw new CommandError('config', '--file needs --signer', {
-          hint: 'it is what dke audit log shows as verifierKey',
+          hint: 'dke audit log shows it as verifierKey',
         });
       outputOf(command).record(await verifyFile(file, signer, options));
     });
@@ -277,7 +277,7 @@ export const addSnapshot = (program: Command): void => {
   );
   noun.act(
     'import <file>',
-    'Imports a copy into the service. Keys that were destroyed since are removed from it at once.',
+    'Imports a copy into the service. Keys that were destroyed since are removed from it immediately.',
     { '--signer <verifier-key>': 'verifierKey of the service that created it, if it is another one' },
     async ({ upload, output }, { signer }, path = '') => {
       const { from, size } = await openLargeFile(path);
@@ -288,7 +288,7 @@ export const addSnapshot = (program: Command): void => {
   noun.row(routes.undelete, 'undelete <snapshot-id>', 'Restores a deleted snapshot.');
   noun.act(
     'restore <snapshot-id>',
-    'Restores a tenant as it was. Destroyed keys stay destroyed; everything created since stays.',
+    'Restores a tenant to the state of a snapshot. Destroyed keys stay destroyed, and everything created since stays.',
     restoreFlags,
     (caller, options, id = '') => restore(caller, options, id),
   );
@@ -298,7 +298,7 @@ export const addSnapshot = (program: Command): void => {
   noun.row(
     routes.ofKey,
     'of-key <key>',
-    'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it ' +
+    'Lists where a key may still be: exported snapshots that contain it, even if it was destroyed since, and copies of it ' +
       'in other tenants.',
     {
       value: ({ exported: items, copies }) => ({ items, copies }),

@@ -8,8 +8,8 @@ import { askFor } from './terminal.ts';
 export const addStore = (program: Command): void => {
   addNoun(program, 'store').local(
     'migrate',
-    'Copies everything, while the service is stopped, from the embedded database to PostgreSQL or back: from the store of --config ' +
-      'to that of --to, which is empty. Afterwards all of it is there, verified, or nothing. The source stays as it is.',
+    'Copies everything from the embedded database to PostgreSQL, or back, while the service is stopped: from the store of --config ' +
+      'to that of --to, which must be empty. The copy is complete and verified, or nothing is copied. The source is unchanged.',
     {
       '--to <file>': {
         help: 'the new configuration of the service; only [store] differs',

@@ -47,10 +47,10 @@ export const addSupport = (program: Command): void => {
         'service, as its user.',
     )
     .requiredOption('--out <file>', 'the new file: JSON text')
-    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-    .option('--log <file>', 'the log, when dke.toml does not name its file')
-    .option('--show', 'show the whole content, not only its parts')
-    .option('--confirm <word>', 'write it without a question: "write"')
+    .option('--config <file>', 'configuration of the service; default: ./dke.toml if it exists')
+    .option('--log <file>', 'the log file, if dke.toml does not name it')
+    .option('--show', 'show the complete content, not only its parts')
+    .option('--confirm <word>', 'skip the question: "write"')
     .action(async (options: BundleOptions, command: Command) => {
       const globals = globalsOf(command);
       const offline = () => import('../app/offline.ts');

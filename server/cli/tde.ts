@@ -119,8 +119,8 @@ const describeMove = ({ application, move }: MovedApplication): string => {
       : ` It cannot be moved: ${move.to.name} has keys labelled ${move.conflictingLabels.join(', ')}.`;
   return (
     `${application.name} moves from ${move.from.name} to ${move.to.name} with ${move.keys} keys and ${move.objects} other objects. ` +
-    `It loses ${move.keysLost} keys of ${names(move.leaves)}, who lose its keys: their databases that still need one stop reading. ` +
-    `From then on it shares keys with ${names(move.joins)}.${taken}`
+    `It loses ${move.keysLost} keys of ${names(move.leaves)}, which lose access to its keys. Their databases that still need such a key can no longer read their data. ` +
+    `After that, it shares keys with ${names(move.joins)}.${taken}`
   );
 };
 
@@ -152,8 +152,8 @@ const addApplication = (tde: Noun): void => {
   noun.row(
     applications.move,
     'move <application>',
-    'Moves an application with its keys to another group. From the next request on it can use no key of the group that it ' +
-      'has left, and the applications there none of its keys.',
+    'Moves an application with its keys to another group. From the next request on, it cannot use keys of its old group, ' +
+      'and the applications of that group cannot use its keys.',
     {
       options: { '--to <group>': { help: 'id or name of the group', required: true } },
       plan: {
@@ -185,7 +185,7 @@ const addApplication = (tde: Noun): void => {
   noun.row(
     applications.accessGuids,
     'guids <application>',
-    'Lists its access_guids, live and removed; never their values.',
+    'Lists its access_guids, valid and removed; never their values.',
     { columns: { ID: 'id', CREATED: 'createdAt', 'LAST USED': 'lastUsedAt', REMOVED: 'removedAt' } },
   );
   noun.row(
@@ -216,7 +216,7 @@ const addApplication = (tde: Noun): void => {
 const masterKeyPath = async ({ call }: Caller, id: string) => {
   const { applicationId, kind, name } = await call(keys.get, { path: { id } });
   if (applicationId === null || kind !== 'master')
-    throw new CommandError('not-found', `${name} is no TDE master key`, { hint: 'dke key list --kind master' });
+    throw new CommandError('not-found', `${name} is not a TDE master key`, { hint: 'dke key list --kind master' });
   return { applicationId, keyId: id };
 };
 
@@ -236,7 +236,7 @@ const addMasterKey = (tde: Noun): void => {
   const noun = tde.noun('key', 'master keys, and other secret and private keys of databases');
   const also = async (caller: Caller, _: unknown, key = '') => ({ path: await masterKeyPath(caller, key) });
 
-  noun.row(masterKeys.list, 'list <application>', 'Lists its master keys, newest first, destroyed ones too.', {
+  noun.row(masterKeys.list, 'list <application>', 'Lists its master keys, newest first, including destroyed ones.', {
     columns: {
       ID: 'id',
       LABEL: 'name',
@@ -280,7 +280,7 @@ const addMasterKey = (tde: Noun): void => {
   noun.row(
     masterKeys.destroy,
     'destroy <key>',
-    'Destroys a master key permanently: both copies are wiped, every use fails from now on, and what was encrypted ' +
+    'Destroys a master key permanently: both copies are wiped, every use fails, and data that was encrypted ' +
       'under it becomes unreadable.',
     {
       also,

@@ -24,8 +24,16 @@ export const addTenant = (program: Command): void => {
   noun.row(routes.restore, 'restore <tenant>', 'Restores a deleted tenant as it was, until its retention ends.');
 
   for (const [verb, description, consequence] of [
-    ['suspend', 'Stops everything in a tenant at once, until it is resumed.', 'stops at once, until it is resumed'],
-    ['delete', 'Stops everything in a tenant at once; it can be restored for a time.', 'stops at once'],
+    [
+      'suspend',
+      'Stops everything in a tenant immediately, until it is resumed.',
+      'stops immediately, until it is resumed',
+    ],
+    [
+      'delete',
+      'Deletes a tenant: everything in it stops immediately. It can be restored for a limited time.',
+      'stops immediately',
+    ],
     ['purge', 'Erases a deleted tenant permanently.', 'is erased permanently'],
   ] as const)
     noun.row(routes[verb], `${verb} <tenant>`, description, {

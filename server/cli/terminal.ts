@@ -42,7 +42,7 @@ const typeHidden = (question: string): Promise<Buffer | undefined> => {
         }
         if (cancel.includes(byte)) {
           typed.fill(0);
-          return end(() => reject(new CommandError('config', 'nothing was given')));
+          return end(() => reject(new CommandError('config', 'the input is empty')));
         }
         if (erase.includes(byte)) length = Math.max(0, length - 1);
         else if (length < longest) {
@@ -63,13 +63,13 @@ export const askSecret = async (what: string, fresh: boolean): Promise<Buffer | 
   for (;;) {
     const first = await askHidden(`${fresh ? 'New passphrase' : 'Passphrase'} of ${what}: `);
     if (first === undefined || !fresh) return first;
-    const second = await askHidden('The same again: ');
+    const second = await askHidden('Repeat it: ');
     const same = second !== undefined && first.equals(second);
     second?.fill(0);
     if (same) return first;
     first.fill(0);
     const descriptor = openSync('/dev/tty', 'w');
-    writeSync(descriptor, 'They are not the same.\n');
+    writeSync(descriptor, 'The two entries differ.\n');
     closeSync(descriptor);
   }
 };
@@ -99,8 +99,8 @@ const withoutLineEnd = (bytes: Buffer): Buffer => {
 export const readPassphrase = async (file: string | undefined, fresh = false): Promise<Buffer> => {
   const given = file === undefined ? await askSecret('the recovery key', fresh) : withoutLineEnd(readSecretFile(file));
   if (given === undefined)
-    throw new CommandError('config', 'a passphrase is required, and there is no terminal to ask at', {
-      hint: 'give --passphrase-file with a file of mode 600; - reads standard input',
+    throw new CommandError('config', 'a passphrase is required, and there is no terminal', {
+      hint: 'pass --passphrase-file with a file of mode 600; - reads standard input',
     });
   if (!fresh || given.length >= 8) return given;
   given.fill(0);

@@ -12,8 +12,8 @@ type Grant = Token['grants'][number];
 
 const scopeOf = (application: string | undefined, endpoint: string | undefined): Grant['scope'] => {
   if (application !== undefined && endpoint !== undefined)
-    throw new CommandError('config', 'give --application or --endpoint, not both', {
-      hint: 'make a token for each',
+    throw new CommandError('config', 'use --application or --endpoint, not both', {
+      hint: 'create a token for each',
     });
   if (application !== undefined) return { kind: 'application', id: application };
   return endpoint === undefined ? null : { kind: 'endpoint', id: endpoint };
@@ -74,7 +74,7 @@ export const addToken = (program: Command): void => {
     'Rotates the key of API tokens. Tokens stay valid: each is stored under the new key at its next use.',
     {
       '--compromised': 'end all tokens now, including the token of this command',
-      '--confirm <word>': 'end all tokens without a question: "end"',
+      '--confirm <word>': 'skip the question: "end"',
     },
     async ({ call, every, output }, { compromised = false, confirm: word }) => {
       if (compromised) {
@@ -82,7 +82,7 @@ export const addToken = (program: Command): void => {
         const live = (await every(routes.list)).filter(
           ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > now),
         );
-        await confirm(`All API tokens stop working at once: ${live.length}, with yours.`, 'end', word);
+        await confirm(`All API tokens stop working immediately: ${live.length}, including yours.`, 'end', word);
       }
       output.record(await call(routes.rotateKey, { body: { compromised } }));
     },
@@ -90,14 +90,14 @@ export const addToken = (program: Command): void => {
   noun.act(
     'end-former-key',
     'Ends the former key of API tokens. Refused while some tokens have not been used since the rotation.',
-    { '--force': 'revoke these tokens', '--confirm <word>': 'revoke them without a question: "end"' },
+    { '--force': 'revoke these tokens', '--confirm <word>': 'skip the question: "end"' },
     async ({ call, output }, { force, confirm: word }) => {
       try {
         output.record(await call(routes.endFormerKey, { body: { force: false } }));
       } catch (error) {
         // Says how many tokens stop working, and names some.
         if (force !== true || !(error instanceof CommandError) || error.code !== 'conflict') throw error;
-        await confirm(`${error.message}. They stop working at once.`, 'end', word);
+        await confirm(`${error.message}. They stop working immediately.`, 'end', word);
         output.record(await call(routes.endFormerKey, { body: { force: true } }));
       }
     },

@@ -19,7 +19,7 @@ const roleFlags = {
 
 const grantsOf = ({ role = [], application, endpoint }: Given<typeof roleFlags>) => {
   if (application !== undefined && endpoint !== undefined)
-    throw new CommandError('config', 'give --application or --endpoint, not both');
+    throw new CommandError('config', 'use --application or --endpoint, not both');
   const scope: Grant['scope'] =
     application !== undefined
       ? { kind: 'application', id: application }
@@ -81,7 +81,7 @@ export const addUser = (program: Command): void => {
   noun.row(routes.get, 'show <user>', 'Shows a user, by id or name.', show);
   noun.act(
     'change <user>',
-    'Changes the given values; the rest stays. New roles replace the old ones and end the sessions of the user.',
+    'Changes the given values; all others are unchanged. New roles replace the old ones and end the sessions of the user.',
     {
       ...roleFlags,
       '--display-name <name>': 'the name that people see',
@@ -114,7 +114,7 @@ export const addUser = (program: Command): void => {
     routes.resetPassword,
     'reset-password <user>',
     'Removes the password, ends their sessions, and shows an invitation to choose a new one.',
-    { options: { '--revoke-tokens': 'revoke their own API tokens, too' }, secret: invitation },
+    { options: { '--revoke-tokens': 'also revoke the API tokens of the user' }, secret: invitation },
   );
   noun.row(
     routes.removeFactors,
@@ -134,8 +134,8 @@ export const addUser = (program: Command): void => {
       ),
   });
   noun.row(routes.endSessions, 'end-sessions <user>', 'Ends every session of a user.');
-  noun.row(routes.delete, 'delete <user>', 'Deletes a user. This cannot be undone; the audit log still names them.', {
-    confirm: [routes.get, ({ name }) => `${name} will be deleted, with what they sign in with.`],
+  noun.row(routes.delete, 'delete <user>', 'Deletes a user. This cannot be undone; the audit log keeps the name.', {
+    confirm: [routes.get, ({ name }) => `${name} will be deleted, with password and second factors.`],
     ...show,
   });
 };

@@ -11,7 +11,7 @@ const routes = operations.vaults;
 type DualControl = AnswerOf<typeof routes.dualControl>;
 
 const addDualControl = (vault: Noun): void => {
-  const noun = vault.noun('dual-control', 'what m of n others must approve');
+  const noun = vault.noun('dual-control', 'dual control: operations that m of n others must approve');
   const show = {
     value: (answer: DualControl) => answer.plan ?? answer,
     text: (output: Output, { plan, rule, approvers }: DualControl): void => {
@@ -29,14 +29,14 @@ const addDualControl = (vault: Noun): void => {
   noun.row(
     routes.setDualControl,
     'set <vault>',
-    'Sets the rule. A stricter one applies at once; a weaker one needs the approvals that the current rule asks for. ' +
+    'Sets the rule. A stricter rule applies immediately. A weaker one needs the approvals that the current rule requires. ' +
       'For the master keys of a TDE group, name the vault of the group.',
     {
       options: {
         '--approvals <count>': { help: 'number of required approvals', required: true },
         '--for <actions>': { help: 'operations that need approval', default: 'destroy,export,restore' },
         '--approver <token...>': 'only these can approve, by id or name; default: everyone with the role',
-        '--refuse-databases': 'databases cannot destroy their master keys by themselves (C_DestroyObject)',
+        '--refuse-databases': 'databases cannot destroy their master keys (C_DestroyObject)',
         ...dryRun,
       },
       also: (_, options) => ({

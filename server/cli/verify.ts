@@ -9,18 +9,16 @@ import { askFor } from './terminal.ts';
 
 export const requireSound = (findings: readonly string[], hint: string): void => {
   if (findings.length > 0)
-    throw new CommandError(
-      'checks-failed',
-      `${findings.length} of what is stored is not as it should be: ${findings[0]}`,
-      { hint },
-    );
+    throw new CommandError('checks-failed', `the stored data has problems (${findings.length}): ${findings[0]}`, {
+      hint,
+    });
 };
 
 export const addVerify = (program: Command): void => {
   nounOf(program).local(
     'verify',
-    'Checks, while the service is stopped, that every key record opens, every policy row and the audit log are as they ' +
-      'were written, and destroyed keys have no material. Changes nothing.',
+    'Checks, while the service is stopped, that every key record can be opened, that policy rows and the audit log are as they ' +
+      'were written, and that destroyed keys have no material. Changes nothing.',
     {
       ...configFlag,
       '--data <folder>': 'a copy of its data directory, with the root key in it as root.key',
@@ -38,7 +36,7 @@ export const addVerify = (program: Command): void => {
       output.record({ ...counts, valid: findings.length === 0, findings });
       requireSound(
         findings,
-        'keep a copy of these files as they are; put a backup back, or destroy the keys that are named (docs/faults.md)',
+        'keep a copy of these files as they are; then restore a backup, or destroy the keys that are named (docs/faults.md)',
       );
     },
   );

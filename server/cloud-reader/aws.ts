@@ -52,7 +52,7 @@ export const openAwsReader = ({ kmsEndpoint, cloudwatchEndpoint }: AwsOptions, l
       silent.delete(what);
       return answer;
     } catch (error) {
-      if (!silent.has(what)) log.warn(`${what} cannot be asked`, { region, reason: (error as Error).name });
+      if (!silent.has(what)) log.warn(`${what} cannot be queried`, { region, reason: (error as Error).name });
       silent.add(what);
       return undefined;
     }

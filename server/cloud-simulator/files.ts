@@ -21,7 +21,7 @@ const readSecretFile = (path: string): Buffer => {
   try {
     const { mode, uid } = fstatSync(fd);
     if ((mode & 0o077) !== 0 || (uid !== 0 && uid !== process.geteuid?.()))
-      throw new StartError('permission', `${path} must be yours alone: chmod 600 ${path}`);
+      throw new StartError('permission', `${path} can be read by other users: chmod 600 ${path}`);
     return readFileSync(fd);
   } finally {
     closeSync(fd);
@@ -74,7 +74,7 @@ export const openCloudFiles = (crypto: CloudCrypto, folder: string, names: reado
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if ((statSync(folder).mode & 0o077) !== 0)
-      throw new StartError('permission', `${folder} can be entered by others: chmod 700 ${folder}`);
+      throw new StartError('permission', `${folder} can be opened by other users: chmod 700 ${folder}`);
     if (!existsSync(credentialsPath)) writeCredentials(crypto, credentialsPath);
     if (!existsSync(certificatePath)) {
       const certificate = crypto.createSelfSignedCertificate({ keyPath, names, days: daysOfCertificate });

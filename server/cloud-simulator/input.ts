@@ -44,6 +44,7 @@ export const bytes = (input: Input, name: string, most: number): Buffer => {
 /** Names and values of an encryption context; empty when absent. */
 export const encryptionContext = (input: Input, name: string): Readonly<Record<string, string>> => {
   const pairs = member(input, name) ?? {};
-  for (const value of Object.values(pairs)) if (typeof value !== 'string') throw invalid(`${name} holds strings only`);
+  for (const value of Object.values(pairs))
+    if (typeof value !== 'string') throw invalid(`${name} must contain only strings`);
   return pairs as Readonly<Record<string, string>>;
 };

@@ -253,7 +253,7 @@ export const createKeyStores = ({ crypto, open, hasKeys, clock }: KeyStoreOption
     remove: (input) => {
       const store = named(input);
       if (hasKeys(store.id))
-        throw new KmsException('CustomKeyStoreHasCMKsException', 'the custom key store holds KMS keys');
+        throw new KmsException('CustomKeyStoreHasCMKsException', 'the custom key store has KMS keys');
       requireState(store, 'DISCONNECTED', 'FAILED');
       store.proxy.close();
       crypto.release(store.key.secret);

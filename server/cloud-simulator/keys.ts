@@ -49,7 +49,8 @@ const tagLength = 16;
 const blobHead = 19;
 
 const idBytes = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex');
-const unreadable = (): KmsException => new KmsException('InvalidCiphertextException', 'the ciphertext does not open');
+const unreadable = (): KmsException =>
+  new KmsException('InvalidCiphertextException', 'the ciphertext cannot be decrypted');
 
 const writeBlob = (id: string, { iv, metadata, tag, ciphertext }: ProxyCiphertext): Buffer =>
   Buffer.concat([
@@ -135,7 +136,7 @@ const createSealing = ({ crypto, storeOf, find }: Keyed) => {
     const key = find(id);
     if (key === undefined) throw unreadable();
     if (named !== undefined && named !== key)
-      throw new KmsException('IncorrectKeyException', 'the ciphertext is of another KMS key');
+      throw new KmsException('IncorrectKeyException', 'the ciphertext belongs to another KMS key');
     const { proxy } = connected(key);
     const inner = await asException('use', () => proxy.decrypt(requesterOf(by, key), key.xksKeyId, sealed, binding));
     const iv = inner.subarray(0, ivLength);
@@ -195,7 +196,10 @@ export const createKeys = ({ crypto, storeOf, arnPrefix, accountId, clock }: Key
 
     create: async (by, input) => {
       if (oneOf(input, 'Origin', ['EXTERNAL_KEY_STORE']) === undefined)
-        throw new KmsException('UnsupportedOperationException', 'only keys of Origin EXTERNAL_KEY_STORE are made here');
+        throw new KmsException(
+          'UnsupportedOperationException',
+          'this simulation creates only keys with the Origin EXTERNAL_KEY_STORE',
+        );
       requireAlgorithm(input, 'KeySpec', 'CustomerMasterKeySpec');
       oneOf(input, 'KeyUsage', ['ENCRYPT_DECRYPT']);
       const store = storeOf(text(input, 'CustomKeyStoreId'));
@@ -205,7 +209,10 @@ export const createKeys = ({ crypto, storeOf, arnPrefix, accountId, clock }: Key
       const requireUnused = (): void => {
         for (const key of keys.values())
           if (key.storeId === store.id && key.xksKeyId === xksKeyId)
-            throw new KmsException('XksKeyAlreadyInUseException', 'a KMS key of this store has this external key');
+            throw new KmsException(
+              'XksKeyAlreadyInUseException',
+              'another KMS key of this store already uses this external key',
+            );
       };
       requireUnused();
       await asException('createKey', () => store.proxy.checkKey(by, xksKeyId));
@@ -245,9 +252,9 @@ export const createKeys = ({ crypto, storeOf, arnPrefix, accountId, clock }: Key
     generateDataKey: async (by, input, shown) => {
       const spec = oneOf(input, 'KeySpec', ['AES_128', 'AES_256']);
       const count = input.NumberOfBytes;
-      if ((spec === undefined) === (count === undefined)) throw invalid('give either KeySpec or NumberOfBytes');
+      if ((spec === undefined) === (count === undefined)) throw invalid('send either KeySpec or NumberOfBytes');
       const length = spec === 'AES_128' ? 16 : spec === 'AES_256' ? 32 : Number(count);
-      if (!Number.isInteger(length) || length < 1 || length > 1024) throw invalid('NumberOfBytes is 1 to 1024');
+      if (!Number.isInteger(length) || length < 1 || length > 1024) throw invalid('NumberOfBytes must be 1 to 1024');
       const key = find(input);
       const plaintext = Buffer.alloc(length);
       crypto.random(plaintext);

@@ -47,7 +47,7 @@ export const createLatencyMetric = (clock: () => number): LatencyMetric => {
     },
     statistics: (input) => {
       if (text(input, 'Namespace') !== 'AWS/KMS' || text(input, 'MetricName') !== 'XksProxyLatency')
-        throw invalid('AWS/KMS XksProxyLatency is the one metric of this simulation');
+        throw invalid('this simulation has only the metric AWS/KMS XksProxyLatency');
       const [dimension] = Array.isArray(input.Dimensions) ? (input.Dimensions as readonly Input[]) : [];
       if (dimension === undefined || text(dimension, 'Name') !== 'CustomKeyStoreId')
         throw invalid('Dimensions must be CustomKeyStoreId');

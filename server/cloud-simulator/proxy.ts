@@ -74,7 +74,7 @@ const parseAnswer = (operation: string, status: number, text: string): Members =
   const name = String(members.errorName);
   const fault = faultOf(name, status, operation);
   if (fault === undefined)
-    throw new ProxyFault('response', `the proxy answered ${status} with an error that does not belong to it`);
+    throw new ProxyFault('response', `the proxy answered ${status} with an error that does not fit the status`);
   throw new ProxyFault(fault, `the proxy answered ${status} ${name}`);
 };
 
@@ -155,7 +155,7 @@ const openConnections = (
           length += part.length;
           if (length <= maxAnswerBytes) parts.push(part);
           else {
-            reject(new ProxyFault('response', 'the answer of the proxy is too long'));
+            reject(new ProxyFault('response', 'the answer of the proxy is too large'));
             sent.destroy();
           }
         });
@@ -215,7 +215,10 @@ export const openProxy = (crypto: CloudCrypto, options: ProxyOptions): ProxyClie
       )
         throw new ProxyFault('response', 'the answer to GetKeyMetadata is incomplete or malformed');
       if (keySpec !== 'AES_256' || !keyUsage.includes('ENCRYPT') || !keyUsage.includes('DECRYPT'))
-        throw new ProxyFault('key-configuration', 'the external key is no AES-256 key for encryption and decryption');
+        throw new ProxyFault(
+          'key-configuration',
+          'the external key is not an AES-256 key for encryption and decryption',
+        );
       if (keyStatus !== 'ENABLED') throw new ProxyFault('key-configuration', 'the external key is not enabled');
     },
     encrypt: async (requestMetadata, xksKeyId, plaintext, aad) => {

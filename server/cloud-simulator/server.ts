@@ -124,7 +124,7 @@ const readBody = async (incoming: IncomingMessage): Promise<Buffer> => {
   let length = 0;
   for await (const part of incoming as AsyncIterable<Buffer>) {
     length += part.length;
-    if (length > maxBodyBytes) throw new KmsException('SerializationException', 'the body is too long');
+    if (length > maxBodyBytes) throw new KmsException('SerializationException', 'the body is too large');
     parts.push(part);
   }
   const body = Buffer.concat(parts);
@@ -178,14 +178,17 @@ export const startCloud = async (crypto: CloudCrypto, options: CloudOptions): Pr
     let plaintext: Buffer | undefined;
     try {
       if (incoming.method !== 'POST' || incoming.url !== '/')
-        throw new KmsException('UnknownOperationException', 'calls are POST /');
+        throw new KmsException('UnknownOperationException', 'only POST / is supported');
       const service = serviceOf(incoming);
       verifyCaller(crypto, accessKey, { target: '/', headers: incoming.headers, body }, service.scope, clock());
       const target = String(incoming.headers['x-amz-target'] ?? '');
       const kmsOperation = target.startsWith(service.target) ? target.slice(service.target.length) : '';
       const operation = Object.hasOwn(service.operations, kmsOperation) ? service.operations[kmsOperation] : undefined;
       if (operation === undefined)
-        throw new KmsException('UnknownOperationException', 'X-Amz-Target names no operation of this simulation');
+        throw new KmsException(
+          'UnknownOperationException',
+          'this simulation does not have the operation in X-Amz-Target',
+        );
       if (operation.takes !== undefined) taken = takeMember(body, ...operation.takes);
       const by = { kmsRequestId, kmsOperation, awsPrincipalArn };
       const result = await operation.run({ stores, keys, latency, by, input: parseInput(body), secret: taken });

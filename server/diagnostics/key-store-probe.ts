@@ -37,7 +37,7 @@ export const createKeyStoreProbe = (
     const [credential] = directory.endpoint(endpoint.prefix)?.credentials ?? [];
     if (credential === undefined) return disconnected('its endpoint has no credential');
     if (endpoint.settings.clientCertificate !== null)
-      return disconnected('its endpoint wants a client certificate, which only the cloud has: nothing can be probed');
+      return disconnected('its endpoint requires a client certificate, which only the cloud has: it cannot be probed');
     const prober = openProber({
       crypto: options.crypto,
       publicUrl: new URL(identity.publicUrl()),
@@ -69,7 +69,8 @@ export const createKeyStoreProbe = (
             errorCodes[answer.status] ?? 'XKS_PROXY_INVALID_RESPONSE',
             `${operation} answers ${answer.status} ${name}`,
           );
-        if (answer.members === undefined) return failed('XKS_PROXY_INVALID_RESPONSE', `${operation} answers no JSON`);
+        if (answer.members === undefined)
+          return failed('XKS_PROXY_INVALID_RESPONSE', `${operation} does not answer with JSON`);
         if (answer.durationMs > budgetMs)
           return failed('XKS_PROXY_TIMED_OUT', `${operation} took ${answer.durationMs.toFixed(0)} ms`);
         if (operation === 'Encrypt') sealed = answer.members;

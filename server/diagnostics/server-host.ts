@@ -83,7 +83,7 @@ const checkData = (context: Context): Finding => {
   const { bavail, bsize } = statfsSync(dataDirectory);
   const free = bavail * bsize;
   const evidence = `${dataDirectory}, uid ${uid}, ${Math.floor(free / 1_048_576)} MiB free`;
-  return free < leastFree ? warning(evidence, 'free some space: without it, nothing can be changed') : ok(evidence);
+  return free < leastFree ? warning(evidence, 'free some space: without it, DKE cannot store changes') : ok(evidence);
 };
 
 /** Folders that the service writes to, apart from the data directory. */
@@ -142,7 +142,7 @@ const checkCertificate = (context: Context): Finding => {
   const config = configOf(context);
   const path = certificatePath(config);
   if (!existsSync(path))
-    return config.tls.main === undefined ? ok('none yet: the first start makes one') : failed(`${path} is missing`);
+    return config.tls.main === undefined ? ok('none yet: the first start creates one') : failed(`${path} is missing`);
   const certificate = new X509Certificate(readFileSync(path));
   const days = Math.floor((Date.parse(certificate.validTo) - Date.now()) / day);
   const [name = 'localhost'] = config.server.publicNames;
@@ -170,7 +170,7 @@ const checkMemory = (context: Context): Finding => {
 const checkListener = async (context: Context): Promise<Finding> => {
   const config = configOf(context);
   const { port } = config.server;
-  if (port === 0) return notAsked('port 0: a free one at each start');
+  if (port === 0) return notAsked('port 0: each start uses a free port');
   const path = certificatePath(config);
   try {
     const { statusCode, certificate: shown } = await askOwnHealth(config, 5000);
@@ -178,7 +178,7 @@ const checkListener = async (context: Context): Promise<Finding> => {
     if (statusCode !== 200) return failed(`port ${port} answers ${statusCode} at /health`, "read the server's log");
     if (own === undefined || shown === undefined || shown.raw.equals(own.raw))
       return ok(`port ${port} answers: healthy`);
-    const served = `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`;
+    const served = `port ${port} uses another certificate than ${path} (${shown.fingerprint256})`;
     const before = shown.issuer.replaceAll('\n', ', ');
     return own.issuer === shown.issuer && own.subject !== own.issuer
       ? warning(served, 'send SIGHUP to the service, and read its log if it refuses the new certificate')
@@ -215,8 +215,14 @@ const checks: readonly Check<Context>[] = [
       return ok(context.config.source ?? 'no file: the defaults');
     },
   },
-  { id: 'data', layer: 'files', title: 'the data directory is closed', needs: ['configuration'], run: checkData },
-  { id: 'root-key', layer: 'files', title: 'the root key is there', needs: ['configuration'], run: checkRoot },
+  {
+    id: 'data',
+    layer: 'files',
+    title: 'only the service can read the data directory',
+    needs: ['configuration'],
+    run: checkData,
+  },
+  { id: 'root-key', layer: 'files', title: 'the root key exists', needs: ['configuration'], run: checkRoot },
   { id: 'database', layer: 'files', title: 'the database can be opened', needs: ['root-key'], run: checkDatabase },
   { id: 'folders', layer: 'files', title: 'every folder can be written', needs: ['configuration'], run: checkFolders },
   {
@@ -229,7 +235,7 @@ const checks: readonly Check<Context>[] = [
   {
     id: 'certificate',
     layer: 'tls',
-    title: 'the certificate is good',
+    title: 'the certificate is valid',
     needs: ['configuration'],
     run: checkCertificate,
   },

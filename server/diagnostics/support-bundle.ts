@@ -134,7 +134,7 @@ export const collectBundle = async (sources: BundleSources): Promise<readonly Bu
     const path = sources.logPath ?? (['stderr', 'stdout'].includes(destination) ? undefined : destination);
     if (path === undefined)
       throw new Error(
-        'the log goes to the journal: journalctl -u dke-server -n 2000 -o cat > dke.log, and give --log dke.log',
+        'the log goes to the journal: journalctl -u dke-server -n 2000 -o cat > dke.log, and pass --log dke.log',
       );
     return readTail(path).map(scrubLine);
   });
@@ -143,7 +143,7 @@ export const collectBundle = async (sources: BundleSources): Promise<readonly Bu
   try {
     return parts.map(({ name, content }) => {
       const of = findSecret(`${textsOf(content)}\n${JSON.stringify(content)}`, secrets);
-      return of === undefined ? { name, content } : { name, content: { omitted: `it has the content of ${of} in it` } };
+      return of === undefined ? { name, content } : { name, content: { omitted: `it contains the content of ${of}` } };
     });
   } finally {
     for (const { bytes } of secrets) bytes.fill(0);

@@ -23,7 +23,7 @@ describe.runIf(missing === null)('libdke_pkcs11.so against p11-kit server', () =
     pkcs11.load(library);
     pkcs11.C_Initialize();
     const slot = pkcs11.C_GetSlotList(true).find((each) => pkcs11.C_GetTokenInfo(each).label.trim() === 'peer');
-    if (slot === undefined) throw new Error('the token is not there');
+    if (slot === undefined) throw new Error('the token cannot be found');
     session = pkcs11.C_OpenSession(slot, pkcs11js.CKF_SERIAL_SESSION | pkcs11js.CKF_RW_SESSION);
   });
   afterAll(async () => {

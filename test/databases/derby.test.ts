@@ -52,7 +52,9 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
   test('a label that is taken makes no second master key', async () => {
     const { code, complaints } = await page.shell(`java @dke.options -jar "$DKE_JCE" new-master 'erp master 1'`);
     expect(code).toBe(1);
-    expect(complaints).toContain('no master key "erp master 1" was made: there is a key of this label; take another');
+    expect(complaints).toContain(
+      'no master key "erp master 1" was created: another key has this label; use another label',
+    );
   });
 
   test('a database is created and read, and no file holds what it holds', async () => {
@@ -141,7 +143,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect((await page.shell(disable)).code).toBe(0);
     const refused = await reads();
     expect(refused).not.toContain(secret);
-    expect(log()).toMatch(/master key "erp master 2" answers CKR_\w+, which means that it is disabled/);
+    expect(log()).toMatch(/master key "erp master 2" returned CKR_\w+, which means that it is disabled/);
     expect((await page.shell(enable)).code).toBe(0);
     expect(await reads()).toContain(secret);
   });

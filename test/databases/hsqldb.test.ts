@@ -130,7 +130,7 @@ END`,
   test('a disabled master key opens nothing until it is enabled', async () => {
     const [disable = '', enable = ''] = page.blocks(outOfUse)[0]?.split('\n') ?? [];
     expect((await page.shell(disable)).code).toBe(0);
-    expect(await refused()).toMatch(/master key "shop master 2" answers CKR_\w+, which means that it is disabled/);
+    expect(await refused()).toMatch(/master key "shop master 2" returned CKR_\w+, which means that it is disabled/);
     expect((await page.shell(enable)).code).toBe(0);
     await opens();
   });

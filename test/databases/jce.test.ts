@@ -168,12 +168,12 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
       `encrypt NoPadding ${zero} ${zero} - ${zero}`,
     ]);
     // One in 256 random blocks ends in a padding: this key has its own.
-    expect(answers[0]).toMatch(/^(BadPaddingException: this was encrypted under another key|[0-9a-f]+$)/);
+    expect(answers[0]).toMatch(/^(BadPaddingException: the data was encrypted with another key|[0-9a-f]+$)/);
     expect(answers.slice(1)).toEqual([
       'IllegalBlockSizeException: the length is not a multiple of 16 bytes',
       'IllegalBlockSizeException: the length is not a multiple of 16 bytes',
-      'InvalidKeyException: in place of a key give the reference of a data key, 32 hexadecimal digits',
-      'InvalidAlgorithmParameterException: AES/CBC needs an initialization vector of 16 bytes',
+      'InvalidKeyException: pass the reference of a data key (32 hexadecimal digits) instead of a key',
+      'InvalidAlgorithmParameterException: AES/CBC requires an initialization vector of 16 bytes',
       expect.stringContaining('InvalidKeyException: there is no data key'),
     ]);
   });
@@ -189,7 +189,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     };
     const flipped = good.replace(/wrapped = ./, (head) => `wrapped = ${head.endsWith('0') ? '1' : '0'}`);
     expect(await told(flipped)).toMatch(
-      /^InvalidKeyException: data key [0-9a-f]{32} is not opened: master key "jce master 1" answers CKR_/,
+      /^InvalidKeyException: data key [0-9a-f]{32} cannot be opened: master key "jce master 1" returned CKR_/,
     );
     expect(await told(good.replace(reference, zero))).toContain(`it is the file of ${zero}; restore it from a backup`);
     expect(await told(good.replace('format 1', 'format 2'))).toContain(
@@ -202,7 +202,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
 
   test('what is missing at the start of Java is told', async () => {
     const line = `encrypt NoPadding ${'0'.repeat(32)} ${'0'.repeat(32)} - ${'0'.repeat(32)}`;
-    expect((await cases([line], []))[0]).toContain('Start java with -Ddke.keys=<folder>');
+    expect((await cases([line], []))[0]).toContain('start java with -Ddke.keys=<folder>');
     const without = options().filter((option) => option !== inner);
     const { out } = await run('java', [...without, `-Ddke.keys=${keys}`, 'JceCases'], { ...token, input: line });
     expect(out).toContain('start java with --add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED');
@@ -213,7 +213,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     );
     expect(wrong.code).toBe(1);
     expect(wrong.complaints).toMatch(
-      /^dke-jce: \/nowhere\.so cannot be loaded: .*; give its path with -Ddke\.library\n$/,
+      /^dke-jce: \/nowhere\.so cannot be loaded: .*; set its path with -Ddke\.library\n$/,
     );
   });
 

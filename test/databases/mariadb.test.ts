@@ -177,7 +177,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     const refused = await database.trySql('CREATE TABLE secrets.other (id INT) ENCRYPTED=YES ENCRYPTION_KEY_ID=10');
     expect(refused.complaints).toContain('ERROR 1005');
     const again = await database.trySql('SET GLOBAL dke_key_management_create_data_key = 9');
-    expect(again.complaints).toContain('ERROR 1105 (HY000) at line 1: dke_key_management: there is a key 9 already');
+    expect(again.complaints).toContain('ERROR 1105 (HY000) at line 1: dke_key_management: key 9 already exists');
   });
 
   test('keys are rotated by users who may set global variables, and by no others', async () => {
@@ -198,7 +198,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
 
   test.each(['all,1', '0', '1,', 'x', '1;2', '4294967296', '-1'])('rotate_data_keys does not take %s', async (text) => {
     const { complaints } = await database.trySql(`SET GLOBAL dke_key_management_rotate_data_keys = '${text}'`);
-    expect(complaints).toContain('key ids with commas between them are rotated');
+    expect(complaints).toContain('key ids separated by commas');
   });
 
   test('without the service MariaDB goes on; a rotation fails with a clear message and changes nothing', async () => {
@@ -308,15 +308,19 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
 
     test.each([
       ['damaged', (text: string) => text.replace('sequence ', 'sequence 1'), 'its checksum is wrong'],
-      ['cut off', (text: string) => text.slice(0, text.length / 2), 'its checksum is wrong: it is damaged or cut off'],
-      ['empty', () => '', 'it is cut off, or empty'],
-      ['another file', () => 'x'.repeat(400), 'it is no key file'],
+      [
+        'cut off',
+        (text: string) => text.slice(0, text.length / 2),
+        'its checksum is wrong: it is damaged or truncated',
+      ],
+      ['empty', () => '', 'it is truncated or empty'],
+      ['another file', () => 'x'.repeat(400), 'it is not a key file'],
       ['newer', (text: string) => text.replace('keys 2\n', 'keys 3\n'), 'a newer plugin wrote it'],
     ])('that is %s is taken from its copy and repaired', async (_, spoil, why) => {
       writeFileSync(instance.keyFile, spoil(good));
       database = await instance.start();
       expect(database.log()).toContain(why);
-      expect(database.log()).toContain('its .copy is taken');
+      expect(database.log()).toContain('its .copy is used');
       expect(readFileSync(instance.keyFile, 'utf8')).toBe(good);
       await database.stop();
     });
@@ -324,15 +328,15 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     test('that is there is not created again by initializing again, nor changed by options', async () => {
       database = await instance.initialize('--dke-key-management-rotate-master-key=ON');
       expect(readFileSync(instance.keyFile, 'utf8')).toBe(good);
-      expect(database.log()).toContain('initialize has done its work: take it out of the configuration');
-      expect(database.log()).toContain('keys are changed by SET GLOBAL, not by options');
+      expect(database.log()).toContain('initialization is complete: remove initialize from the configuration');
+      expect(database.log()).toContain('the options that change keys are ignored');
       await database.stop();
     });
 
     test('that is lost with its copy is missed, and not created again', async () => {
       for (const path of [instance.keyFile, copy()]) rmSync(path);
       expect(await instance.refused()).toContain(
-        `dke_key_management: there is no key file ${instance.keyFile}. Put it there from the backup`,
+        `dke_key_management: there is no key file ${instance.keyFile}. If this database has encrypted data`,
       );
       expect(existsSync(instance.keyFile)).toBe(false);
       both(good);
@@ -345,7 +349,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       expect(log).toContain(
         `dke_key_management: the key file ${instance.keyFile} cannot be used: its checksum is wrong`,
       );
-      expect(log).toContain('Put the key file of a backup there');
+      expect(log).toContain('Restore the key file from a backup');
       expect(readFileSync(instance.keyFile, 'utf8')).toBe(bad);
       both(good);
     });
@@ -365,7 +369,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       await full.sql('SET GLOBAL dke_key_management_create_data_key = 4294967295');
       const more = `SET GLOBAL dke_key_management_rotate_data_keys = '${Array(40).fill('4294967295').join(',')}';`;
       await full.sql(more.repeat(24));
-      expect((await full.trySql(more)).complaints).toContain('the key file has room for 1000 versions of keys');
+      expect((await full.trySql(more)).complaints).toContain('it can contain 1000 versions of keys');
       await full.sql("SET GLOBAL dke_key_management_rotate_data_keys = '1'");
       expect(await statusOf(full)).toMatchObject({ data_key_versions: '964' });
       await full.stop();

@@ -89,7 +89,7 @@ describe('a file', () => {
     await createVaults(second, 'three');
     await second.stop();
     const verifier = parseVerifierKey(verifierKey);
-    if (verifier === null) throw new Error('no verifier key');
+    if (verifier === null) throw new Error('not a verifier key');
     const lines = linesOf(path);
     const verdict = await verifyAuditLog(
       (async function* () {
@@ -181,7 +181,7 @@ describe('a file', () => {
       expect(lines.some((line) => line.includes('"audit-log.accepted"'))).toBe(true);
       const verify = async (text: string, key: string) => {
         const verifier = parseVerifierKey(key);
-        if (verifier === null) throw new Error('no verifier key');
+        if (verifier === null) throw new Error('not a verifier key');
         const all = text.trimEnd().split('\n');
         return verifyAuditLog(
           (async function* () {

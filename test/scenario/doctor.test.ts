@@ -212,7 +212,7 @@ describe('a database host', () => {
     writeFileSync(join(library, '../libother.so'), '');
     expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('libother.so');
     writeFileSync(library, 'no library');
-    expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('no 64-bit library');
+    expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('not a 64-bit library');
   });
 
   test('with a socket that no agent serves, and one that an agent serves', async () => {

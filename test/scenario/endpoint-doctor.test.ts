@@ -134,7 +134,7 @@ test('an endpoint that is in order: every line is ok or says why it was skipped'
   for (const options of [['--follow'], []])
     await expect
       .poll(async () => (await dke(site, 'doctor', 'endpoint', place.endpoint.name, ...options)).stdout)
-      .toContain(`the endpoint ${place.endpoint.name} is in order`);
+      .toContain(`the endpoint ${place.endpoint.name} passed all checks`);
 });
 
 test('unsigned requests are no evidence: they cannot hide the real fault', async () => {
@@ -289,7 +289,7 @@ describe('answers', () => {
       'public-health',
       '/health answers 404',
     ],
-    ['malformed answers', { status: 200, body: '{"status": "hea' }, 'public-health', 'it is something else'],
+    ['malformed answers', { status: 200, body: '{"status": "hea' }, 'public-health', 'another server answers'],
     ['answers of another kind', { status: 200, body: '{"status":"fine"}' }, 'health-status-public', 'malformed'],
   ])('%s', async (_fault, answer, id, evidence) => {
     const place = await fresh();
@@ -326,7 +326,7 @@ describe('answers', () => {
 describe('signatures', () => {
   const exception = 'XksProxyIncorrectAuthenticationCredentialException';
 
-  test('the cloud has another secret', async () => {
+  test('the cloud key store has another secret', async () => {
     const place = await fresh();
     await callAsCloud(site, withSecret(place, { RawSecretAccessKey: 'A'.repeat(64) }), place.endpoint.keyId);
     await logged(site, place, 'AuthenticationFailedException');
@@ -408,7 +408,7 @@ describe('signatures', () => {
 
 describe('key and vault', () => {
   test.each([
-    ['another key id', () => randomUUID(), 'this endpoint answers for'],
+    ['another key id', () => randomUUID(), 'the key of this endpoint is'],
     ['another case', (id: string) => id.toUpperCase(), 'differs from'],
   ])('the cloud asks for %s', async (_fault, change, evidence) => {
     const place = await fresh();

@@ -141,12 +141,12 @@ test('asks on the terminal, and shows nothing of what is typed there', async () 
 
 test('is given up on the terminal with Ctrl-C, half-way too, and nothing is kept', async () => {
   const atOnce = await atTerminal('otto', [['Password: ', '\x03']]);
-  expect([atOnce.code === 0, atOnce.seen]).toEqual([false, expect.stringContaining('nothing was given')]);
+  expect([atOnce.code === 0, atOnce.seen]).toEqual([false, expect.stringContaining('the input is empty')]);
   const later = await atTerminal('otto', [
     ['Password: ', `${goodPassword}\r`],
     ['One-time code, or a recovery code: ', '4711-0815\x03'],
   ]);
-  expect([later.code === 0, later.seen]).toEqual([false, expect.stringContaining('nothing was given')]);
+  expect([later.code === 0, later.seen]).toEqual([false, expect.stringContaining('the input is empty')]);
   expect(later.seen).not.toMatch(new RegExp(`${goodPassword.slice(0, 4)}|4711`));
   expect(existsSync(file)).toBe(false);
 });

@@ -156,7 +156,7 @@ afterAll(async () => {
 describe('install', () => {
   test('as a dry run says every step and does none', async () => {
     const { steps, changed } = await reported('install', ...changing(), '--dry-run');
-    expect(steps.join('\n')).toContain(`put ${layout.library} in place`);
+    expect(steps.join('\n')).toContain(`install ${layout.library}`);
     expect(changed).toBe(false);
     expect(existsSync(base)).toBe(false);
     const { stdout } = await provider('install', ...changing(), '-n');
@@ -234,7 +234,7 @@ describe('check', () => {
         return () => chmodSync(layout.library, 0o775);
       },
       'place',
-      /mode 777 and not 775/,
+      /mode 777 instead of 775/,
     ],
     [
       'a program of the agent that was changed',
@@ -298,7 +298,7 @@ describe('upgrade and rollback', () => {
     expect(code).toBe(exitCodes.refused);
     expect(stderr).toMatch(named);
 
-    expect(upgradeTo(newer(), true).remarks.join('\n')).toContain('each keeps the old file until it ends');
+    expect(upgradeTo(newer(), true).remarks.join('\n')).toContain('each uses the old file until it ends');
     const after = await checked('--conf', conf);
     expect(after.of('users')).toMatchObject({ state: 'warning' });
     expect(after.of('users')?.evidence).toContain(`${database.pid} (sleep) still has a replaced library loaded`);
@@ -509,7 +509,7 @@ describe.runIf(isRoot)('a directory for PKCS11_LIBRARY_LOCATION', () => {
     const args = ['--layout', 'pkcs11', '--owner', ownerName];
     expect((await checked(...args)).of('place')).toMatchObject({ state: 'warning' });
     chownSync(join(base, 'pkcs11/dke'), owner.uid, owner.gid);
-    expect((await checked(...args)).of('place')?.evidence).toMatch(/can be changed by others than root/);
+    expect((await checked(...args)).of('place')?.evidence).toMatch(/can be changed by users other than root/);
     chownSync(join(base, 'pkcs11/dke'), 0, 0);
     const link = join(folder, 'link');
     symlinkSync(base, link);

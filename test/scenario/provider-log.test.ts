@@ -258,7 +258,7 @@ const ways = {
     // The first is told, the others are counted.
     const text = readFileSync(join(on.logs, 'library.log'), 'utf8');
     expect(text.match(/ agent-slow /g)).toHaveLength(2);
-    expect(text).toMatch(/agent-slow CKR_DEVICE_ERROR: 2 more since it was told last/);
+    expect(text).toMatch(/agent-slow CKR_DEVICE_ERROR: 2 more since the last line about it/);
     return made(answers[0] ?? { rv: '' }, on, /call C_GenerateRandom within 1500 ms/);
   },
   'agent-interrupted': async () => {
@@ -617,7 +617,7 @@ describe('the provider’s log', () => {
       (line) => JSON.parse(line) as { count?: number; msg: string },
     );
     expect(lines).toHaveLength(2);
-    expect(lines[1]).toMatchObject({ count: 39, msg: expect.stringMatching(/^39 more in \d+ s, this the last: /) });
+    expect(lines[1]).toMatchObject({ count: 39, msg: expect.stringMatching(/^39 more in \d+ s, this is the last: /) });
   });
 
   test('of the library turns over at 1 MiB and keeps one file', async () => {

@@ -45,7 +45,8 @@ export class Reader {
     const count = this.u32();
     if (count * least > this.end - this.at) throw malformed(what);
     this.#rows += count;
-    if (this.#rows > maxRows) throw new CryptokiError(CKR.ARGUMENTS_BAD, `a call has at most ${maxRows} attributes`);
+    if (this.#rows > maxRows)
+      throw new CryptokiError(CKR.ARGUMENTS_BAD, `a call can have at most ${maxRows} attributes`);
     return count;
   }
 
@@ -164,7 +165,7 @@ const readValue = (reader: Reader, type: number, length: number, depth: number):
       return reader.bytes.subarray(reader.from, reader.from + given);
     }
     case 'template': {
-      if (depth >= maxDepth) throw malformed('templates nest too deep');
+      if (depth >= maxDepth) throw malformed('templates are nested too deeply');
       return readTemplate(reader, depth + 1);
     }
     case 'mechanisms': {
@@ -196,7 +197,7 @@ export const readQueries = (reader: Reader, depth: number): readonly AttributeQu
     const room = reader.u32();
     queries.push({ type, capacity: room === 0 ? null : room === allOnes ? 0 : room });
     if (room !== 0 && reader.dialect !== 'p11-kit-0.24' && attributeKind(type) === 'template') {
-      if (depth >= maxDepth) throw malformed('templates nest too deep');
+      if (depth >= maxDepth) throw malformed('templates are nested too deeply');
       readQueries(reader, depth + 1);
     }
   }

@@ -136,8 +136,8 @@ export const writeAnswers = (writer: Writer, queries: readonly AttributeQuery[],
 /** Bytes for an `out` argument. `from` is where its `space` began, -1 when a reply is written into another buffer. */
 export const writeBytes = (writer: Writer, value: BytesOutput, capacity: number | null, from: number): void => {
   if (typeof value === 'number') {
-    if (from !== writer.at + 5) throw misanswered('space is gone once a handler has awaited');
-    if (capacity === null || value > capacity) throw misanswered('more bytes than asked for');
+    if (from !== writer.at + 5) throw misanswered('the buffer is not available after a handler has awaited');
+    if (capacity === null || value > capacity) throw misanswered('more bytes than requested');
     writer.u8(1);
     writer.u32(value);
     writer.room(value);

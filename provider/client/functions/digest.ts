@@ -35,7 +35,7 @@ export const digest = {
       const refuse = (view: ObjectView): never => {
         const kind = kindOfView(view);
         if (kind === 'data' || kind === 'certificate') throw keyInvalid();
-        throw new CryptokiError(CKR.KEY_INDIGESTIBLE, 'keys of this token are not digested');
+        throw new CryptokiError(CKR.KEY_INDIGESTIBLE, 'keys of this token cannot be digested');
       };
       const { application } = session;
       const view = application.sessionObject(key, 'key');

@@ -16,7 +16,7 @@ export const general = {
   // the configuration that the agent itself was started with. Sessions that the library lost with an agent come back here.
   C_Initialize: async (connection, { reservedPresent, reserved }) => {
     if (connection.application !== null || connection.initializing) {
-      throw new CryptokiError(CKR.CRYPTOKI_ALREADY_INITIALIZED, 'C_Initialize has been called');
+      throw new CryptokiError(CKR.CRYPTOKI_ALREADY_INITIALIZED, 'C_Initialize was already called');
     }
     const hello = reservedPresent && reserved.length > 0 ? parseHello(reserved) : null;
     // Releases of one major version work together, so that either half can be upgraded first.

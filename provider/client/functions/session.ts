@@ -12,8 +12,8 @@ import { checkSlot } from './slot.ts';
 const login = ({ application }: Session, userType: number): void => {
   // A login for one operation's key: no key of ours asks for one.
   if (userType === CKU.CONTEXT_SPECIFIC) throw operationMissing();
-  if (userType !== CKU.USER) throw new CryptokiError(CKR.USER_TYPE_INVALID, 'there is no such user on this token');
-  if (application.loggedIn) throw new CryptokiError(CKR.USER_ALREADY_LOGGED_IN, 'the user is logged in');
+  if (userType !== CKU.USER) throw new CryptokiError(CKR.USER_TYPE_INVALID, 'this token does not have such a user');
+  if (application.loggedIn) throw new CryptokiError(CKR.USER_ALREADY_LOGGED_IN, 'the user is already logged in');
   application.login();
 };
 

@@ -79,6 +79,6 @@ export const slot = {
 
   // C_WaitForSlotEvent, section 5.5. The token never comes or goes: no event, and waiting for one would wait for ever.
   C_WaitForSlotEvent: () => {
-    throw new CryptokiError(CKR.NO_EVENT, 'the token never comes or goes');
+    throw new CryptokiError(CKR.NO_EVENT, 'the token is always present');
   },
 } as const satisfies GuardedHandlers;

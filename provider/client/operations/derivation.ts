@@ -116,7 +116,10 @@ const checkCustody = (base: ObjectView, parameters: DeriveParameters): void => {
 
 /** A salt would have to leave its place. */
 const apart = (): CryptokiError =>
-  new CryptokiError(CKR.MECHANISM_PARAM_INVALID, 'the salt and the base are both keys of the token, or neither is');
+  new CryptokiError(
+    CKR.MECHANISM_PARAM_INVALID,
+    'either both the salt and the base must be keys of the token, or neither',
+  );
 
 /** A base key of the token, and its salt if that is a key. */
 const admitOnToken = async (
@@ -142,13 +145,16 @@ const newData = (
   const whole = prescribed(template, base.attributes.get(CKA.DERIVE_TEMPLATE));
   for (const { type, value } of whole) {
     if (type === CKA.VALUE || (type === CKA.CLASS && value !== CKO.DATA)) {
-      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is derived is data, and the mechanism gives its value');
+      throw new CryptokiError(
+        CKR.TEMPLATE_INCONSISTENT,
+        'the derived object is data, and the mechanism determines its value',
+      );
     }
   }
   const length = whole.find(({ type }) => type === CKA.VALUE_LEN)?.value;
   const bytes = length === undefined ? naturalLength(0, parameters) : length;
   if (bytes === null) throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'CKA_VALUE_LEN is missing');
-  if (typeof bytes !== 'number') throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_VALUE_LEN is no length');
+  if (typeof bytes !== 'number') throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_VALUE_LEN is not a length');
   checkLength(0, parameters, CKK.GENERIC_SECRET, bytes);
   const rows = whole.filter(({ type }) => type !== CKA.VALUE_LEN && type !== CKA.CLASS);
   return { rows: [...rows, { type: CKA.CLASS, value: CKO.DATA, length: 8 }], bytes };
@@ -208,7 +214,7 @@ const newDerived = (
   const made = newObject(whole, { how: 'derive', base: base.attributes }, session.application.loggedIn);
   checkMayMake(session, made.attributes);
   if (made.kind !== 'secret' || made.checkValue !== null) {
-    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is derived is a secret key');
+    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'the derived object must be a secret key');
   }
   const bytes = made.length ?? naturalLength(bits, parameters);
   if (bytes === null) throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'CKA_VALUE_LEN is missing');
@@ -243,7 +249,7 @@ const checkLength = (bits: number, parameters: DeriveParameters, keyType: number
     throw new CryptokiError(CKR.DATA_LEN_RANGE, 'the data is shorter than the key');
   }
   if (!gives(bits, parameters, bytes) || !fitsKeyType(keyType, bytes)) {
-    throw new CryptokiError(CKR.KEY_SIZE_RANGE, 'the mechanism gives no key of this length');
+    throw new CryptokiError(CKR.KEY_SIZE_RANGE, 'the mechanism cannot derive a key of this length');
   }
 };
 

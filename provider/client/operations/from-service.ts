@@ -18,7 +18,7 @@ export const destinationOf = (application: Application, made: NewObject, bits: n
   const { attributes, kind } = made;
   if (attributes.get(CKA.TOKEN) === true) {
     if (made.checkValue !== null) {
-      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'CKA_CHECK_VALUE of a key of the token is computed');
+      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'the token computes CKA_CHECK_VALUE of its keys');
     }
     return { on: 'token', object: describeNew(attributes, bits) };
   }
@@ -46,7 +46,8 @@ export const openSealedKey = async (
 
 /** The handle of the object that the service made on the token. */
 export const keepOnToken = (application: Application, object: TokenObject | null): number => {
-  if (object === null) throw new CryptokiError(CKR.DEVICE_ERROR, 'the service made a key and did not say which');
+  if (object === null)
+    throw new CryptokiError(CKR.DEVICE_ERROR, 'the service created a key, but did not return its handle');
   return application.remember(object).handle;
 };
 

@@ -23,11 +23,14 @@ export const importSecret = (attributes: ReadonlyAttributes, value: Uint8Array):
 const notImported = (error: unknown): unknown => {
   const refused = error instanceof CoreError && (error.code === 'bad-argument' || error.code === 'unsupported');
   if (!refused && !(error instanceof RangeError)) return error;
-  return new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'the attributes are not those of a key of this type');
+  return new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'the attributes do not fit a key of this type');
 };
 
 const tooShort = (): CryptokiError =>
-  new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'an RSA key has at least 2048 bits, or needs a compatibility switch');
+  new CryptokiError(
+    CKR.ATTRIBUTE_VALUE_INVALID,
+    'an RSA key must have at least 2048 bits, unless a compatibility switch is on',
+  );
 
 /** The key. A short RSA key that the application may not have is released, and `refusal` thrown. */
 export const admitSize = (

@@ -20,7 +20,7 @@ export const checkMayMake = (session: Session, attributes: ReadonlyAttributes): 
 export const keepInSession = (session: Session, attributes: AttributeMap, key: SharedKey | null): number => {
   try {
     // The session may have been closed while the key was made.
-    if (session.closed) throw new CryptokiError(CKR.SESSION_CLOSED, 'the session was closed meanwhile');
+    if (session.closed) throw new CryptokiError(CKR.SESSION_CLOSED, 'the session was closed in the meantime');
     attributes.set(CKA.UNIQUE_ID, Buffer.from(randomUUID()));
     if (key !== null) describeKey(attributes, key.ref);
     return session.application.addObject(session, attributes, key).handle;
@@ -45,13 +45,13 @@ const describeKey = (attributes: AttributeMap, key: KeyRef): void => {
     if (given === undefined || type !== CKA.EC_PARAMS) attributes.set(type, value);
     if (given === undefined || type === CKA.EC_PARAMS || type === CKA.EC_POINT) continue;
     if (!equalValues(given, value) && !sameNumber(given, value)) {
-      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, `${attributeName(type)} is not that of the key`);
+      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, `${attributeName(type)} does not match the key`);
     }
   }
 };
 
 export const wrongCheckValue = (): CryptokiError =>
-  new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_CHECK_VALUE is not that of the value');
+  new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_CHECK_VALUE does not match the value');
 
 export const checkCheckValue = (given: Uint8Array | null, key: SharedKey): void => {
   if (given === null || Buffer.compare(given, core.checkValue(key.ref)) === 0) return;
@@ -117,7 +117,7 @@ export const sendPrivateKey = (session: Session, attributes: AttributeMap, key: 
 /** Throws when a key of the session must not go to the service, which has it from then on. */
 export const checkMayGoAbroad = (session: Session, attributes: ReadonlyAttributes): void => {
   if (session.application.roles.mayGoAbroad(attributes)) return;
-  throw new CryptokiError(CKR.ACTION_PROHIBITED, 'a key that has wrapped sensitive keys stays in its session');
+  throw new CryptokiError(CKR.ACTION_PROHIBITED, 'a key that has wrapped sensitive keys cannot leave its session');
 };
 
 /** Puts a key that was unwrapped or derived here where its template wants it; on the token it is in the service's custody. */

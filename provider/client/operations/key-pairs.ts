@@ -30,11 +30,11 @@ const sizeOf = (keyType: number, attributes: ReadonlyAttributes): number => {
   if (keyType !== CKK.RSA) return curveOf(keyType, attributes).bits;
   const wanted = attributes.get(CKA.PUBLIC_EXPONENT);
   if (wanted !== undefined && !sameNumber(wanted, exponent)) {
-    throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_PUBLIC_EXPONENT is 65537 here');
+    throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_PUBLIC_EXPONENT must be 65537');
   }
   const bits = Number(attributes.get(CKA.MODULUS_BITS));
   if (!Number.isInteger(bits) || bits < fewestBits || bits > mostBits) {
-    throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, `CKA_MODULUS_BITS is ${fewestBits} to ${mostBits} here`);
+    throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, `CKA_MODULUS_BITS must be ${fewestBits} to ${mostBits}`);
   }
   return bits;
 };

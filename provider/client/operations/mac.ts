@@ -15,7 +15,7 @@ const longestMac = 64;
 
 const checkSignature = (computed: Uint8Array, signature: Uint8Array): void => {
   if (!core.timingSafeEqual(computed, signature)) {
-    throw new CryptokiError(CKR.SIGNATURE_INVALID, 'the signature does not verify');
+    throw new CryptokiError(CKR.SIGNATURE_INVALID, 'the signature is not valid');
   }
 };
 const checkSignatureLength = (signature: Uint8Array, length: number): void => {

@@ -201,7 +201,7 @@ export class HeldMessage {
 
   checkRoom(more: number): void {
     if (this.#length + more > mostHeld) {
-      throw new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'more data than are held until the tag is checked');
+      throw new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'more data than can be kept until the tag is checked');
     }
   }
 

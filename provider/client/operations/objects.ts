@@ -57,7 +57,7 @@ export const generateObject = (
   const { attributes, length, checkValue } = newObject(template, origin, loggedIn);
   checkMayMake(session, attributes);
   if (length === null || checkValue !== null) {
-    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'a check value cannot be known before the key');
+    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'a check value cannot be given before the key exists');
   }
   if (attributes.get(CKA.TOKEN) === true) return generateOnToken(session, attributes, length);
   attributes.set(CKA.VALUE_LEN, length);

@@ -13,7 +13,7 @@ const heldBy = ({ held = 0 }: Operation): number => held;
 const mayHold = ({ held }: Operation): boolean => held !== undefined;
 
 /**
- * Starts an operation unless one of its kind runs, or the session was closed meanwhile. `cycle` is what `checkIdle` gave to an
+ * Starts an operation unless one of its kind runs, or the session was closed in the meantime. `cycle` is what `checkIdle` gave to an
  * Init that has asked the service since. A session belongs to one thread: when another Init of the kind has come, or the kind was
  * cancelled, the caller has given the first one up after its deadline, and it must not begin behind the caller's back.
  */

@@ -133,7 +133,7 @@ class Message {
 }
 
 const wrongSignatureLength = (): CryptokiError =>
-  new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the signature is not as long as the key makes it');
+  new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the length of the signature does not fit the key');
 
 const checkData = (parameters: PrehashedSignature, keyBytes: number, length: number): void => {
   const fits =
@@ -234,7 +234,7 @@ export class LocalVerification extends Message implements VerifyOperation {
   #check(message: Uint8Array, signature: Uint8Array): void {
     if (signature.length !== this.length) throw wrongSignatureLength();
     if (!core.verify(this.key.ref, this.parameters, message, signature)) {
-      throw new CryptokiError(CKR.SIGNATURE_INVALID, 'the signature does not verify');
+      throw new CryptokiError(CKR.SIGNATURE_INVALID, 'the signature is not valid');
     }
   }
 }

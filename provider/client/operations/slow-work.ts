@@ -19,20 +19,24 @@ const queues = {
   computation: createFairQueue({ running: 2, runningEach: 1, waiting: 64 }),
 } as const;
 
-/** Runs `work` from the queue of the application's user. It does not begin when the application has ended meanwhile. */
+/** Runs `work` from the queue of the application's user. It does not begin when the application has ended in the meantime. */
 export const queued = async <T>(
   kind: keyof typeof queues,
   application: Application,
   work: () => Promise<T>,
 ): Promise<T> => {
   const begin = (): Promise<T> => {
-    if (application.ended) throw new CryptokiError(CKR.CRYPTOKI_NOT_INITIALIZED, 'the application has ended meanwhile');
+    if (application.ended)
+      throw new CryptokiError(CKR.CRYPTOKI_NOT_INITIALIZED, 'the application has ended in the meantime');
     return work();
   };
   try {
     return await queues[kind].run(begin, String(application.account.uid));
   } catch (error) {
     if (!(error instanceof QueueFull)) throw error;
-    throw new CryptokiError(CKR.DEVICE_MEMORY, 'too many private keys of this user are in work: try again in a moment');
+    throw new CryptokiError(
+      CKR.DEVICE_MEMORY,
+      'too many operations with private keys of this user are in progress: try again in a moment',
+    );
   }
 };

@@ -81,7 +81,7 @@ const wrapReadable = async (
   const { application } = session;
   const token = await application.tokenObject(handle, 'key', true);
   checkMayWrap(session, wrapping.view, parameters, token);
-  if (!isReadable(token)) throw notWrappable('a key of the token is wrapped under a key of the token');
+  if (!isReadable(token)) throw notWrappable('a key of the token can be wrapped only with a key of the token');
   const key = await bringReadable(application, token);
   try {
     return put(core.wrapKey(wrapping.key.ref, parameters, key.ref), out);
@@ -141,20 +141,20 @@ const isTooShort = ({ attributes }: ObjectView): boolean => {
 /** What the standard asks of a key that is to be wrapped, and that a sensitive one is never wrapped so that changes pass. */
 const checkWrappable = (wrapping: ObjectView, { way }: WrapParameters, object: ObjectView): void => {
   if (way === 'oaep' && isTooShort(wrapping))
-    throw new CryptokiError(CKR.WRAPPING_KEY_SIZE_RANGE, 'an RSA key below 2048 bits wraps no key');
+    throw new CryptokiError(CKR.WRAPPING_KEY_SIZE_RANGE, 'an RSA key below 2048 bits cannot wrap keys');
   const kind = kindOfView(object);
-  if (kind !== 'secret' && kind !== 'private') throw notWrappable('only secret and private keys are wrapped');
+  if (kind !== 'secret' && kind !== 'private') throw notWrappable('only secret and private keys can be wrapped');
   if (!isTrue(object, CKA.EXTRACTABLE)) {
     throw new CryptokiError(CKR.KEY_UNEXTRACTABLE, 'CKA_EXTRACTABLE of the key is false');
   }
   if (isTrue(object, CKA.WRAP_WITH_TRUSTED) && !isTrue(wrapping, CKA.TRUSTED)) {
-    throw notWrappable('the key asks for a trusted wrapping key, and there is none here');
+    throw notWrappable('the key requires a trusted wrapping key, and this token has none');
   }
   if (!matchesTemplate(object.attributes, wrapping.attributes.get(CKA.WRAP_TEMPLATE))) {
-    throw notWrappable('the key is not one that CKA_WRAP_TEMPLATE of the wrapping key allows');
+    throw notWrappable('CKA_WRAP_TEMPLATE of the wrapping key does not allow this key');
   }
   if (isTrue(object, CKA.SENSITIVE) && way === 'cipher')
-    throw notWrappable('a sensitive key is wrapped with AES key wrap or OAEP, which notice changes');
+    throw notWrappable('a sensitive key can be wrapped only with AES key wrap or OAEP, which detect changes');
 };
 
 /** The same for a wrapping key of the session, which must not come to decrypt what it wraps. */
@@ -163,7 +163,7 @@ const checkMayWrap = (session: Session, wrapping: ObjectView, parameters: WrapPa
   if (!isTrue(object, CKA.SENSITIVE)) return;
   const { application } = session;
   if (!application.roles.mayWrap(wrapping.attributes, application.allAttributes(), application.decrypting())) {
-    throw notWrappable('a key that may decrypt wraps no sensitive key');
+    throw notWrappable('a key that can decrypt cannot wrap a sensitive key');
   }
 };
 
@@ -236,7 +236,7 @@ export const unwrapKey = (
     if (made.attributes.get(CKA.SENSITIVE) === false) {
       throw new CryptokiError(
         CKR.TEMPLATE_INCONSISTENT,
-        'a key that has wrapped sensitive keys unwraps sensitive ones',
+        'a key that has wrapped sensitive keys can unwrap only sensitive keys',
       );
     }
   }
@@ -258,7 +258,7 @@ const newUnwrapped = (session: Session, unwrapping: ObjectView, template: readon
   const made = newObject(whole, { how: 'unwrap' }, session.application.loggedIn);
   checkMayMake(session, made.attributes);
   if (made.kind !== 'secret' && made.kind !== 'private') {
-    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is unwrapped is a secret or a private key');
+    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'the unwrapped object must be a secret or a private key');
   }
   return made;
 };
@@ -273,10 +273,10 @@ const checkUnwrapped = ({ kind, attributes, length, checkValue }: NewObject, key
       const bytes = core.describe(key.ref).bits / 8;
       if (!fitsKeyType(keyType, bytes)) throw wrappedInvalid();
       if (length !== null && length !== bytes) {
-        throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'CKA_VALUE_LEN is not the length of the wrapped key');
+        throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'CKA_VALUE_LEN does not match the wrapped key');
       }
       if (checkValue !== null && Buffer.compare(checkValue, core.checkValue(key.ref)) !== 0) {
-        throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'CKA_CHECK_VALUE is not that of the wrapped key');
+        throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'CKA_CHECK_VALUE does not match the wrapped key');
       }
     }
   } catch (error) {

@@ -199,7 +199,7 @@ void ASlotThatACrashToreIsAFreeOne(void**) {
     AssertBytes(ValueOf(slots.back().key), old_key);
     for (const RootSlot& slot : slots) ReleaseKey(slot.key);
   }
-  // And it is written again.
+  // And it is then written again.
   ByteVector file = EmptyFile();
   PutSlot(file, 0, SlotOf(7, old_key));
   std::copy(fresh.begin(), fresh.begin() + 50, file.begin() + 8192);

@@ -267,7 +267,7 @@ static void of_two_files_the_one_that_is_whole_and_newer_is_read(void **state) {
 
   overwrite(copy_path, 41);
   assert_int_equal(load(&file, remark, why), KEY_FILE_UNUSABLE);
-  assert_non_null(strstr(why, "Put the key file of a backup there"));
+  assert_non_null(strstr(why, "Restore the key file from a backup"));
 
   /* The copy is of a change that the file has missed. */
   store(2);
@@ -281,7 +281,7 @@ static void of_two_files_the_one_that_is_whole_and_newer_is_read(void **state) {
 
   assert_int_equal(unlink(path), 0);
   assert_int_equal(load(&file, remark, why), KEY_FILE_FOUND);
-  assert_non_null(strstr(remark, "it was not there"));
+  assert_non_null(strstr(remark, "it did not exist"));
   key_file_free(&file);
 
   store(4);

@@ -593,7 +593,7 @@ static void an_agent_that_always_ends_before_it_listens_is_given_up(void **state
   p11 = load(in_folder("libdke_pkcs11.so"), &(void *){NULL});
   for (int i = 0; i < 3; i++) initialize_in_vain();
   assert_string_equal(get("starts"), "started\nstarted\nstarted\n");
-  assert_non_null(strstr(get("library.log"), "it ends before it listens"));
+  assert_non_null(strstr(get("library.log"), "it ended before it listened"));
 }
 
 int main(int argc, char **argv) {

@@ -185,7 +185,7 @@ describe('the files of TLS', () => {
       problemOf(() => openTls({ ...none, clientCertificate, uid: of }));
     expect(refusal(made, uid + 1)).toMatch(/owned by uid/);
     chmodSync(made.key, 0o640);
-    expect(refusal(made)).toMatch(/mode 640 lets others read it/);
+    expect(refusal(made)).toMatch(/mode 640 lets other users read it/);
     chmodSync(made.key, 0o600);
     const before = readFileSync(made.key);
     const other = makeClient();
@@ -194,7 +194,7 @@ describe('the files of TLS', () => {
     expect(before.equals(readFileSync(other.key))).toBe(false);
   });
 
-  test('client_certificate and client_key come together, with absolute paths', () => {
+  test('client_certificate and client_key must be set together, with absolute paths', () => {
     const parse = (more: string): string => problemOf(() => parseConfig('/p', `${good}${more}`, uid));
     expect(parse('\nclient_key = "/k"\n')).toMatch(/client_certificate is missing/);
     expect(parse('\nclient_certificate = "/c"\n')).toMatch(/client_key is missing/);

@@ -91,7 +91,7 @@ test('options and variables win; with another service nothing of it is used', as
 
 test('what cannot be a context is refused', async () => {
   await expect(run('context', 'add', 'none')).rejects.toMatchObject({ exitClass: 'config' });
-  await expect(add('one', '--token-file', '-')).rejects.toThrow('a context needs a file with the token');
+  await expect(add('one', '--token-file', '-')).rejects.toThrow('a context requires a file with the token');
   await expect(globals('--context', 'gone')).rejects.toMatchObject({ exitClass: 'not-found' });
   await add('one');
   writeFileSync(contextFile(), '{"current":"one","contexts":{"one":{"server":1}}}');

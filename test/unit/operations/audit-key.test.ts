@@ -23,7 +23,7 @@ async function* each(lines: readonly string[]): AsyncGenerator<string> {
 }
 const parsed = (text: string): Verifier => {
   const verifier = parseVerifierKey(text);
-  if (verifier === null) throw new Error(`${text} is no verifier key`);
+  if (verifier === null) throw new Error(`${text} is not a verifier key`);
   return verifier;
 };
 

@@ -151,7 +151,7 @@ describe('a long log', () => {
     const cut = lines.slice(0, earlier + 1);
     expect((await check(cut)).findings).toEqual([]);
     expect((await check(cut, [newest])).findings).toEqual([
-      `the end is missing: there are ${cut.filter(isRecord).length} records, and a checkpoint of ${newest.size} was kept`,
+      `the end is missing: the file has ${cut.filter(isRecord).length} records, but the stored checkpoint covers ${newest.size}`,
     ]);
     expect((await check([])).findings).not.toEqual([]);
   });

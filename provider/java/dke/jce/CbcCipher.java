@@ -84,7 +84,7 @@ final class CbcCipher extends CipherSpi {
       throw new UnsupportedOperationException("this cipher encrypts and decrypts; data keys are wrapped by `new` and `rewrap`");
     byte[] bytes = named.getEncoded();
     if (bytes == null || bytes.length != REFERENCE_BYTES)
-      throw new InvalidKeyException("in place of a key give the reference of a data key, 32 hexadecimal digits");
+      throw new InvalidKeyException("pass the reference of a data key (32 hexadecimal digits) instead of a key");
     String wanted = HexFormat.of().formatHex(bytes);
     byte[] start = ivOf(mode, parameters, random);
     key = keys.get(wanted);
@@ -102,7 +102,7 @@ final class CbcCipher extends CipherSpi {
       return made;
     }
     if (parameters instanceof IvParameterSpec spec && spec.getIV().length == BLOCK) return spec.getIV();
-    throw new InvalidAlgorithmParameterException("AES/CBC needs an initialization vector of " + BLOCK + " bytes");
+    throw new InvalidAlgorithmParameterException("AES/CBC requires an initialization vector of " + BLOCK + " bytes");
   }
 
   private void reset() {
@@ -135,7 +135,7 @@ final class CbcCipher extends CipherSpi {
     } catch (InvalidKeyException | Token.Refusal error) {
       throw new ProviderException(error instanceof InvalidKeyException
           ? error.getMessage()
-          : "data key " + reference + ": the token answers " + error.getMessage(), error);
+          : "data key " + reference + ": the token returned " + error.getMessage(), error);
     }
   }
 
@@ -177,14 +177,14 @@ final class CbcCipher extends CipherSpi {
     int count = padded[padded.length - 1] & 0xff;
     boolean good = count >= 1 && count <= BLOCK;
     for (int i = 1; good && i <= count; i++) good = padded[padded.length - i] == count;
-    if (!good) throw new BadPaddingException("this was encrypted under another key, or changed since");
+    if (!good) throw new BadPaddingException("the data was encrypted with another key, or was changed");
     return Arrays.copyOf(padded, padded.length - count);
   }
 
   @Override
   protected int engineUpdate(byte[] input, int from, int length, byte[] output, int at) throws ShortBufferException {
     int whole = rest.length + length - (rest.length + length) % BLOCK;
-    if (output.length - at < whole) throw new ShortBufferException("room for " + whole + " bytes is needed");
+    if (output.length - at < whole) throw new ShortBufferException("the output needs " + whole + " bytes");
     byte[] out = engineUpdate(input, from, length);
     System.arraycopy(out, 0, output, at, out.length);
     return out.length;
@@ -196,9 +196,9 @@ final class CbcCipher extends CipherSpi {
     // Before anything is done: the caller may come again with more room.
     int most = engineGetOutputSize(length);
     int least = decrypting && padding == Padding.PKCS5 ? Math.max(0, most - BLOCK) : most;
-    if (output.length - at < least) throw new ShortBufferException("room for " + most + " bytes is needed");
+    if (output.length - at < least) throw new ShortBufferException("the output needs " + most + " bytes");
     byte[] out = engineDoFinal(input, from, length);
-    if (output.length - at < out.length) throw new ShortBufferException("room for " + out.length + " bytes is needed");
+    if (output.length - at < out.length) throw new ShortBufferException("the output needs " + out.length + " bytes");
     System.arraycopy(out, 0, output, at, out.length);
     return out.length;
   }
@@ -239,7 +239,7 @@ final class CbcCipher extends CipherSpi {
 
   @Override
   protected void engineSetMode(String mode) throws NoSuchAlgorithmException {
-    if (!mode.equalsIgnoreCase("CBC")) throw new NoSuchAlgorithmException("only CBC");
+    if (!mode.equalsIgnoreCase("CBC")) throw new NoSuchAlgorithmException("only the mode CBC is supported");
   }
 
   @Override

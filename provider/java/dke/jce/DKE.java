@@ -18,7 +18,7 @@ public final class DKE extends Provider {
 
   /** Derby takes what follows the last dot of the class name for the provider's name: they have to be the same. */
   public DKE() {
-    super("DKE", "1.0", "AES/CBC with data keys in the custody of DKE");
+    super("DKE", "1.0", "AES/CBC with data keys that DKE protects");
     for (CbcCipher.Padding padding : CbcCipher.Padding.values())
       putService(new CipherService(this, padding));
   }

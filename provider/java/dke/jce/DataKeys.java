@@ -30,7 +30,7 @@ final class DataKeys {
 
   private static Path folder() throws InvalidKeyException {
     String folder = System.getProperty(KEYS_PROPERTY);
-    if (folder == null) throw new InvalidKeyException("where are the data keys? Start java with -D" + KEYS_PROPERTY + "=<folder>");
+    if (folder == null) throw new InvalidKeyException("the folder of the data keys is not set: start java with -D" + KEYS_PROPERTY + "=<folder>");
     return Path.of(folder);
   }
 

@@ -28,9 +28,9 @@ record KeyFile(String reference, String master, byte[] wrapped) {
   private static final long LARGEST = 4096;
 
   KeyFile {
-    if (!reference.matches("[0-9a-f]{32}")) throw new IllegalArgumentException("a reference is 32 hexadecimal digits");
+    if (!reference.matches("[0-9a-f]{32}")) throw new IllegalArgumentException("a reference must be 32 hexadecimal digits");
     if (!master.matches("[^\\p{Cntrl}]+") || !master.equals(master.strip()))
-      throw new IllegalArgumentException("a label has no control characters, and no space at its ends");
+      throw new IllegalArgumentException("a label must not contain control characters, or start or end with a space");
   }
 
   static Path pathOf(Path folder, String reference) {
@@ -51,7 +51,7 @@ record KeyFile(String reference, String master, byte[] wrapped) {
       }
     } catch (NoSuchFileException error) {
       throw new InvalidKeyException(
-          "there is no data key " + path + ": give the database the reference of one that is there, or restore the file", error);
+          "there is no data key " + path + ": configure the database with the reference of an existing data key, or restore the file", error);
     } catch (IOException error) {
       throw new InvalidKeyException("the data key " + path + " cannot be read: " + error, error);
     }

@@ -58,10 +58,10 @@ final class Token {
       login();
     } catch (PKCS11Exception error) {
       throw new InvalidKeyException("the token does not answer: " + error.getMessage()
-          + "; `dke doctor` on this host, as this user, tells why", error);
+          + "; to find the reason, run `dke doctor` on this host as this user", error);
     } catch (IOException error) {
       throw new InvalidKeyException(library + " cannot be loaded: " + error.getMessage()
-          + "; give its path with -D" + DataKeys.LIBRARY_PROPERTY, error);
+          + "; set its path with -D" + DataKeys.LIBRARY_PROPERTY, error);
     }
   }
 
@@ -114,8 +114,8 @@ final class Token {
         is(PKCS11Constants.CKA_ENCRYPT, false), is(PKCS11Constants.CKA_DECRYPT, false), is(PKCS11Constants.CKA_MODIFIABLE, false),
       });
     } catch (PKCS11Exception error) {
-      String why = "CKR_TEMPLATE_INCONSISTENT".equals(error.getMessage()) ? "there is a key of this label; take another" : error.getMessage();
-      throw new InvalidKeyException("no master key \"" + label + "\" was made: " + why, error);
+      String why = "CKR_TEMPLATE_INCONSISTENT".equals(error.getMessage()) ? "another key has this label; use another label" : error.getMessage();
+      throw new InvalidKeyException("no master key \"" + label + "\" was created: " + why, error);
     }
   }
 
@@ -135,7 +135,7 @@ final class Token {
       return wrap(master, pkcs11.C_GenerateKey(
           owner, new CK_MECHANISM(PKCS11Constants.CKM_AES_KEY_GEN), dataKeyTemplate(Purpose.WRAP, length)));
     } catch (PKCS11Exception error) {
-      throw new InvalidKeyException("no data key was made: " + error.getMessage(), error);
+      throw new InvalidKeyException("no data key was created: " + error.getMessage(), error);
     }
   }
 
@@ -146,25 +146,25 @@ final class Token {
       pkcs11.C_DestroyObject(owner, dataKey);
       return wrapped;
     } catch (PKCS11Exception error) {
-      throw new InvalidKeyException("the master key \"" + master + "\" does not wrap: " + error.getMessage()
-          + "; use one that `new-master` has made and that is enabled", error);
+      throw new InvalidKeyException("the master key \"" + master + "\" cannot wrap: " + error.getMessage()
+          + "; use an enabled master key that `new-master` has created", error);
     }
   }
 
   /** The data key of a file, as a handle. The token is asked each time: what is destroyed or disabled there opens nothing. */
   long unwrap(KeyFile file, Purpose purpose) throws InvalidKeyException {
-    String what = "data key " + file.reference() + " is not opened: ";
+    String what = "data key " + file.reference() + " cannot be opened: ";
     try {
       return pkcs11.C_UnwrapKey(owner, new CK_MECHANISM(PKCS11Constants.CKM_AES_KEY_WRAP), master(file.master()),
           file.wrapped(), dataKeyTemplate(purpose, is(PKCS11Constants.CKA_PRIVATE, true)));
     } catch (PKCS11Exception error) {
       String why = switch (error.getMessage()) {
-        case "CKR_KEY_FUNCTION_NOT_PERMITTED" -> ", which means that it is disabled or does not unwrap";
+        case "CKR_KEY_FUNCTION_NOT_PERMITTED" -> ", which means that it is disabled or cannot unwrap";
         case "CKR_KEY_HANDLE_INVALID", "CKR_UNWRAPPING_KEY_HANDLE_INVALID" -> ", which means that it is destroyed";
-        case "CKR_WRAPPED_KEY_INVALID" -> ", which means that the file was wrapped under another key, or changed";
+        case "CKR_WRAPPED_KEY_INVALID" -> ", which means that the file was wrapped with another key, or was changed";
         default -> "";
       };
-      throw new InvalidKeyException(what + "master key \"" + file.master() + "\" answers " + error.getMessage() + why, error);
+      throw new InvalidKeyException(what + "master key \"" + file.master() + "\" returned " + error.getMessage() + why, error);
     } catch (InvalidKeyException error) {
       throw new InvalidKeyException(what + error.getMessage(), error);
     }

@@ -20,13 +20,13 @@ export const callerSignatures: EndpointCheck = {
     if (passed !== undefined && passed.at >= latest.at)
       return warning(`${failures.length} were refused in the last hour, the latest: ${reason}`);
     const fix = reason.startsWith(refusalReasons.unknownKey)
-      ? `that credential was removed or never existed: enter one of this endpoint at the cloud (dke endpoint credential list ${endpoint.name})`
+      ? `that credential was removed or never existed: enter a credential of this endpoint in the cloud key store (dke endpoint credential list ${endpoint.name})`
       : reason.startsWith(refusalReasons.mismatch)
-        ? 'the cloud has another secret: add a credential here and enter it there'
+        ? 'the cloud key store has another secret: add a credential here, and enter it there'
         : 'see the reason';
     return suspected(
       'XksProxyIncorrectAuthenticationCredentialException',
-      `the latest request, from ${latest.peer ?? 'an unknown address'}, was refused: ${reason}. If it came from the cloud, this is the fault`,
+      `the latest request, from ${latest.peer ?? 'an unknown address'}, was refused: ${reason}. If the cloud sent it, this is the cause`,
       fix,
     );
   },

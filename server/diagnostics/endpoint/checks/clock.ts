@@ -12,7 +12,7 @@ const seconds = (ms: number): string => `${Math.abs(ms / 1000).toFixed(1)} s ${m
 export const clock: EndpointCheck = {
   id: 'clock',
   layer: 'sigv4',
-  title: "this node's clock is right",
+  title: "this node's clock is correct",
   needs: [],
   run: ({ callerAheadMs, recent, unsigned }) => {
     const fix = 'let chrony or systemd-timesyncd set the clock';

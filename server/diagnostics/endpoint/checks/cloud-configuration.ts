@@ -27,20 +27,20 @@ export const cloudConfiguration: EndpointCheck = {
     if (accessKeyId !== undefined && !endpoint.credentials.some((credential) => credential.accessKeyId === accessKeyId))
       return foretold(
         'XksProxyIncorrectAuthenticationCredentialException',
-        `the cloud signs with ${accessKeyId}, which is no credential of this endpoint`,
-        'add a credential and enter it at the cloud key store',
+        `the cloud signs with ${accessKeyId}, which is not a credential of this endpoint`,
+        'add a credential, and enter it in the cloud key store',
       );
     if (externalKeyId !== undefined && externalKeyId !== endpoint.keyId)
       return foretold(
         'XksKeyNotFoundException',
         externalKeyId.toLowerCase() === endpoint.keyId.toLowerCase()
           ? `the cloud asks for key ${externalKeyId}, which differs from ${endpoint.keyId} in upper and lower case only`
-          : `the cloud asks for key ${externalKeyId}; this endpoint answers for ${endpoint.keyId}`,
-        `make the KMS key with XksKeyId ${endpoint.keyId}`,
+          : `the cloud asks for key ${externalKeyId}; the key of this endpoint is ${endpoint.keyId}`,
+        `create the KMS key with XksKeyId ${endpoint.keyId}`,
       );
     const told = Object.entries(cloud).filter(([, value]) => value !== undefined);
     return told.length === 0
-      ? notAsked('the configuration of the cloud was not given')
+      ? notAsked('no configuration of the cloud key store was given')
       : ok(told.map(([name, value]) => `${name} ${value}`).join(', '));
   },
 };

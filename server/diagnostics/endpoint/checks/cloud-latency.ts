@@ -10,16 +10,17 @@ const lateMs = 250;
 export const cloudLatency = (cloud: CloudReader | undefined): EndpointCheck => ({
   id: 'cloud-latency',
   layer: 'activity',
-  title: 'the cloud is answered in time, by its own measure',
+  title: 'answers reach the cloud in time (measured by the cloud)',
   needs: [],
   run: async ({ keyStores }) => {
     const [keyStore] = keyStores;
     if (cloud === undefined || keyStore === undefined)
       return notAsked('aws.read is off in dke.toml, or no external key store is registered');
     const latency = await cloud.latency(keyStore);
-    if (latency === undefined) return notAsked('the cloud has measured nothing in the last 15 minutes');
+    if (latency === undefined) return notAsked('the cloud has no measurements of the last 15 minutes');
     const evidence = `XksProxyLatency: ${latency.average.toFixed(0)} ms on average, ${latency.maximum.toFixed(0)} ms at most`;
-    const fix = 'put the service nearer to the cloud’s region, and check what is in front of it';
+    const fix =
+      'move the service closer to the region of the cloud, and check the proxies and load balancers in front of it';
     if (latency.average > lateMs) return foretold('XksProxyUriUnreachableException', evidence, fix);
     return latency.average > slowMs || latency.maximum > lateMs ? warning(evidence, fix) : ok(evidence);
   },

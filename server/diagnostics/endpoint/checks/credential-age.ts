@@ -10,21 +10,22 @@ const silence = 7 * day;
 export const credentialAge: EndpointCheck = {
   id: 'credential-age',
   layer: 'sigv4',
-  title: 'credentials are fresh',
+  title: 'credentials are in use and recent',
   needs: [],
   run: ({ endpoint, now }) => {
     const time = now();
     const [newest, ...older] = [...endpoint.credentials].sort((a, b) => b.createdAt - a.createdAt);
-    if (newest === undefined) return warning('there is none', `dke endpoint credential add ${endpoint.name}`);
+    if (newest === undefined)
+      return warning('the endpoint has no credential', `dke endpoint credential add ${endpoint.name}`);
     const silent = older.find(({ lastUsedAt, createdAt }) => time - (lastUsedAt ?? createdAt) > silence);
     if (silent !== undefined)
       return warning(
-        `${silent.accessKeyId} has been silent for 7 days`,
+        `${silent.accessKeyId} has not been used for 7 days`,
         `dke endpoint credential remove ${endpoint.name} ${silent.id}`,
       );
     const days = Math.floor((time - newest.createdAt) / day);
     return time - newest.createdAt > quarter
-      ? warning(`${newest.accessKeyId} is ${days} days old`, 'exchange it: credentials live a quarter')
+      ? warning(`${newest.accessKeyId} is ${days} days old`, 'replace it: use a credential for at most three months')
       : ok(`${newest.accessKeyId}: ${days} days`);
   },
 };

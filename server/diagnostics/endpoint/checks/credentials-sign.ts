@@ -7,10 +7,11 @@ import { diagnosticMetadata } from '../probe.ts';
 export const credentialsSign: EndpointCheck = {
   id: 'credentials-sign',
   layer: 'sigv4',
-  title: 'every credential signs and passes',
+  title: 'requests that are signed with each credential are accepted',
   needs: ['health-status-node'],
   run: async (context) => {
-    if (wantsCertificate(context)) return notAsked('the endpoint wants a client certificate, which only the cloud has');
+    if (wantsCertificate(context))
+      return notAsked('the endpoint requires a client certificate, which only the cloud has');
     for (const credential of context.credentials) {
       const body = { requestMetadata: diagnosticMetadata() };
       const { status, members } = await context.prober.post('node', '/health', body, credential);
@@ -18,7 +19,7 @@ export const credentialsSign: EndpointCheck = {
         return foretold(
           'XksProxyIncorrectAuthenticationCredentialException',
           `${credential.accessKeyId}: ${status} ${String(members?.errorName ?? '')}`,
-          'add a new credential, enter it at the cloud, remove this one',
+          'add a new credential, enter it in the cloud key store, then remove this one',
         );
     }
     return ok(context.credentials.map(({ accessKeyId }) => accessKeyId).join(', '));

@@ -26,12 +26,12 @@ export const dnsResolves: EndpointCheck = {
         return foretold(
           'XksProxyUriUnreachableException',
           `DNS does not answer for ${name}`,
-          'check the DNS servers of this host (/etc/resolv.conf), and whether others resolve the name',
+          'check the DNS servers of this host (/etc/resolv.conf), and whether other hosts resolve the name',
         );
       return foretold(
         'XksProxyUriUnreachableException',
         `${name} does not resolve (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
-        'make an A or AAAA record for it, or correct server.public_url',
+        'create an A or AAAA record for it, or correct server.public_url',
       );
     }
   },

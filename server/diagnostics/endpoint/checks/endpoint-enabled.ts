@@ -11,7 +11,7 @@ export const endpointEnabled: EndpointCheck = {
   run: ({ endpoint }) => {
     if (endpoint.integrity !== 'ok')
       return {
-        ...failed('its stored row was changed from outside; it is refused', 'restore the database from a backup'),
+        ...failed('its stored row was changed outside of DKE, so it is refused', 'restore the database from a backup'),
         predicts: 'XksProxyInvalidConfigurationException',
       };
     if (endpoint.state === 'enabled') return ok(endpoint.name);

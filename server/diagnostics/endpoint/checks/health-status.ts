@@ -5,9 +5,9 @@ import { type EndpointCheck, foretold, wantsCertificate } from '../context.ts';
 import { diagnosticMetadata, type View } from '../probe.ts';
 
 const complaint = (members: Readonly<Record<string, unknown>> | undefined): string | undefined => {
-  if (members === undefined) return 'it is no JSON object';
+  if (members === undefined) return 'it is not a JSON object';
   if (!Number.isInteger(members.xksProxyFleetSize) || (members.xksProxyFleetSize as number) < 1)
-    return 'xksProxyFleetSize is no whole number above 0';
+    return 'xksProxyFleetSize is not a whole number above 0';
   for (const name of ['xksProxyVendor', 'xksProxyModel', 'ekmVendor'])
     if (typeof members[name] !== 'string') return `${name} is missing`;
   const { ekmFleetDetails } = members;
@@ -29,14 +29,15 @@ export const healthStatus = (view: View): EndpointCheck => ({
         'the endpoint has no credential',
         `dke endpoint credential add ${context.endpoint.name} --out proxy.json`,
       );
-    if (wantsCertificate(context)) return notAsked('the endpoint wants a client certificate, which only the cloud has');
+    if (wantsCertificate(context))
+      return notAsked('the endpoint requires a client certificate, which only the cloud has');
     const body = { requestMetadata: diagnosticMetadata() };
     const { status, members, durationMs } = await context.prober.post(view, '/health', body, credential);
     if (status !== 200)
       return foretold(
         status === 404 ? 'XksProxyInvalidConfigurationException' : 'XksProxyInvalidResponseException',
         `it answers ${status} ${String(members?.errorName ?? 'without errorName')}`,
-        'what stands in front of the service must pass path, headers and body on unchanged',
+        'proxies in front of the service must forward path, headers and body unchanged',
       );
     const wrong = complaint(members);
     return wrong === undefined

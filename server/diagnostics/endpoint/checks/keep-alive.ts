@@ -10,11 +10,11 @@ export const keepAlive: EndpointCheck = {
   needs: ['public-health'],
   run: async ({ prober }) => {
     const second = await prober.get('public', '/health');
-    if (second.reused) return ok('the second request used the first one’s connection');
+    if (second.reused) return ok('the second request used the connection of the first');
     if (second.status !== 200) return notAsked(`GET /health answers ${second.status}`);
     return warning(
-      'every request needs a connection of its own',
-      'let what stands in front of the service keep connections open (its idle time-out above 350 s)',
+      'every request needs a new connection',
+      'configure proxies in front of the service to keep connections open (idle time-out above 350 s)',
     );
   },
 };

@@ -13,10 +13,10 @@ export const keyFound: EndpointCheck = {
       return foretold(
         'XksKeyNotFoundException',
         key === undefined ? `there is no key ${endpoint.keyId}` : `the key ${key.name} is ${key.state}`,
-        'what it encrypted stays closed; make an endpoint over another key for new data',
+        'data that it encrypted cannot be decrypted; create an endpoint with another key for new data',
       );
     if (key.integrity === 'tampered')
-      return foretold('XksKeyNotFoundException', 'its stored row was changed from outside', 'restore a backup');
+      return foretold('XksKeyNotFoundException', 'its stored row was changed outside of DKE', 'restore a backup');
     const [latest] = recent.filter(({ externalKeyId }) => externalKeyId !== null);
     const asked = latest?.externalKeyId ?? key.id;
     if (asked === key.id) return ok(key.id);
@@ -24,8 +24,8 @@ export const keyFound: EndpointCheck = {
       'XksKeyNotFoundException',
       asked.toLowerCase() === key.id.toLowerCase()
         ? `the cloud asks for ${asked}, which differs from ${key.id} in upper and lower case only`
-        : `the cloud asks for ${asked}; this endpoint answers for ${key.id}`,
-      `make the KMS key with XksKeyId ${key.id}`,
+        : `the cloud asks for ${asked}; the key of this endpoint is ${key.id}`,
+      `create the KMS key with XksKeyId ${key.id}`,
     );
   },
 };

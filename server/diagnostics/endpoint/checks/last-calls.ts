@@ -6,12 +6,14 @@ import type { EndpointCheck } from '../context.ts';
 export const lastCalls: EndpointCheck = {
   id: 'last-calls',
   layer: 'activity',
-  title: 'the cloud calls',
+  title: 'the cloud sends requests',
   needs: [],
   run: ({ recent, lastHealthAt }) => {
     const [latest] = recent;
     const health =
-      lastHealthAt === null ? 'never asked for health' : `asked for health at ${new Date(lastHealthAt).toISOString()}`;
+      lastHealthAt === null
+        ? 'no health request yet'
+        : `last health request at ${new Date(lastHealthAt).toISOString()}`;
     return latest === undefined
       ? warning(`no signed requests in the last hour; ${health}`, 'connect the key store in the cloud')
       : ok(`last call ${new Date(latest.at).toISOString()} (${latest.operation}, ${latest.status}); ${health}`);

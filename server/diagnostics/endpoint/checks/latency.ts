@@ -9,13 +9,14 @@ const lateMs = 250;
 export const latency: EndpointCheck = {
   id: 'latency',
   layer: 'activity',
-  title: 'answers come in time',
+  title: 'answers are fast enough',
   needs: ['round-trip-public'],
   run: ({ latencies = [] }) => {
-    if (latencies.length === 0) return notAsked('nothing was measured');
+    if (latencies.length === 0) return notAsked('there are no measurements');
     const middle = [...latencies].sort((a, b) => a - b)[Math.floor(latencies.length / 2)] ?? 0;
-    const evidence = `${middle.toFixed(0)} ms in the middle of ${latencies.length} calls`;
-    const fix = 'put the service nearer to the cloud’s region, and check what is in front of it';
+    const evidence = `${middle.toFixed(0)} ms median of ${latencies.length} calls`;
+    const fix =
+      'move the service closer to the region of the cloud, and check the proxies and load balancers in front of it';
     if (middle > lateMs)
       return foretold('XksProxyUriUnreachableException', `${evidence}; the cloud gives up at ${lateMs} ms`, fix);
     return middle > slowMs ? warning(`${evidence}; above ${slowMs} ms is slow`, fix) : ok(evidence);

@@ -35,7 +35,7 @@ export const portOpen: EndpointCheck = {
     return foretold(
       'XksProxyUriUnreachableException',
       closed.map(({ address, reason }) => `${address} port ${port}: ${reason}`).join('; '),
-      'open the port in the firewall, start what should listen there, or take the address out of DNS',
+      'open the port in the firewall, start the program that should listen there, or remove the address from DNS',
     );
   },
 };

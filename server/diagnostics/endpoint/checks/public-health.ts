@@ -15,9 +15,9 @@ export const publicHealth: EndpointCheck = {
     return foretold(
       status === 200 ? 'XksProxyInvalidResponseException' : 'XksProxyUriUnreachableException',
       status === 200
-        ? `${publicUrl.origin} answers 200 without the service's JSON: it is something else`
+        ? `${publicUrl.origin} answers 200 without the JSON of the service: another server answers`
         : `${publicUrl.origin}/health answers ${status}`,
-      'let the public name lead to this service',
+      'make the public name lead to this service',
     );
   },
 };

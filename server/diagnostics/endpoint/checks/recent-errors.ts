@@ -6,7 +6,7 @@ import type { EndpointCheck } from '../context.ts';
 export const recentErrors: EndpointCheck = {
   id: 'recent-errors',
   layer: 'activity',
-  title: 'errors of the last hour',
+  title: 'no errors in the last hour',
   needs: [],
   run: ({ recent }) => {
     if (recent.length === 0) return notAsked('no signed requests in the last hour');
@@ -14,6 +14,6 @@ export const recentErrors: EndpointCheck = {
     for (const { errorName } of recent) if (errorName !== null) counts.set(errorName, (counts.get(errorName) ?? 0) + 1);
     if (counts.size === 0) return ok(`none of ${recent.length}`);
     const list = [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${count} ${name}`);
-    return warning(`of ${recent.length}: ${list.join(', ')}`, 'the request log has each with its reason');
+    return warning(`of ${recent.length}: ${list.join(', ')}`, 'the request log has the reason of each');
   },
 };

@@ -10,7 +10,7 @@ const refused = ({ status, members }: ProbeAnswer, what: string): Finding => {
   const name = String(members?.errorName ?? 'without errorName');
   if (name === 'AccessDeniedException')
     return notAsked(`a rule of the endpoint denies the diagnostics' ${what}; it may allow the cloud's`);
-  if (name === 'ThrottlingException') return notAsked('the rate of the endpoint is used up');
+  if (name === 'ThrottlingException') return notAsked('the rate limit of the endpoint is reached');
   return foretold(
     name === 'KeyNotFoundException' ? 'XksKeyNotFoundException' : 'XksProxyInvalidResponseException',
     `${what} answers ${status} ${name}`,
@@ -20,7 +20,7 @@ const refused = ({ status, members }: ProbeAnswer, what: string): Finding => {
 const bytesOf = (answer: ProbeAnswer, name: string): Buffer => {
   const value = answer.members?.[name];
   const bytes = typeof value === 'string' ? parseBase64(value) : null;
-  if (bytes === null) throw new Error(`${name} of the answer is no Base64`);
+  if (bytes === null) throw new Error(`${name} of the answer is not Base64`);
   return bytes;
 };
 
@@ -28,7 +28,7 @@ const travel = async (context: EndpointContext, view: View): Promise<Finding> =>
   const { prober, endpoint } = context;
   const [credential] = context.credentials;
   if (credential === undefined || wantsCertificate(context))
-    return notAsked('there is nothing to sign with, or a client certificate is wanted');
+    return notAsked('the endpoint has no credential, or requires a client certificate');
   const post = (operation: string, body: object): Promise<ProbeAnswer> =>
     prober.post(
       view,
@@ -69,7 +69,7 @@ const travel = async (context: EndpointContext, view: View): Promise<Finding> =>
   });
   if (opened.status !== 200) return refused(opened, 'Decrypt');
   if (!bytesOf(opened, 'plaintext').equals(plaintext))
-    return foretold('XksProxyInvalidResponseException', 'what was decrypted is not what was encrypted');
+    return foretold('XksProxyInvalidResponseException', 'the decrypted text differs from the encrypted one');
   const durations = [metadata, sealed, opened].map(({ durationMs }) => durationMs);
   if (view === 'public') context.latencies = durations;
   return ok(`metadata, encrypt, decrypt: ${durations.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}`);

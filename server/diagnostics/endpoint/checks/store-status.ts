@@ -17,7 +17,7 @@ export const storeStatus: EndpointCheck = {
     );
     const evidence = lines.join('; ');
     if (keyStores.some(({ connection }) => connection.state === 'FAILED'))
-      return failed(evidence, 'fix what fails above, then connect the key store in the cloud');
+      return failed(evidence, 'fix the failed checks above, then connect the key store in the cloud');
     return keyStores.every(({ connection }) => connection.state === 'CONNECTED')
       ? ok(evidence)
       : warning(evidence, 'connect the key store in the cloud');

@@ -24,12 +24,12 @@ export const tlsChain: EndpointCheck = {
         selfSigned && top === certificate
           ? `self-signed (${fault})`
           : `its authority ${oneLine(selfSigned ? top.subject : top.issuer)} is not trusted (${fault})`,
-        'serve a certificate of a public authority, or name a trusted one in diagnostics.trusted_authorities',
+        'use a certificate of a public authority, or name a trusted one in diagnostics.trusted_authorities',
       );
     return foretold(
       'XksProxyUriUnreachableException',
       `incomplete: the certificate of ${oneLine(certificate.issuer)} was not sent (${fault})`,
-      'append the certificates of the authorities in between to the certificate file, in order',
+      'append the intermediate certificates to the certificate file, in order',
     );
   },
 };

@@ -21,7 +21,7 @@ export const tlsExpiry: EndpointCheck = {
       return foretold(
         'XksProxyUriUnreachableException',
         `valid from ${validFrom} on`,
-        'check the clock, or serve another',
+        'check the clock, or use another certificate',
       );
     const days = Math.floor((Date.parse(validTo) - time) / day);
     const fix = 'renew it, put it into [tls] of dke.toml, and send SIGHUP';
@@ -32,7 +32,7 @@ export const tlsExpiry: EndpointCheck = {
       return foretold(
         'XksProxyUriUnreachableException',
         `an authority above it is not valid now (${fault})`,
-        'serve a current chain',
+        'use a chain whose certificates are all valid',
       );
     return days < warnDays ? warning(`expires on ${validTo}, in ${days} days`, fix) : ok(`until ${validTo}`);
   },

@@ -28,7 +28,7 @@ const shake = (host: string, port: number, trust: readonly string[]): Promise<Ha
       },
       () => {
         const certificate = socket.getPeerX509Certificate();
-        if (certificate === undefined) reject(new Error('no certificate was shown'));
+        if (certificate === undefined) reject(new Error('the server sent no certificate'));
         else {
           let top: X509Certificate = certificate;
           for (let next = top.issuerCertificate; next !== undefined && next.raw.compare(top.raw) !== 0; ) {
@@ -56,10 +56,10 @@ const shake = (host: string, port: number, trust: readonly string[]): Promise<Ha
 export const tlsHandshake = (trust: readonly string[]): EndpointCheck => ({
   id: 'tls-handshake',
   layer: 'tls',
-  title: 'the public name speaks TLS as the cloud wants it',
+  title: 'the public name offers TLS as the cloud requires it',
   needs: ['port-open'],
   run: async (context) => {
-    const fix = 'let it speak TLS 1.2 or 1.3 with AES-256-GCM or ChaCha20-Poly1305';
+    const fix = 'enable TLS 1.2 or 1.3 with AES-256-GCM or ChaCha20-Poly1305';
     try {
       context.handshake = await shake(hostOf(context.publicUrl), portOf(context.publicUrl), trust);
     } catch (error) {

@@ -19,7 +19,7 @@ export const tlsName: EndpointCheck = {
     return foretold(
       'XksProxyUriUnreachableException',
       `it is for ${certificate.subjectAltName ?? 'no name'}, not for ${name}`,
-      `serve a certificate for ${name}`,
+      `use a certificate for ${name}`,
     );
   },
 };

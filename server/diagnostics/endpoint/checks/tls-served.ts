@@ -7,7 +7,7 @@ import type { EndpointCheck } from '../context.ts';
 export const tlsServed: EndpointCheck = {
   id: 'tls-served',
   layer: 'tls',
-  title: 'the public name shows the configured certificate',
+  title: 'the public name serves the configured certificate',
   needs: ['tls-handshake'],
   run: ({ handshake, servedCertificate }) => {
     if (handshake === undefined) throw new Error('there was no handshake');
@@ -16,8 +16,8 @@ export const tlsServed: EndpointCheck = {
     return shown === configured
       ? ok(shown.slice(0, 23))
       : warning(
-          `it shows ${shown.slice(0, 23)}..., this node has ${configured.slice(0, 23)}...`,
-          'right when something in front of the service ends TLS; else send SIGHUP after renewing a certificate',
+          `it serves ${shown.slice(0, 23)}..., this node has ${configured.slice(0, 23)}...`,
+          'correct if a proxy in front of the service terminates TLS; otherwise send SIGHUP after you renew a certificate',
         );
   },
 };

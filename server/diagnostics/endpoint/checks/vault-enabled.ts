@@ -10,12 +10,12 @@ export const vaultEnabled: EndpointCheck = {
   needs: [],
   run: ({ vault }) => {
     if (vault?.integrity === 'tampered')
-      return foretold('XksKeyNotFoundException', 'its stored row was changed from outside', 'restore a backup');
+      return foretold('XksKeyNotFoundException', 'its stored row was changed outside of DKE', 'restore a backup');
     if (vault?.state === 'enabled') return ok(vault.name);
     return foretold(
       'XksKeyNotFoundException',
-      vault === undefined ? 'the vault is gone' : `the vault ${vault.name} is ${vault.state}`,
-      vault?.state === 'disabled' ? `dke vault enable ${vault.name}` : 'make an endpoint over another vault',
+      vault === undefined ? 'the vault is deleted' : `the vault ${vault.name} is ${vault.state}`,
+      vault?.state === 'disabled' ? `dke vault enable ${vault.name}` : 'create an endpoint in another vault',
     );
   },
 };

@@ -11,14 +11,11 @@ export const wrongCredential: EndpointCheck = {
   needs: ['credentials-sign'],
   run: async (context) => {
     const [credential] = context.credentials;
-    if (credential === undefined || wantsCertificate(context)) return notAsked('there is nothing to sign with');
+    if (credential === undefined || wantsCertificate(context)) return notAsked('the endpoint has no credential');
     const body = { requestMetadata: diagnosticMetadata() };
     const { status } = await context.prober.forge('node', '/health', body, credential);
     return status === 401
       ? ok('401')
-      : failed(
-          `a wrong signature was answered ${status}`,
-          'stop the service and report this: anyone may be able to use keys',
-        );
+      : failed(`a wrong signature was answered ${status}`, 'stop the service and report this: anyone can use keys');
   },
 };

@@ -63,7 +63,7 @@ export const formatDiagnosis = (name: string, diagnosis: Diagnosis): string => {
       ...(state === 'ok' || state === 'skipped'
         ? []
         : [
-            ...(predicts === undefined ? [] : [`         the cloud says ${predicts}`]),
+            ...(predicts === undefined ? [] : [`         the cloud reports ${predicts}`]),
             ...(fix === undefined ? [] : [`         ${fix}`]),
           ]),
     ]),

@@ -1,4 +1,4 @@
-// A change is made, and some nodes have not confirmed it: they may act on the old state. The notice stays on every page until it is dismissed.
+// A change is made, and some nodes have not confirmed it: they may still use the old state. The notice stays on every page until it is dismissed.
 
 import { useEffect, useState } from 'react';
 import { onPendingNodes } from '../api/client.ts';
@@ -30,7 +30,7 @@ export const PendingNodes = () => {
       {nodes.length > 0 && (
         <div className="relative m-4 lg:mx-8">
           <Notice tone="warn" title={`The change is saved, but not confirmed by ${nodes.join(', ')}`}>
-            {nodes.length === 1 ? 'This node' : 'These nodes'} may act on the old state until the change is confirmed
+            {nodes.length === 1 ? 'This node' : 'These nodes'} may still use the old state until the change is confirmed
             {until === null ? (
               ', without a time limit'
             ) : (

@@ -73,7 +73,7 @@ const Tick = ({ run, step, path }: { run: RunbookRun; step: RunbookStep; path: s
           <TextField
             label="Note"
             optional
-            placeholder="for the audit log; never a secret"
+            placeholder="note for the audit log; never enter a secret"
             maxLength={500}
             value={note}
             onValue={setNote}

@@ -8,7 +8,7 @@ import type { Answered, Asked } from './worker.ts';
 /** Enough of a file to recognize its kind: a recovery key has less than 400 bytes. */
 const mostBytes = 4096;
 
-/** What a chosen file is; the fault when it is no recovery key. */
+/** What a chosen file is; the fault when it is not a recovery key. */
 export const readRecoveryFile = async (file: Blob): Promise<RecoveryFile | RecoveryFault> => {
   const bytes = new Uint8Array(await file.slice(0, mostBytes).arrayBuffer());
   try {
