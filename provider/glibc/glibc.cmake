@@ -1,10 +1,10 @@
 # Links what is shipped against glibc 2.28, whatever the glibc of the machine that builds it: RHEL 8, Debian 10 and all that is newer can load it.
 #
-# dke_link_with_old_glibc(<target>) makes the linker find stubs of the C library, made from the list x86_64.txt, instead of the machine's own:
+# dke_link_with_old_glibc(<target>) makes the linker find stubs of the C library, made from the list of its machine, instead of the machine's own:
 # no code, only the names of 2.28 with their versions, in the libraries that they were in then. What the compiler and newer headers ask for
 # beyond that is in shims.c. The C++ library and the compiler's own are linked in. test/house/shipped-binaries.test.ts checks the result.
 #
-# Elsewhere than on x86-64, and with sanitizers, which bring names of their own, it changes nothing.
+# For a machine without a list, and with sanitizers, which bring names of their own, it changes nothing.
 set(DKE_GLIBC_SYMBOLS ${CMAKE_CURRENT_LIST_DIR}/${CMAKE_SYSTEM_PROCESSOR}.txt)
 if(DKE_SANITIZE OR NOT EXISTS ${DKE_GLIBC_SYMBOLS})
   function(dke_link_with_old_glibc target)

@@ -12,7 +12,11 @@
 
 /* --- stat(2): before 2.33 the functions of <sys/stat.h> were inline calls of these, which say what `struct stat` looks like -------------- */
 
+#ifdef __x86_64__
 enum { VERSION_OF_STAT = 1 };
+#else
+enum { VERSION_OF_STAT = 0 }; /* On machines whose system calls came later than the first `struct stat`. */
+#endif
 int __xstat(int version, const char *path, struct stat *status);
 int __lxstat(int version, const char *path, struct stat *status);
 int __fxstat(int version, int fd, struct stat *status);

@@ -149,7 +149,7 @@ const firstThere = (what: string, ...paths: readonly string[]): string => {
   return path;
 };
 
-export const addonOf = (root: string): string =>
+const addonOf = (root: string): string =>
   firstThere('the core addon', join(root, 'dke_core.node'), join(root, 'build/Release/dke_core.node'));
 /** The folder with the library, dke-agent and dke-probe, as they were built. */
 export const libraryFolderOf = (root: string): string =>

@@ -7,9 +7,6 @@ import { gzipSync } from 'node:zlib';
 import type { PackageSpec } from './packages.ts';
 import { type Build, copy, filesBelow, packageVersion, put, settleFolders } from './stage.ts';
 
-/** As Debian calls this machine. */
-const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
-
 const stageDocumentation = ({ version, date, maintainer }: Build, spec: PackageSpec, stage: string): void => {
   const stamp = date.toUTCString().replace('GMT', '+0000');
   const changelog = `dke (${packageVersion(version)}) unstable; urgency=medium\n\n  * Changes of the program: NEWS.md.gz\n\n -- ${maintainer}  ${stamp}\n`;
@@ -43,14 +40,14 @@ const libraries = (spec: PackageSpec): readonly string[] => [
 const folded = (paragraphs: readonly string[]): string =>
   paragraphs.map((text) => text.replaceAll(/(?=\S)(.{1,77})(?:\s+|$)/g, ' $1\n').trimEnd()).join('\n .\n');
 
-const stageControl = (build: Build, spec: PackageSpec, architecture: string, stage: string): void => {
+const stageControl = (build: Build, spec: PackageSpec, stage: string): void => {
   const files = filesBelow(stage).filter((path) => statSync(path).isFile());
   const kib = Math.ceil(files.reduce((sum, path) => sum + statSync(path).size, 0) / 1024);
   const control = join(stage, 'DEBIAN');
   const fields = {
     Package: spec.name,
     Version: packageVersion(build.version),
-    Architecture: architecture,
+    Architecture: build.machine.debian,
     Maintainer: build.maintainer,
     'Installed-Size': String(kib),
     Depends: [...libraries(spec), ...(spec.depends.deb ?? [])].join(', '),
@@ -72,12 +69,10 @@ const stageControl = (build: Build, spec: PackageSpec, architecture: string, sta
 };
 
 export const makeDeb = (build: Build, spec: PackageSpec, stage: string): string => {
-  const architecture = architectures[process.arch];
-  if (architecture === undefined) throw new Error(`there is no Debian package for ${process.arch}`);
   stageDocumentation(build, spec, stage);
-  stageControl(build, spec, architecture, stage);
+  stageControl(build, spec, stage);
   settleFolders(stage);
-  const file = join(build.out, `${spec.name}_${packageVersion(build.version)}_${architecture}.deb`);
+  const file = join(build.out, `${spec.name}_${packageVersion(build.version)}_${build.machine.debian}.deb`);
   // A higher level takes four times as long and saves a sixth.
   const compression = build.fast ? ['-Znone'] : ['-Zxz', '-z1'];
   execFileSync('dpkg-deb', ['--root-owner-group', ...compression, '--build', stage, file], {

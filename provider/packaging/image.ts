@@ -1,5 +1,5 @@
 // A container image of a staged folder: an OCI image layout in one archive, which podman, docker, containerd and skopeo load. It has one
-// layer: the program, the libraries that Node needs, from the Debian packages that are installed here, and the user that it runs as. No
+// layer: the program, the libraries that Node needs, from the Debian packages of the machine's parts, and the user that it runs as. No
 // shell, no package manager, no network while it is made; the same input gives the same bytes.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,17 +9,6 @@ import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { PackageSpec } from './packages.ts';
 import { type Build, copy, packageVersion, put, settleFolders } from './stage.ts';
-
-interface Platform {
-  /** As OCI and Debian call this machine. */
-  readonly architecture: string;
-  readonly libraries: string;
-  readonly loader: string;
-}
-const platforms: Readonly<Record<string, Platform>> = {
-  x64: { architecture: 'amd64', libraries: '/usr/lib/x86_64-linux-gnu', loader: '/lib64/ld-linux-x86-64.so.2' },
-  arm64: { architecture: 'arm64', libraries: '/usr/lib/aarch64-linux-gnu', loader: '/lib/ld-linux-aarch64.so.1' },
-};
 
 /** Debian's packages of the libraries that Node and the addon are linked with. Names are resolved inside libc itself. */
 export const systemLibraries = [
@@ -102,10 +91,14 @@ export const imageConfiguration = (
   };
 };
 
-const query = (debianPackage: string): string =>
-  execFileSync('dpkg-query', ['--status', debianPackage], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+const query = (system: string, debianPackage: string): string =>
+  execFileSync('dpkg-query', [`--admindir=${join(system, 'var/lib/dpkg')}`, '--status', debianPackage], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
 
-const stageSystem = ({ root }: Build, stage: string, { libraries, loader }: Platform): void => {
+const stageSystem = ({ root, system, machine }: Build, stage: string): void => {
+  const { libraries, loader } = machine;
   const link = (path: string, target: string): void => {
     mkdirSync(dirname(join(stage, path)), { recursive: true });
     symlinkSync(target, join(stage, path));
@@ -117,12 +110,12 @@ const stageSystem = ({ root }: Build, stage: string, { libraries, loader }: Plat
   link('usr/bin/dke', '../lib/dke-image/bin/dke');
   link('usr/bin/node', '../lib/dke-image/bin/node');
   copy(join(root, 'server/packaging/image-command'), join(stage, 'usr/lib/dke-image/bin/dke'), 0o755);
-  copy(realpathSync(loader), join(stage, 'usr', loader), 0o755);
+  copy(realpathSync(join(system, loader)), join(stage, 'usr', loader), 0o755);
   for (const { name, files } of systemLibraries) {
-    for (const file of files) copy(realpathSync(join(libraries, file)), join(stage, libraries, file));
-    copy(join('/usr/share/doc', name, 'copyright'), join(stage, 'usr/share/doc', name, 'copyright'));
+    for (const file of files) copy(realpathSync(join(system, libraries, file)), join(stage, libraries, file));
+    copy(join(system, 'usr/share/doc', name, 'copyright'), join(stage, 'usr/share/doc', name, 'copyright'));
     // Where scanners of images without a package manager find what is installed.
-    put(join(stage, 'var/lib/dpkg/status.d', name), query(name));
+    put(join(stage, 'var/lib/dpkg/status.d', name), query(system, name));
   }
   copy('/usr/lib/os-release', join(stage, 'etc/os-release'));
   // Most runtimes mount their own over it.
@@ -163,9 +156,8 @@ const makeLayer = (build: Build, stage: string, work: string): Buffer => {
 };
 
 export const makeImage = (build: Build, spec: PackageSpec, stage: string): string => {
-  const platform = platforms[process.arch];
-  if (platform === undefined) throw new Error(`no image is made for ${process.arch}`);
-  stageSystem(build, stage, platform);
+  const architecture = build.machine.debian;
+  stageSystem(build, stage);
   const work = mkdtempSync(join(tmpdir(), 'dke-image-'));
   const layout = join(work, 'layout');
   const addBlob = (mediaType: string, content: Buffer) => {
@@ -180,7 +172,7 @@ export const makeImage = (build: Build, spec: PackageSpec, stage: string): strin
     : addBlob('application/vnd.oci.image.layer.v1.tar+gzip', gzipSync(tar, { level: 6 }));
   const configuration = addJson(
     'application/vnd.oci.image.config.v1+json',
-    imageConfiguration(build, spec, platform.architecture, digestOf(tar)),
+    imageConfiguration(build, spec, architecture, digestOf(tar)),
   );
   const mediaType = 'application/vnd.oci.image.manifest.v1+json';
   const manifest = addJson(mediaType, { schemaVersion: 2, mediaType, config: configuration, layers: [layer] });
@@ -189,7 +181,7 @@ export const makeImage = (build: Build, spec: PackageSpec, stage: string): strin
   const index = {
     schemaVersion: 2,
     mediaType: 'application/vnd.oci.image.index.v1+json',
-    manifests: [{ ...manifest, platform: { architecture: platform.architecture, os: 'linux' }, annotations }],
+    manifests: [{ ...manifest, platform: { architecture, os: 'linux' }, annotations }],
   };
   put(join(layout, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
   put(join(layout, 'index.json'), JSON.stringify(index));
@@ -200,7 +192,7 @@ export const makeImage = (build: Build, spec: PackageSpec, stage: string): strin
     JSON.stringify([{ Config: blob(configuration), RepoTags: [reference], Layers: [blob(layer)] }]),
   );
   settleFolders(layout);
-  const name = `${spec.name}_${packageVersion(build.version)}_${platform.architecture}.oci.tar`;
+  const name = `${spec.name}_${packageVersion(build.version)}_${architecture}.oci.tar`;
   archive(
     join(build.out, name),
     layout,

@@ -1,6 +1,6 @@
-// npm run package [-- --kind deb|rpm|oci] [--only NAME] [--out FOLDER] [--fast]: makes the packages of the built project and the container
-// image, of all kinds unless one is named; --fast leaves them uncompressed. The same commit gives the same bytes: times are those of the commit, or
-// of SOURCE_DATE_EPOCH.
+// npm run package [-- --kind deb|rpm|oci] [--architecture x86_64|aarch64] [--only NAME] [--out FOLDER] [--fast]: makes the packages of the built
+// project and the container image, of all kinds unless one is named, for this machine unless another is named; --fast leaves them uncompressed.
+// The same commit gives the same bytes: times are those of the commit, or of SOURCE_DATE_EPOCH.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
@@ -9,6 +9,7 @@ import { agentEntries, closureOf, packagesOfSources, programRoot, readPackage } 
 import { writeChecksums } from './checksums.ts';
 import { makeDeb } from './deb.ts';
 import { makeImage } from './image.ts';
+import { machines, partsOf } from './machines.ts';
 import { type Kind, kinds, packages } from './packages.ts';
 import { makeRpm } from './rpm.ts';
 import { billOfMaterials } from './sbom.ts';
@@ -27,6 +28,7 @@ const tools: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
   rpm: { rpmbuild: 'rpm' },
   oci: { 'dpkg-query': 'dpkg', tar: 'tar' },
 };
+const noMachine = `packages are made for ${machines.map(({ name }) => name).join(' and ')}; name one with --architecture`;
 const makers = { deb: makeDeb, rpm: makeRpm, oci: makeImage } satisfies Record<Kind, unknown>;
 
 const missingTools = (wanted: readonly Kind[]): readonly string[] =>
@@ -76,6 +78,7 @@ if (import.meta.main) {
       fast: { type: 'boolean', default: false },
       only: { type: 'string' },
       kind: { type: 'string' },
+      architecture: { type: 'string' },
     },
   });
   const root = programRoot();
@@ -84,13 +87,17 @@ if (import.meta.main) {
     (spec) =>
       (values.only === undefined || values.only === spec.name) && spec.kinds.some((kind) => wanted.includes(kind)),
   );
+  const machine = machines.find(({ name, node }) =>
+    values.architecture === undefined ? node === process.arch : name === values.architecture,
+  );
+  const parts = machine && partsOf(root, machine);
   const missing = [
     ...(wanted.length === 0 ? [`--kind is ${kinds.join(' or ')}`] : []),
     ...(chosen.length === 0 ? [`--only is one of ${packages.map(({ name }) => name).join(', ')}`] : []),
     ...missingTools(wanted),
-    ...missingBuilds(root, chosen),
+    ...(parts === undefined ? [noMachine] : missingBuilds(root, parts, chosen)),
   ];
-  if (missing.length > 0) {
+  if (parts === undefined || missing.length > 0) {
     process.stderr.write(`no package was made:\n${missing.map((line) => `  ${line}\n`).join('')}`);
     process.exit(1);
   }
@@ -101,6 +108,7 @@ if (import.meta.main) {
     readonly shellFiles: (version: string, date: Date) => Promise<Readonly<Record<string, string>>>;
   };
   const build: Build = {
+    ...parts,
     root,
     closure: closureOf(root, entries),
     pages: packagesOfSources(root, pageSources(root)),
@@ -109,7 +117,7 @@ if (import.meta.main) {
     shellFiles: await shellFiles(version, date),
     maintainer: `${process.env.DEBFULLNAME ?? 'DKE maintainers'} <${process.env.DEBEMAIL ?? 'dke@packages.invalid'}>`,
     fast: values.fast,
-    out: resolve(values.out ?? join(root, 'build/packages')),
+    out: resolve(values.out ?? join(parts.built, 'packages')),
   };
   removeOld(build.out);
   for (const spec of chosen) {

@@ -6,9 +6,6 @@ import { join } from 'node:path';
 import type { PackageSpec } from './packages.ts';
 import { type Build, filesBelow, packageVersion, put } from './stage.ts';
 
-/** As RPM calls this machine. */
-const architectures: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' };
-
 /**
  * Each script of Debian, called with the arguments that dpkg would give it. RPM tells how many of the package are there afterwards: after
  * an installation 1, after an upgrade 2, after a removal 0.
@@ -74,8 +71,7 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
 };
 
 export const makeRpm = (build: Build, spec: PackageSpec, stage: string): string => {
-  const architecture = architectures[process.arch];
-  if (architecture === undefined) throw new Error(`there is no RPM package for ${process.arch}`);
+  const { name: architecture } = build.machine;
   // rpmbuild's own scripts do not work in a folder whose name has a blank.
   const work = mkdtempSync(join(tmpdir(), 'dke-rpm-'));
   const specFile = join(work, `${spec.name}.spec`);

@@ -3,12 +3,12 @@
 // gives the same bytes. `npm sbom` is not used: it lists what a build needs, and knows nothing native.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addonOf, readPackage } from '../install/payload.ts';
+import { readPackage } from '../install/payload.ts';
 import { systemLibraries } from './image.ts';
 import type { PackageSpec } from './packages.ts';
-import { type Build, packagesInside } from './stage.ts';
+import { addon, type Build, packagesInside } from './stage.ts';
 
 interface Component {
   readonly type: 'library' | 'application';
@@ -78,11 +78,10 @@ const insideNode = [
   ...['v8', 'zlib', 'zstd'],
 ];
 
-const node = (): Component => {
+/** Node of another machine is of the release that runs here (cross.sh), which is made of the same libraries. */
+const node = (program: string): Component => {
   const version = process.versions.node;
-  const sha256 = createHash('sha256')
-    .update(readFileSync(realpathSync(process.execPath)))
-    .digest('hex');
+  const sha256 = createHash('sha256').update(readFileSync(program)).digest('hex');
   const parts = insideNode.flatMap((name) => {
     const found = process.versions[name];
     return found === undefined
@@ -97,11 +96,21 @@ const node = (): Component => {
   });
 };
 
-/** A static library of this system: Debian's version shows which corrections are in it. */
-const fromDebian = (name: string, debianPackage: string, license: string, description: string): Component => {
+/** A library of Debian: its version shows which corrections are in it. */
+const fromDebian = (
+  system: string,
+  name: string,
+  debianPackage: string,
+  license: string,
+  description: string,
+): Component => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: fields of dpkg-query.
   const format = ['--showformat', '${source:Package} ${source:Version}'];
-  const { stdout } = spawnSync('dpkg-query', ['--show', ...format, debianPackage], { encoding: 'utf8' });
+  const { stdout } = spawnSync(
+    'dpkg-query',
+    [`--admindir=${join(system, 'var/lib/dpkg')}`, '--show', ...format, debianPackage],
+    { encoding: 'utf8' },
+  );
   const [source, version] = (stdout ?? '').trim().split(' ');
   const purl =
     version === undefined ? `pkg:generic/${name}` : `pkg:deb/debian/${source}@${encodeURIComponent(version)}`;
@@ -122,15 +131,15 @@ const ofCompiler = (file: string): Component => {
   });
 };
 
-const native = (root: string, spec: PackageSpec): readonly Component[] =>
+const native = ({ built, node: program, system }: Build, spec: PackageSpec): readonly Component[] =>
   spec.program === undefined
-    ? [fromDebian('mysqlservices', 'libmariadbd-dev', 'GPL-2.0-only', 'linked into dke_key_management.so')]
+    ? [fromDebian(system, 'mysqlservices', 'libmariadbd-dev', 'GPL-2.0-only', 'linked into dke_key_management.so')]
     : [
-        node(),
-        fromDebian('libcrypto', 'libssl-dev', 'Apache-2.0', 'linked into dke_core.node'),
-        ofCompiler(addonOf(root)),
+        node(program),
+        fromDebian(system, 'libcrypto', 'libssl-dev', 'Apache-2.0', 'linked into dke_core.node'),
+        ofCompiler(join(built, addon)),
         ...(spec.kinds.includes('oci') ? systemLibraries : []).map(({ name, licence }) =>
-          fromDebian(name, name, licence, 'a library that Node is linked with'),
+          fromDebian(system, name, name, licence, 'a library that Node is linked with'),
         ),
       ];
 
@@ -141,13 +150,13 @@ const serialNumber = (content: string): string => {
 };
 
 export const billOfMaterials = (build: Build, spec: PackageSpec): string => {
-  const { root, version } = build;
+  const { version } = build;
   const subject = component(spec.name, version, `pkg:generic/${spec.name}@${version}`, {
     type: spec.program === undefined ? 'library' : 'application',
     description: spec.summary,
     licenses: [{ expression: spec.licence }],
   });
-  const components = [...fromNpm(build, spec), ...native(root, spec)];
+  const components = [...fromNpm(build, spec), ...native(build, spec)];
   const bill = {
     $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
     bomFormat: 'CycloneDX',

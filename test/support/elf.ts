@@ -29,16 +29,28 @@ const run = (command: string, ...args: string[]): string =>
 export const librariesOf = (path: string): readonly string[] =>
   [...run('readelf', '-dW', path).matchAll(/\(NEEDED\).*\[(.+)\]/g)].map(([, name = '']) => name);
 
+/** As readelf names it, such as AArch64. */
+export const machineOf = (path: string): string => /^ *Machine: +(.+)$/m.exec(run('readelf', '-hW', path))?.[1] ?? '';
+
+/** The libraries of the C library, its loader included. */
+export const ofGlibc = /^(lib(c|pthread|dl|rt|m)\.so\.\d|ld-linux-(x86-64\.so\.2|aarch64\.so\.1))$/;
+
 /** Folders in which the loader looks for libraries before those of the system. */
 export const searchFoldersOf = (path: string): readonly string[] =>
   [...run('readelf', '-dW', path).matchAll(/\((?:RPATH|RUNPATH)\).*\[(.+)\]/g)].map(([, name = '']) => name);
 
 /** Symbols that must be there when it is loaded, as nm writes them: name@VERSION, or a name alone when any version will do. */
-export const symbolsWanted = (path: string): readonly string[] =>
+const symbolsWanted = (path: string): readonly string[] =>
   run('nm', '-D', '--undefined-only', path)
     .split('\n')
     .filter((line) => / U /.test(line))
     .map((line) => line.trim().split(' ').at(-1) ?? '');
+
+/** Symbols without a version: those that the linker has not found anywhere. In an addon, those of Node are meant to be. */
+export const openSymbols = (path: string): readonly string[] =>
+  symbolsWanted(path).filter(
+    (symbol) => !symbol.includes('@') && !(path.endsWith('.node') && /^(napi_|node_api_|uv_backend_fd$)/.test(symbol)),
+  );
 
 const isMissing = (kind: string, version: string): boolean => {
   const newest = newestOfOldSystems[kind];

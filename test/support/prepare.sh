@@ -1,5 +1,5 @@
 #!/bin/sh
-# prepare.sh <demo|test|long|check-native|package|bench|soak|stress|faults|gameday>: installs what that job needs beyond the build, then builds what is not built yet.
+# prepare.sh <demo|test|long|check-native|package|package-aarch64|bench|soak|stress|faults|gameday>: installs what that job needs beyond the build, then builds what is not built yet.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/support/packages.sh
@@ -60,7 +60,7 @@ case $job in
     need cppcheck 'command -v cppcheck'
     need clang-tidy 'command -v clang-tidy'
     ;;
-  stress | faults | package) ;;
+  stress | faults | package | package-aarch64) ;;
   gameday)
     need openssl 'command -v openssl'
     need libfaketime 'test -n "$(find /usr/lib -name libfaketimeMT.so.1 | head -n 1)"'
@@ -70,14 +70,22 @@ case $job in
     ;;
 esac
 case $job in
-  package | long)
+  package | package-aarch64 | long)
     need dpkg 'command -v dpkg-deb'
     need rpm 'command -v rpmbuild'
     need openjdk-17-jdk-headless 'command -v javac'
     need libmariadbd-dev 'test -f /usr/include/mariadb/server/mysql/plugin_encryption.h'
     ;;
 esac
+case $job in
+  package-aarch64 | long)
+    need g++-aarch64-linux-gnu 'command -v aarch64-linux-gnu-g++'
+    need openssl 'command -v openssl'
+    ;;
+esac
 if [ "$job" = long ]; then
+  # Programs for aarch64 run in it.
+  need qemu-user-static 'command -v qemu-aarch64-static'
   # The container image is unpacked and run by programs of others.
   need debootstrap 'command -v debootstrap'
   need umoci 'command -v umoci'

@@ -13,6 +13,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/contract/request-log.test.ts': 'runs on both stores by itself, or reads the embedded one',
   'test/house/**': noService,
   'test/native/**': noService,
+  'test/scenario/aarch64.test.ts': 'what is built, over the embedded database',
   'test/scenario/bad-input-files.test.ts': 'damaged files of the embedded database',
   'test/scenario/bad-input-store.test.ts': 'a full disk, file limits and damaged rows of the embedded database',
   'test/scenario/container.test.ts': 'what the image has, over the embedded database',
@@ -59,6 +60,8 @@ export const alsoOnPostgresql: readonly string[] = [
 
 /** Test files of the long tier alone, and which test keeps their rules in the short one. */
 export const longFiles: Readonly<Record<string, string>> = {
+  'test/scenario/aarch64.test.ts':
+    'compiles for another machine, builds packages and runs them in an emulator; the same on this one: scenario/packages',
   'test/scenario/fuzz.test.ts':
     'builds everything again with sanitizers; the same inputs: test/unit/addon/frame-fuzz, scenario/agent-frames, unit/agent/any-template',
   'test/conformance/reference-p11-kit-client.test.ts':
