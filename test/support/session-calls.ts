@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Account } from '../../provider/client/account.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
-import { CKG, CKK, CKO } from '../../provider/schema/constants.ts';
+import { CKG, CKK, CKO, HKDF_SALT } from '../../provider/schema/constants.ts';
 import { CKM } from '../../provider/schema/mechanisms.ts';
 import type { AttributeValue, Mechanism, MechanismParameter } from '../../provider/schema/types.ts';
 import { given, room, startInProcess } from './in-process-agent.ts';
@@ -30,6 +30,24 @@ export const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: iv });
 export const keyWrap = mech(CKM.AES_KEY_WRAP);
 export const oaepWith = (label: Uint8Array): Mechanism =>
   mech(CKM.RSA_PKCS_OAEP, { kind: 'oaep', hash: CKM.SHA256, mgf: CKG.MGF1_SHA256, source: 1, label });
+
+/** HKDF with SHA-256 and both steps, without a salt. */
+export const hkdfWith = (
+  change: Partial<Extract<MechanismParameter, { kind: 'hkdf' }>> = {},
+  type: number = CKM.HKDF_DERIVE,
+): Mechanism =>
+  mech(type, {
+    kind: 'hkdf',
+    extract: true,
+    expand: true,
+    hash: CKM.SHA256,
+    saltType: HKDF_SALT.NULL,
+    salt: Buffer.alloc(0),
+    saltKey: 0,
+    info: Buffer.alloc(0),
+    ...change,
+  });
+export const salted = { saltType: HKDF_SALT.DATA, salt: Buffer.from('salt'), info: Buffer.from('info') };
 
 /** An agent in this process with a session of its own, and calls of that session with what each needs. */
 export const startSession = async (account?: Account) => {

@@ -64,41 +64,23 @@ const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void
   if (!isVaultOpen(vault)) throw new ServiceError('key-disabled', "the group's vault is not enabled");
 };
 
+/** What does not depend on how the object came to be. */
+const fixed = { wrappedSensitive: false, destroyedAt: null, state: 'active', integrity: 'ok' } as const;
+
 const objectOf = (
   { application }: TdeCaller,
   input: NewTokenObject,
-  made: Pick<
+  made: Omit<
     StoredObject,
-    | 'handle'
-    | 'id'
-    | 'local'
-    | 'checkValue'
-    | 'publicKey'
-    | 'createdAt'
-    | 'content'
-    | 'bits'
-    | 'alwaysSensitive'
-    | 'neverExtractable'
+    Exclude<keyof NewTokenObject, 'bits'> | keyof typeof fixed | 'tenantId' | 'groupId' | 'applicationId'
   >,
 ): StoredObject => ({
+  ...input,
   ...made,
+  ...fixed,
   tenantId: application.tenantId,
   groupId: application.groupId,
   applicationId: application.id,
-  class: input.class,
-  label: input.label,
-  algorithm: input.algorithm,
-  usages: input.usages,
-  sensitive: input.sensitive,
-  extractable: input.extractable,
-  modifiable: input.modifiable,
-  destroyable: input.destroyable,
-  private: input.private,
-  attributes: input.attributes,
-  wrappedSensitive: false,
-  destroyedAt: null,
-  state: 'active',
-  integrity: 'ok',
 });
 
 /** How a key came to be. */

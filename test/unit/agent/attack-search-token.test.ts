@@ -14,11 +14,12 @@ import { Application } from '../../../provider/client/application.ts';
 import { handlers } from '../../../provider/client/dispatch.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
-import { CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
+import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { type AttributeValue, CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { hkdfWith } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
@@ -43,19 +44,7 @@ const wrappings: readonly Mechanism[] = [
   { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes } },
   { type: CKM.AES_CBC_PAD, parameter: { kind: 'bytes', bytes } },
 ];
-const hkdf: Mechanism = {
-  type: CKM.HKDF_DERIVE,
-  parameter: {
-    kind: 'hkdf',
-    extract: true,
-    expand: true,
-    hash: CKM.SHA256,
-    saltType: HKDF_SALT.NULL,
-    salt: Buffer.alloc(0),
-    saltKey: 0,
-    info: Buffer.alloc(0),
-  },
-};
+const hkdf = hkdfWith();
 
 const flags = [CKA.DECRYPT, CKA.WRAP, CKA.UNWRAP, CKA.EXTRACTABLE, CKA.SENSITIVE, CKA.DERIVE] as const;
 const rows = fc.uniqueArray(fc.tuple(fc.constantFrom(...flags), fc.boolean()), {

@@ -6,25 +6,14 @@ import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { AttributeValue, Mechanism } from '../../../provider/schema/types.ts';
 import { given, room, startInProcess } from '../../support/in-process-agent.ts';
 import { CKK, CKM_UNAVAILABLE, CKO } from '../../support/names.ts';
+import { hkdfWith } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 
 type Row = readonly [number, AttributeValue];
 const value = Buffer.alloc(32, 9);
 const wrapping: Mechanism = { type: CKM.AES_KEY_WRAP, parameter: null };
 const plain = (type: number): Mechanism => ({ type, parameter: null });
-const hkdf: Mechanism = {
-  type: CKM.HKDF_DERIVE,
-  parameter: {
-    kind: 'hkdf',
-    extract: true,
-    expand: true,
-    hash: CKM.SHA256,
-    saltType: 1,
-    salt: Buffer.alloc(0),
-    saltKey: 0,
-    info: Buffer.alloc(0),
-  },
-};
+const hkdf = hkdfWith();
 
 const start = async (token: boolean) => {
   const agent = await startInProcess();

@@ -13,13 +13,14 @@ import { core } from '../../../addon/core.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKD, CKG, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
+import type { Mechanism } from '../../../provider/schema/types.ts';
 import { given, room } from '../../support/in-process-agent.ts';
 import {
   aesRows,
   cbcPad,
   clear,
   extractable,
+  hkdfWith,
   keyWrap,
   mech,
   noDecrypt,
@@ -27,6 +28,7 @@ import {
   onToken,
   p256,
   type Row,
+  salted,
   secret,
   startSession,
 } from '../../support/session-calls.ts';
@@ -357,16 +359,7 @@ describe('a wrapping key of the token', () => {
 });
 
 describe('a base key of the token', () => {
-  const hkdf = mech(CKM.HKDF_DERIVE, {
-    kind: 'hkdf',
-    extract: true,
-    expand: true,
-    hash: CKM.SHA256,
-    saltType: HKDF_SALT.DATA,
-    salt: Buffer.from('salt'),
-    saltKey: 0,
-    info: Buffer.from('info'),
-  });
+  const hkdf = hkdfWith(salted);
   const derived = Buffer.from(hkdfSync('sha256', secret, 'salt', 'info', 32));
 
   test.each<[string, Row[]]>([
@@ -393,19 +386,18 @@ describe('a base key of the token', () => {
     ];
     const derives: Row = [CKA.DERIVE, true];
     const base = await call.create(...generic, [CKA.VALUE, secret], onToken, derives);
-    const salted = (saltKey: number) =>
-      mech(CKM.HKDF_DERIVE, { ...hkdf.parameter, saltType: HKDF_SALT.KEY, saltKey } as MechanismParameter);
+    const saltedBy = (saltKey: number) => hkdfWith({ ...salted, saltType: HKDF_SALT.KEY, saltKey });
     const wanted: Row[] = [...aesRows, [CKA.VALUE_LEN, 32], ...clear];
     const salt = await call.create(...generic, [CKA.VALUE, Buffer.from('salt')], onToken, derives);
     const before = core.memoryStatus().keys;
-    const key = await call.derive(salted(salt), base, ...wanted);
+    const key = await call.derive(saltedBy(salt), base, ...wanted);
     expect(await call.bytes(key, CKA.VALUE)).toEqual(derived);
     // What came of it, the key pair that it was sealed to, and base and salt, which the service keeps open.
     expect(core.memoryStatus().keys).toBeLessThanOrEqual(before + 4);
     const here = await call.create(...generic, [CKA.VALUE, Buffer.from('salt')], derives);
-    await expect(call.derive(salted(here), base, ...wanted)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
+    await expect(call.derive(saltedBy(here), base, ...wanted)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
     const idle = await call.create(...generic, [CKA.VALUE, secret], onToken);
-    await expect(call.derive(salted(idle), base, ...wanted)).rejects.toThrow('CKR_KEY_FUNCTION_NOT_PERMITTED');
+    await expect(call.derive(saltedBy(idle), base, ...wanted)).rejects.toThrow('CKR_KEY_FUNCTION_NOT_PERMITTED');
   });
   test('CKM_HKDF_DATA brings data out of a key of the token', async () => {
     const call = await startSession();

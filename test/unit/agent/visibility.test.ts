@@ -7,6 +7,7 @@ import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { AttributeValue } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
 import { CKK, CKO } from '../../support/names.ts';
+import { hkdfWith } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 
 type Row = readonly [number, AttributeValue];
@@ -15,19 +16,7 @@ const value = Buffer.alloc(32, 7);
 const wrapping = { type: CKM.AES_KEY_WRAP, parameter: null };
 const ecb = { type: CKM.AES_ECB, parameter: null };
 const rsa = { type: CKM.RSA_PKCS, parameter: null };
-const hkdf = {
-  type: CKM.HKDF_DERIVE,
-  parameter: {
-    kind: 'hkdf',
-    extract: true,
-    expand: true,
-    hash: CKM.SHA256,
-    saltType: 1,
-    salt: Buffer.alloc(0),
-    saltKey: 0,
-    info: Buffer.alloc(0),
-  },
-} as const;
+const hkdf = hkdfWith();
 const secret: Row[] = [
   [CKA.CLASS, CKO.SECRET_KEY],
   [CKA.KEY_TYPE, CKK.AES],

@@ -12,6 +12,7 @@ import {
   cbcPad,
   clear,
   extractable,
+  hkdfWith,
   iv,
   keyWrap,
   mech,
@@ -19,6 +20,7 @@ import {
   oaepWith,
   p256,
   type Row,
+  salted,
   secret,
   startSession,
 } from '../../support/session-calls.ts';
@@ -282,25 +284,16 @@ describe('derivation', () => {
   test('HKDF gives what others give, and the custody of its base', async () => {
     const { generate, create, derive, value, read } = await startSession();
     const base = await create(...generic, [CKA.VALUE, secret], [CKA.DERIVE, true]);
-    const parameter: MechanismParameter = {
-      kind: 'hkdf',
-      extract: true,
-      expand: true,
-      hash: CKM.SHA256,
-      saltType: HKDF_SALT.DATA,
-      salt: Buffer.from('salt'),
-      saltKey: 0,
-      info: Buffer.from('info'),
-    };
-    const derived = await derive(mech(CKM.HKDF_DERIVE, parameter), base, ...generic, [CKA.VALUE_LEN, 42], ...clear);
+    const mechanism = hkdfWith(salted);
+    const derived = await derive(mechanism, base, ...generic, [CKA.VALUE_LEN, 42], ...clear);
     expect(await value(derived)).toEqual(Buffer.from(hkdfSync('sha256', secret, 'salt', 'info', 42)));
-    const kept = await derive(mech(CKM.HKDF_DERIVE, parameter), base, ...aesRows, [CKA.VALUE_LEN, 32]);
+    const kept = await derive(mechanism, base, ...aesRows, [CKA.VALUE_LEN, 32]);
     const custody = [CKA.SENSITIVE, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.LOCAL, CKA.KEY_GEN_MECHANISM];
     expect(await read(kept, ...custody)).toEqual([true, false, false, false, -1]);
-    await expect(derive(mech(CKM.HKDF_DERIVE, parameter), base, ...generic)).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
-    await expect(
-      derive(mech(CKM.HKDF_DERIVE, parameter), await generate([CKA.DERIVE, true]), ...generic),
-    ).rejects.toThrow('CKR_KEY_TYPE_INCONSISTENT');
+    await expect(derive(mechanism, base, ...generic)).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
+    await expect(derive(mechanism, await generate([CKA.DERIVE, true]), ...generic)).rejects.toThrow(
+      'CKR_KEY_TYPE_INCONSISTENT',
+    );
   });
 });
 
@@ -309,21 +302,8 @@ describe('HKDF of a base in the session', () => {
     [CKA.CLASS, CKO.SECRET_KEY],
     [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
   ];
-  const hkdf = (
-    change: Partial<Extract<MechanismParameter, { kind: 'hkdf' }>> = {},
-    type: number = CKM.HKDF_DERIVE,
-  ): Mechanism =>
-    mech(type, {
-      kind: 'hkdf',
-      extract: true,
-      expand: true,
-      hash: CKM.SHA256,
-      saltType: HKDF_SALT.DATA,
-      salt: Buffer.from('salt'),
-      saltKey: 0,
-      info: Buffer.from('info'),
-      ...change,
-    });
+  const hkdf = (change: Parameters<typeof hkdfWith>[0] = {}, type: number = CKM.HKDF_DERIVE): Mechanism =>
+    hkdfWith({ ...salted, ...change }, type);
   const expected = (salt: string, length: number) => Buffer.from(hkdfSync('sha256', secret, salt, 'info', length));
   const begin = async () => {
     const call = await startSession();
