@@ -516,7 +516,7 @@ describe('tokens, audit, status', () => {
     await refused(/^dke: that is not end: nothing was changed/, ...force, '--confirm', 'yes');
     expect(await json(...force, '--confirm', 'end')).toMatchObject({ tokensEnded: 1 });
     expect((await dke('vault', 'list', '--token-file', file)).code).toBe(exitCodes.denied);
-    await refused(/^dke: All sessions end at once: 0/, 'session', 'rotate-key');
+    await refused(/^dke: All sessions end immediately: 0/, 'session', 'rotate-key');
     await json('session', 'rotate-key', '--confirm', 'end');
   });
 });
