@@ -96,7 +96,7 @@ const checkInstalled = ({ layout }: Context): Finding => {
     );
   if (state.pending !== null)
     return failed(
-      `an installation was interrupted while it installed build ${state.pending.current} in place`,
+      `an installation was interrupted while it installed build ${state.pending.current}`,
       'run it again: dke provider upgrade (or rollback, or install) finishes it',
     );
   const build = state.current ?? '';
@@ -144,7 +144,7 @@ const checkPlace = ({ layout, owner }: Context): Finding => {
   if (layout.rootOnly && layout.base !== defaultBase)
     return warning(
       `${layout.library} belongs to root`,
-      `Oracle accepts PKCS11_LIBRARY_LOCATION only below ${defaultBase}/pkcs11 only`,
+      `Oracle accepts PKCS11_LIBRARY_LOCATION only below ${defaultBase}/pkcs11`,
     );
   return ok(`${expected.name}, mode ${octal(layout.mode)}`);
 };

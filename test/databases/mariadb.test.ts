@@ -381,7 +381,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       await stranger.stop();
       for (const path of [instance.keyFile, copy()]) copyFileSync(other.keyFile, path);
       expect(await instance.refused()).toMatch(
-        /dke_key_management: (version \d+ of key 1 in the key file .* is not the key that this data directory was encrypted with|the key file .* lacks version \d+ of key 1)/,
+        /dke_key_management: (version \d+ of key 1 in the key file .* is not the key that this data directory was encrypted with|the key file .* does not contain version \d+ of key 1)/,
       );
       for (const path of [instance.keyFile, copy()]) rmSync(path);
       expect(await instance.refused('--dke-key-management-initialize')).toContain('Restore the key file from a backup');

@@ -458,7 +458,7 @@ describe('tokens, audit, status', () => {
     writeFileSync(file, `${lines.toSpliced(1, 1).join('\n')}\n`);
     const changed = await alone([file, '--key', verifierKey]);
     expect(changed.code).toBe(exitCodes['checks-failed']);
-    expect(changed.stderr).toContain('record 3 stands where record 2 belongs');
+    expect(changed.stderr).toContain('record 3 is in the place of record 2');
     expect((await alone([file, '--key', 'not-a-key+'])).code).toBe(exitCodes.config);
     expect((await alone([join(folder, 'nowhere'), '--key', verifierKey])).code).toBe(exitCodes.permission);
 
@@ -503,7 +503,7 @@ describe('tokens, audit, status', () => {
     expect((await dke('token', 'create', 'unused', '--role', 'auditor', '--out', file)).code).toBe(0);
     expect(await json('token', 'rotate-key')).toMatchObject({ tokensEnded: 0 });
     await refused(
-      /^dke: All API tokens stop working at once: 2, with yours[\s\S]*--confirm 'end'/,
+      /^dke: All API tokens stop working immediately: 2, including yours[\s\S]*--confirm 'end'/,
       'token',
       'rotate-key',
       '--compromised',
@@ -516,7 +516,7 @@ describe('tokens, audit, status', () => {
     await refused(/^dke: that is not end: nothing was changed/, ...force, '--confirm', 'yes');
     expect(await json(...force, '--confirm', 'end')).toMatchObject({ tokensEnded: 1 });
     expect((await dke('vault', 'list', '--token-file', file)).code).toBe(exitCodes.denied);
-    await refused(/^dke: All sessions end at once: 0/, 'session', 'rotate-key');
+    await refused(/^dke: All sessions end immediately: 0/, 'session', 'rotate-key');
     await json('session', 'rotate-key', '--confirm', 'end');
   });
 });

@@ -144,7 +144,7 @@ describe('a database host', () => {
     });
     expect(run.stdout + run.stderr).not.toContain(guid);
     const text = await doctor('--conf', conf);
-    expect(text.stdout).toMatch(/^this database host is in order\n/);
+    expect(text.stdout).toMatch(/^this database host passed all checks\n/);
     expect(text.stdout).not.toContain(guid);
   });
 

@@ -102,7 +102,7 @@ const steps: readonly Step[] = [
     heading: 'The service',
     prepare: () =>
       cpSync(join(folder, 'packages'), join(hosts.service.folder, 'var/lib/dke/packages'), { recursive: true }),
-    shows: /health\.healthy +true[\s\S]*is in order/,
+    shows: /health\.healthy +true[\s\S]*passed all checks/,
   },
   { page: 'docs/install.md', heading: 'Step by step', blocks: [0] },
   {

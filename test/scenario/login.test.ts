@@ -86,7 +86,7 @@ test('a wrong password, a missing or wrong code, and no terminal end it, and not
   expect((await dke(['login', 'maria', '--password-fd', '0'], 'not it\n')).code).not.toBe(0);
   expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n`)).stderr).toContain('code');
   expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n000000\n`)).code).not.toBe(0);
-  expect((await dke(['login', 'maria', '--password-fd', '1'], '')).stderr).toContain('no file descriptor');
+  expect((await dke(['login', 'maria', '--password-fd', '1'], '')).stderr).toContain('not a readable file descriptor');
   expect(existsSync(file)).toBe(false);
 });
 

@@ -85,7 +85,7 @@ test('options and variables win; with another service nothing of it is used', as
   vi.stubEnv('DKE_SERVER', 'https://elsewhere.example');
   expect((await globals())?.tokenFile).toBeUndefined();
   await expect(globals('--context', 'one')).rejects.toThrow(
-    'context one is of https://one.example, not of https://elsewhere.example',
+    'context one belongs to https://one.example, not to https://elsewhere.example',
   );
 });
 
