@@ -10,7 +10,7 @@ import { freshDatabase, onPostgresql } from '../support/test-store.ts';
 if (!onPostgresql) console.log('left out on SQLite: connections to PostgreSQL');
 
 describe.runIf(onPostgresql)('a connection', () => {
-  test('is asked one thing at a time, in order, and goes on after an error; pg has nothing to warn of', async () => {
+  test('gets one query at a time, in order, and continues after an error; pg prints no warning', async () => {
     const warnings: string[] = [];
     const heed = ({ message }: Error): void => void warnings.push(message);
     process.on('warning', heed);

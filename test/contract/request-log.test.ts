@@ -127,7 +127,7 @@ describe('a search in the request log', () => {
     expect(await find(filter)).toEqual(expected(holds));
   });
 
-  test('goes on where the page before ended, whatever their length', async () => {
+  test('continues where the previous page ended, whatever their length', async () => {
     const filter: RequestFilter = { endpointId: 'a', result: 'refused', operation: 'decrypt' };
     expect(await find(filter, 7)).toEqual(await find(filter));
     expect(await find({ kmsRequestId: 'kms-77' }, 1)).toEqual([77]);
@@ -140,7 +140,7 @@ describe('pruning the request log', () => {
     return [found.length, found.at(-1)];
   };
 
-  test('takes no more than it was told to in one step', async () => {
+  test('reads at most the given number in one step', async () => {
     const pruneOld = async () => {
       const { removed, through } = await store.write((tx) => tx.requests.pruneOld(1_000_000 + 101, 60));
       return { removed: Object.fromEntries(removed), through };

@@ -174,7 +174,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
     expect(await find('key', text)).toEqual(found.map(({ id }) => id));
   });
 
-  test('an id finds by its beginning and by its last part; the field tells so', async () => {
+  test('an id is found by its beginning and by its last part, and the result names the field', async () => {
     expect(await find('key', payroll.id.slice(0, 30))).toContain(payroll.id);
     const { items } = await store.read.search.find(ours.id, {
       kind: 'key',
@@ -199,7 +199,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
     await expect(find('key', 'prod', everyTenant)).rejects.toThrow(RangeError);
   });
 
-  test('a limit holds, and is told', async () => {
+  test('a limit is respected and reported', async () => {
     expect(await store.read.search.find(ours.id, { kind: 'key', folded: 'prod', limit: 1 })).toMatchObject({
       items: [{ id: orders.id }],
       more: true,

@@ -346,7 +346,7 @@ describe('the service', () => {
     expect(await codeOf(ask('wrap', by, { mechanism, key: { from: 'token', handle: hidden } }))).toBe('forbidden');
   });
 
-  test('every answer bears an epoch, which moves with a change', async () => {
+  test('every answer contains an epoch, which increases with a change', async () => {
     // What the service does by itself may change something, too: it ends.
     const first = await vi.waitFor(
       async () => {
@@ -476,7 +476,7 @@ describe('the way over HTTPS', () => {
     expect(timers.size).toBeLessThan(10);
     await stop();
   });
-  test('no message holds the credential', async () => {
+  test('no message contains the credential', async () => {
     const { call, stop } = await serve((request) => request.socket.destroy());
     expect(JSON.stringify(await call())).not.toContain(guid);
     await stop();

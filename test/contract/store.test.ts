@@ -107,7 +107,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('lets others of the process go on during a walk over many rows', async () => {
+  test('lets other work of the process continue during a walk over many rows', async () => {
     let others = false;
     setImmediate(() => {
       others = true;
@@ -118,7 +118,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(asked).toBeLessThan(100_000);
   });
 
-  test('lets a change come to its end beside a walk that fills every turn', async () => {
+  test('lets a change complete during a walk that fills every iteration of the event loop', async () => {
     let written = false;
     let pages = 0;
     // A page, and then what is made of it, for longer than a turn may be filled with statements.
@@ -137,7 +137,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(pages).toBeLessThan(1_000);
   });
 
-  test('tells who still reads while it closes that the service stops', async () => {
+  test('tells readers that the service stops when they still read while it closes', async () => {
     expect(await store.read.vaults.list(everyTenant, { limit: 1 })).toEqual([]);
     await store.close();
     await expect(store.read.vaults.list(everyTenant, { limit: 1 })).rejects.toMatchObject({
@@ -160,7 +160,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(await store.read.vaults.get(tenant.id, vault.id)).toEqual(vault);
   });
 
-  test('undoes a unit that throws, whole, and keeps its neighbours in the same commit', async () => {
+  test('undoes a unit that throws completely, and keeps its neighbours in the same commit', async () => {
     const [a, b, c] = [vaultOf('a'), vaultOf('b'), vaultOf('c')];
     const results = await Promise.allSettled([
       store.write((tx) => tx.vaults.insert(a)),
@@ -255,7 +255,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     await expect(update).rejects.toMatchObject({ code: 'key-tampered' });
   });
 
-  test('tells a row whose authentication code was taken from another row', async () => {
+  test('finds a row whose authentication code was copied from another row', async () => {
     const [one, two] = [vaultOf('one'), vaultOf('two')];
     await store.write(async (tx) => {
       await tx.vaults.insert(one);
@@ -284,7 +284,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(await store.read.records.get(place.objectId, 1, 'vault-copy')).toBeUndefined();
   });
 
-  test('tells the objects of an application and of other groups, their uses, and its newest master key', async () => {
+  test('reports the objects of an application and of other groups, their uses, and its newest master key', async () => {
     const [vault, other] = [vaultOf('v'), vaultOf('w')];
     const groups: readonly TdeGroup[] = [vault, other].map(({ id, name }) => ({
       ...{ id: newId(4), tenantId: tenant.id, name, vaultId: id, createdAt: 4, integrity: 'ok' as const },

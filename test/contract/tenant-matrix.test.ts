@@ -461,7 +461,7 @@ test('every route has a case, and every parameter of its path a thing', () => {
     if (parameters.length === 0) expect([name, (given?.shows ?? given?.refers) !== undefined]).toEqual([name, true]);
   }
 });
-test('what is the platform’s in the table is so here, and nothing else', () => {
+test('exactly the routes that the table gives to the platform belong to it here', () => {
   for (const { name, row, given } of routes)
     expect([name, given?.platform === true]).toEqual([name, row.tenancy === 'platform']);
 });
@@ -622,7 +622,7 @@ describe.each(pairs)('the people of tenant %i before tenant %i', (a, b) => {
   });
 });
 
-test('where snapshots lie on the host is told to those of the whole platform alone', async () => {
+test('only users of the whole platform see where snapshots are on the host', async () => {
   const shown = async (token: string, query = '') =>
     must<{ directory: string | null; undeleteDays: number }>(token, 'get', `/api/snapshot-schedule${query}`);
   const { token: everywhere } = await opened.operations.tokens.create(administrator, 'the service', {
@@ -635,7 +635,7 @@ test('where snapshots lie on the host is told to those of the whole platform alo
   expect(await shown(everywhere, `?tenant=${own?.name}`)).toMatchObject({ directory: null });
 });
 
-test('those of the whole platform see of a tenant that they name what its own people see, and of others nothing', async () => {
+test('users of the whole platform see what users of the named tenant see, and nothing of other tenants', async () => {
   const { token } = await opened.operations.tokens.create(administrator, 'the service', {
     name: 'all',
     grants: [{ role: 'auditor', scope: null }],

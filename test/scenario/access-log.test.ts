@@ -96,7 +96,7 @@ test('a change is found by one id in the answer, the audit log, the access log a
   await until('its steps', async () => (stepsOf(span).includes('store.write') ? true : undefined));
 });
 
-test('the caller’s own id is taken, and a pattern stands for the path', async () => {
+test('the caller’s own id is used, and a pattern replaces the path', async () => {
   const { endpoint: own } = endpoint;
   const answer = await site.api.send('GET', `/api/endpoints/${own.id}?x=1`, undefined, { 'x-request-id': 'mine.1' });
   expect(answer.headers['x-request-id']).toBe('mine.1');
@@ -179,7 +179,7 @@ test('SIGHUP opens the file again after it was moved away', async () => {
   expect(lines(`${path}.moved`).some(({ requestId }) => requestId === 'mine.1')).toBe(true);
 });
 
-test('a receiver that no longer answers holds up no request; what is dropped is counted', async () => {
+test('a receiver that no longer answers delays no request; dropped spans are counted', async () => {
   answers = false;
   const { token } = await site.api.call<IssuedToken>('POST', '/api/tokens', { name: 'metrics', kind: 'metrics' });
   const dropped = async (): Promise<number> => {

@@ -75,7 +75,7 @@ describe('a file', () => {
     existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n').filter(Boolean) : [];
   const sinkTo = (path: string): string => `[[audit.sinks]]\nname = "f"\ntype = "file"\npath = "${path}"\n`;
 
-  test('holds what an export holds: it verifies, also after restarts and a line that was cut off', async () => {
+  test('contains the same as an export: it verifies, also after restarts and a truncated line', async () => {
     const path = join(folder, 'audit.ndjson');
     const first = await open(sinkTo(path));
     await createVaults(first, 'one', 'two');
@@ -124,7 +124,7 @@ describe('a file', () => {
     await sink.close();
   });
 
-  test('of another log is put aside whole, with all its files, and a new one is begun', async () => {
+  test('of another log is moved aside with all its files, and a new one is started', async () => {
     const own = join(folder, 'two-logs');
     mkdirSync(own);
     const path = join(own, 'audit.ndjson');
@@ -278,7 +278,7 @@ describe('syslog', () => {
     rmSync(service.folder, { recursive: true });
   });
 
-  test('a collector that is away holds up nothing, and gets everything when it comes', async () => {
+  test('an unavailable collector delays nothing, and gets everything when it is back', async () => {
     const port = await freePort();
     const service = await open(sinkTo(port));
     await createVaults(service, 'one', 'two', 'three');
@@ -428,7 +428,7 @@ describe('https', () => {
     rmSync(service.folder, { recursive: true });
   });
 
-  test('a collector that never answers holds up neither the service nor its end', async () => {
+  test('a collector that never answers delays neither the service nor its stop', async () => {
     const sockets: Socket[] = [];
     const server = createTcpServer((socket) => void sockets.push(socket));
     const service = await open(sinkTo(await listen(server)));

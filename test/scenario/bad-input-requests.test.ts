@@ -394,7 +394,7 @@ describe('bytes that are no TLS', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  test('200 connections that were begun and left do not stop the next one', async () => {
+  test('200 unfinished connections do not stop the next one', async () => {
     const left = await Promise.all(
       Array.from({ length: 200 }, async () => {
         const socket = connectPlain(site.server.port, '127.0.0.1');

@@ -403,7 +403,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     expect(await page.locator('img[src="x"]').count()).toBe(0);
   });
 
-  test('is whole in dark and on a narrow screen', async () => {
+  test('is complete in the dark theme and on a narrow screen', async () => {
     const state = await context.storageState();
     for (const [name, options] of [
       ['dark', { colorScheme: 'dark', viewport: { width: 1280, height: 860 } }],
@@ -457,7 +457,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     expect(eyes.faults).toEqual([]);
   });
 
-  test('lets no one in after signing out', async () => {
+  test('requires a new sign-in after signing out', async () => {
     await page.goto('/');
     await page.getByRole('button', { name: 'Sign out' }).first().click();
     await page.getByLabel('Password').waitFor();

@@ -76,7 +76,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     ]);
   });
 
-  test('an administrator is invited; the same browser goes on as that person', async () => {
+  test('an administrator is invited; the same browser continues as that person', async () => {
     await press('Invite administrator');
     await page.getByRole('dialog', { name: 'Invite the first administrator' }).waitFor();
     await typeInto('Name', 'ada');

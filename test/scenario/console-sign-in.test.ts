@@ -153,7 +153,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('an administrator comes by an invitation, which wants a password and a passkey', async () => {
+  test('an administrator joins with an invitation, which requires a password and a passkey', async () => {
     await redeem('ada', 'administrator');
     await heading('Set up two-step verification');
     await focusOn('Set up two-step verification');
@@ -168,7 +168,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     expect(eyes.faults).toEqual([]);
   });
 
-  test('a passkey alone is enough; one that is not given is told in plain words, and can be given again', async () => {
+  test('a passkey alone is enough; a cancelled one is explained in plain words, and can be tried again', async () => {
     await verifyPerson(false);
     await press('Use a passkey');
     await page.getByRole('alert').getByText('No passkey was received').waitFor();
@@ -182,7 +182,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     expect(eyes.faults).toEqual([]);
   });
 
-  test('a wrong password says so, loses the password and nothing else; the right one is followed by the passkey', async () => {
+  test('a wrong password is reported and only the password is cleared; the right one is followed by the passkey', async () => {
     await givePassword('ada', 'not this one, surely');
     await page.getByRole('alert').waitFor();
     await lookClosely('wrong-password');
@@ -265,7 +265,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     expect(eyes.faults).toEqual([]);
   });
 
-  test('whom the OpenID provider knows with a role comes in, whom it knows without one is told', async () => {
+  test('a user with a role at the OpenID provider is signed in; one without a role is told so', async () => {
     const atProvider = async (who: string | null): Promise<void> => {
       await page.goto('/audit');
       await press('Continue with Example staff');

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.end());
 
-test('the files of a service are those that are known here: another one is checked too, and told', () => {
+test('the files of a service are the known ones; any other file is also checked and reported', () => {
   expect(site.files.map((name) => name.replace(/[0-9a-f-]{36}/, 'ID'))).toEqual([
     'dke-data/audit.jsonl',
     'dke-data/dke.db',
@@ -32,7 +32,7 @@ test('the files of a service are those that are known here: another one is check
   ]);
 });
 
-test('a changed byte is refused by the name of its file, told, or of no consequence', async () => {
+test('a changed byte is refused with the name of its file, reported, or has no effect', async () => {
   const { wrong, tried } = await corruptBytes(site, { each: sizeOf('changed bytes of each file'), seed });
   expect(wrong, `DKE_SEED=${seed}`).toEqual([]);
   expect(Object.keys(tried)).toEqual(site.files);

@@ -200,7 +200,7 @@ describe('a database host', () => {
     expect(run.code).toBe(exitCodes['checks-failed']);
   });
 
-  test('with a library that any user can replace, or without its agent, or with another one beside it', async () => {
+  test('with a library that any user can replace, without its agent, or with another library next to it', async () => {
     const library = join(mkdtempSync(join(folder, 'library-')), 'libdke_pkcs11.so');
     copyFileSync(join(built, 'libdke_pkcs11.so'), library);
     expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('dke-agent');
@@ -378,7 +378,7 @@ describe('a service that cannot start again, or not write', () => {
   });
 });
 
-test('a certificate that an authority issued is no fault; another one than that of the file is told', async () => {
+test('a certificate that an authority issued is not a fault; one that differs from the file is reported', async () => {
   const authority = makeAuthority(folder, 'doctor');
   const issue = () =>
     authority

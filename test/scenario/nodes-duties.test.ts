@@ -23,7 +23,7 @@ const dutiesOf = async (from: FleetMember, name: string): Promise<number> =>
 const untilDuties = (from: FleetMember, name: string, count: number): Promise<boolean> =>
   until(`${count} duties of ${name}`, async () => ((await dutiesOf(from, name)) === count ? true : undefined));
 
-test('all duties of a hung node go to another one, and each has one owner when it goes on', async () => {
+test('all duties of a hung node move to another one, and each has one owner when it continues', async () => {
   // All are of the node that was first, unless a busy machine kept it for longer than its lease.
   const hung = await until('an owner', async () => {
     for (const member of [one, two]) if ((await dutiesOf(one, member.name)) > 0) return member;
@@ -117,7 +117,7 @@ test('an owner that comes late: its units of work fail, and so does its change o
   }
 });
 
-test('work that is stuck loses its duty although its node goes on; while a unit of work is under way, none is taken', async () => {
+test('work that is stuck loses its duty although its node continues; no duty moves during a unit of work', async () => {
   const place = fleet.postgres.createDatabase('stuck');
   const [stuck, other] = [await openNode(place, 'stuck'), await openNode(place, 'other')];
   const nodes = [stuck, other];

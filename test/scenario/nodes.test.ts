@@ -171,7 +171,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'] as const)(
   },
 );
 
-test('GetHealthStatus tells the fleet by its members, on each node', async () => {
+test('GetHealthStatus lists the nodes, on each node', async () => {
   const here = await createXksEndpoint(siteOf(one), 'fleet');
   for (const { server } of [one, two]) await untilFleet(here.at(server), 2, ['one ACTIVE', 'two ACTIVE']);
 });
@@ -188,7 +188,7 @@ test('nodes that write at once keep one audit log, and it verifies', async () =>
   expect((await dke('audit', 'verify', 'audit.ndjson', '--key', log.verifierKey)).code).toBe(0);
 });
 
-test('a node that stands still is named in every answer to a change, until it goes on', async () => {
+test('a stopped node is named in every answer to a change, until it continues', async () => {
   const here = await createXksEndpoint(siteOf(one), 'stands-still');
   const path = `/api/endpoints/${here.endpoint.id}`;
   const watched = await createXksEndpoint(siteOf(one), 'watched');
@@ -267,7 +267,7 @@ test.runIf(chromiumPath !== null)(
   },
 );
 
-test('a node that is drained says so, and goes on when it is told to', async () => {
+test('a draining node says so, and continues when it is told to', async () => {
   expect((await dke('node', 'drain', 'two')).code).toBe(0);
   await until('bad health', async () => ((await two.api.send('GET', '/health')).status === 503 ? true : undefined));
   expect((await one.api.send('GET', '/health')).status).toBe(200);

@@ -290,7 +290,7 @@ test.runIf(canRun)('name no place of the project that made them', () => {
   for (const path of texts) expect(readFileSync(packaged('dke-provider', path)).includes(project), path).toBe(false);
 });
 
-test.runIf(canRun)('units stand up to systemd-analyze', () => {
+test.runIf(canRun)('units pass systemd-analyze', () => {
   const units = ['dke-server.service', 'dke-agent.service', 'dke-agent.socket'].map((name) =>
     join(system, 'usr/lib/systemd/system', name),
   );

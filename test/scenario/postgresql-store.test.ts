@@ -99,7 +99,7 @@ describe('the service', () => {
     expect((await dke('audit', 'verify', 'two.ndjson', '--key', log.verifierKey)).stderr).toContain('are not those');
   });
 
-  test('uses keys while the database is away, refuses changes with a reason, and goes on when it is back', async () => {
+  test('uses keys while the database is unavailable, refuses changes with a reason, and continues when it is back', async () => {
     const sealed = await endpoint.encrypt(plain);
     await postgres.stop('SIGQUIT');
     expect((await endpoint.encrypt(plain)).status).toBe(200);
@@ -158,7 +158,7 @@ describe('a database that is not to be used', () => {
     expect(await refusalOf(tomlOf({ ...place, database: 'nowhere' }))).toContain('cannot be opened');
     expect(await refusalOf(tomlOf({ ...place, host: '/nowhere' }))).toContain('cannot be opened');
   });
-  test('an empty one beside a root key that belongs to another', async () => {
+  test('an empty one with a root key that belongs to another', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'dke-postgres-other-'));
     const first = await startServerProcess({ folder, toml: tomlOf(postgres.createDatabase('first')) });
     await first.stop();

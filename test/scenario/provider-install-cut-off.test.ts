@@ -71,7 +71,7 @@ const expectTidy = (current: string): void => {
 
 // Each cut is a process, and every write waits for the disk: a busy host takes its time.
 describe('cut off after each step', () => {
-  test('an installation is none or whole, and the next one finishes it', () => {
+  test('an installation is absent or complete, and the next one finishes it', () => {
     const { steps } = install({ ...options(), dryRun: true }, a);
     expect(steps.length).toBeGreaterThan(10);
     // Of the directories that are made, one stands for all.
@@ -122,7 +122,7 @@ describe('cut off after each step', () => {
     }
   });
 
-  test('an uninstallation goes on where it stopped', () => {
+  test('an uninstallation continues where it stopped', () => {
     install(options(), a);
     const steps = run('uninstall')?.steps.length ?? 0;
     expect(steps).toBeGreaterThan(3);

@@ -109,7 +109,7 @@ describe('a search', () => {
     await expect.poll(async () => (await search(`requestId=${id}`)).items.length).toBe(1);
   });
 
-  test('goes on where the page before ended', async () => {
+  test('continues where the previous page ended', async () => {
     const first = await searchOne('limit=2&operation=encrypt&to=2100-01-01T00:00:00Z');
     expect(first.next).not.toBeNull();
     const second = await searchOne(`limit=2&operation=encrypt&after=${first.next}`);
@@ -185,7 +185,7 @@ describe('a CloudTrail event', () => {
     ]);
   });
 
-  test('of a call that never came here leads to nothing, and says how far back the log goes', async () => {
+  test('of a call that never arrived finds nothing, and says how far back the log goes', async () => {
     const { items, oldest } = await correlate(event(randomUUID()));
     expect(items).toEqual([]);
     expect(oldest).toMatch(/^20/);

@@ -122,7 +122,7 @@ describe('a passphrase', () => {
 });
 
 describe('a sealed service', () => {
-  test('says so to everybody, refuses a wrong passphrase without locking, and serves once it has the right one', async () => {
+  test('tells everyone, refuses a wrong passphrase without locking, and serves after it got the right one', async () => {
     const folder = newFolder();
     const first = await start(folder, fromFile);
     const vault = await makeVault(first, first.adminToken);
@@ -165,7 +165,7 @@ describe('a sealed service', () => {
     expect(sealed.log()).not.toContain(passphrase);
   });
 
-  test('stops in order when it is told to', async () => {
+  test('stops in order when requested', async () => {
     const folder = newFolder();
     await (await start(folder, fromFile)).stop();
     const sealed = await start(folder, people());
@@ -264,7 +264,7 @@ describe('two providers', () => {
     expect(copy).toMatch(/the database needs root epoch 2/);
   });
 
-  test('a root key that lies unencrypted is wrapped, and rotated under the wrapping', async () => {
+  test('an unencrypted root key is wrapped, and then rotated', async () => {
     const folder = newFolder();
     const first = await start(folder, '');
     const vault = await makeVault(first, first.adminToken);
@@ -299,7 +299,7 @@ describe.skipIf(softhsmModule === undefined)('a hardware module (SoftHSM2)', () 
     `[[root.providers]]\nname = "hsm"\ntype = "pkcs11"\nmodule = "${more.module ?? softhsmModule}"\ntoken = "dke"\n` +
     `key = "${more.key ?? 'dke-root'}"\npin_file = "${pinFile}"\ntimeout_seconds = ${more.seconds ?? 60}\n`;
 
-  test('opens the root key by its own key, alone or beside a passphrase', async () => {
+  test('opens the root key with its own key, alone or together with a passphrase', async () => {
     const folder = newFolder();
     const { environment, pinFile, addKey } = makeSoftToken(folder, 'dke', '4711');
     addKey('dke-root');

@@ -402,7 +402,7 @@ describe('the listener', () => {
     expect(server.log()).not.toContain('unrecognized flag');
   });
 
-  test('reads a certificate again on SIGHUP and goes on', async () => {
+  test('reads a certificate again on SIGHUP and continues', async () => {
     server.child.kill('SIGHUP');
     expect(await get(server, '/health')).toMatchObject({ status: 200 });
   });

@@ -90,7 +90,7 @@ test('while an outcome is open, a further call of this kind waits, and fails at 
   expect(await keysCalled('other', 'open-4')).toBe(0);
 });
 
-test('what another process has used meanwhile stays, and the agent says so', async () => {
+test('what another process has used in the meantime stays, and the agent reports it', async () => {
   await ask('info', {}, 'used-0');
   gate.holdAnswers();
   const failed = ask('generateKey', masterKey('used'), 'used-1').catch(codeOf);

@@ -100,7 +100,7 @@ const bytesOf = (memory: number, { from, to }: Region): Buffer => {
 };
 
 describe('known secrets', () => {
-  test('are in no memory that a core dump would hold, though they are in the process', () => {
+  test('are in the process, but in no memory that a core dump would contain', () => {
     const pid = process_.pid ?? 0;
     let memory: number;
     let pages: number;

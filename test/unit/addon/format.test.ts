@@ -122,7 +122,7 @@ describe('key record, format 1', () => {
     expect(vectorOf('record aes').bytes('record')).toHaveLength(171);
   });
 
-  test('the head is told without the key', () => {
+  test('the head can be read without the key', () => {
     for (const vector of records) {
       const { epoch, version } = core.peekRecord(vector.bytes('record'));
       expect([epoch, version]).toEqual([vector.number('epoch'), vector.number('version')]);

@@ -22,7 +22,7 @@ describe('the frame server', () => {
     await server.stop();
   });
 
-  test('tells who connected and answers the version byte with the handler’s', async () => {
+  test('reports who connected and answers the version byte with that of the handler', async () => {
     const client = new FrameClient(server.path);
     expect(await client.greet(7)).toBe(1);
     const { peer, version } = await server.event('connect');
@@ -125,7 +125,7 @@ describe('the frame server', () => {
     next.end();
   });
 
-  test('reports a peer that goes in the middle of a frame', async () => {
+  test('reports a peer that disconnects in the middle of a frame', async () => {
     const client = await server.client();
     await new Promise((resolve) => client.socket.write(frame(1, action(ACTION.echo, 'half')).subarray(0, 15), resolve));
     client.end();
@@ -183,7 +183,7 @@ describe('the frame server', () => {
     expect(existsSync(server.path)).toBe(false);
   });
 
-  test('does not hold up the end of its worker', async () => {
+  test('does not delay the end of its worker', async () => {
     const client = await server.client();
     await server.worker.terminate();
     await client.closed;
@@ -264,7 +264,7 @@ describe('createFrameServer', () => {
     await server.stop();
   });
 
-  test('answers stopped for ever once it was stopped', () => {
+  test('always answers stopped after it was stopped', () => {
     const server = core.createFrameServer(options, silent);
     server.stop();
     expect([server.run(), server.run()]).toEqual(['stopped', 'stopped']);

@@ -221,7 +221,7 @@ describe('key wrap', () => {
     core.release(aes);
   });
 
-  test('an unwrapped key must have a size of its kind; what has none is told like what does not authenticate', () => {
+  test('an unwrapped key must have a valid size; another size is reported like a failed authentication', () => {
     withKey(core.generateAes(256), (wrapping) => {
       const wrapped = core.wrapData(wrapping, { padded: false }, bytes(40));
       for (const kind of ['aes', 'private'] as const) {
@@ -473,7 +473,7 @@ describe('digests and MACs', () => {
 });
 
 describe('small things', () => {
-  test('random bytes fill the view and nothing beside it', () => {
+  test('random bytes fill the view and nothing outside it', () => {
     const around = Buffer.alloc(96);
     core.random(around.subarray(32, 64));
     expect(around.subarray(0, 32)).toEqual(Buffer.alloc(32));
@@ -490,13 +490,13 @@ describe('small things', () => {
     expect(codeOf(() => core.random('x' as unknown as Buffer))).toBe('bad-argument');
   });
 
-  test('wiping zeroes the view and nothing beside it', () => {
+  test('wiping zeroes the view and nothing outside it', () => {
     const around = Buffer.alloc(30, 7);
     core.wipe(around.subarray(10, 20));
     expect(around).toEqual(Buffer.concat([Buffer.alloc(10, 7), Buffer.alloc(10), Buffer.alloc(10, 7)]));
   });
 
-  test('a comparison tells lengths and bytes apart', () => {
+  test('a comparison distinguishes lengths and bytes', () => {
     expect(core.timingSafeEqual(bytes(32), bytes(32))).toBe(true);
     expect(core.timingSafeEqual(bytes(32), bytes(31))).toBe(false);
     expect(core.timingSafeEqual(bytes(32), bytes(32, 2))).toBe(false);

@@ -292,7 +292,7 @@ describe.each([
     expect(await read(await generate(), ...computed)).toEqual([true, true, true]);
   });
 
-  test('the value of a sensitive or unextractable key is not told, and the rest of the question is answered', async () => {
+  test('the value of a sensitive or unextractable key is not returned; the other attributes are', async () => {
     const { agent, session, generate } = await start(token);
     for (const rows of [[], [extractable], [[CKA.SENSITIVE, false] as const]]) {
       const object = await generate(...rows);
@@ -306,7 +306,7 @@ describe.each([
     }
   });
 
-  test('a wrapping that lets changes pass is not made of a sensitive key (Clulow 3; key conjuring)', async () => {
+  test('a sensitive key is not wrapped under a mode without integrity (Clulow 3; key conjuring)', async () => {
     const { generate, wrap } = await start(token);
     const wrapping = await generate(noDecrypt);
     for (const mechanism of [cbc, cbcPad])
@@ -389,7 +389,7 @@ describe.each([
     await refused(wrapping.unwrap(keyWrap, outer, wrapped, [CKA.VALUE_LEN, 16]));
   });
 
-  test('a key’s digest, by which guesses could be tested, is not told', async () => {
+  test('a key’s digest, which would allow testing guesses, is not returned', async () => {
     const { agent, session, generate } = await start(token);
     await agent.call('C_DigestInit', { session, mechanism: mech(CKM.SHA256) });
     expect(await agent.rv('C_DigestKey', { session, key: await generate() })).toBe('CKR_KEY_INDIGESTIBLE');

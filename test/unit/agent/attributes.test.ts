@@ -140,7 +140,7 @@ describe.each([
     expect(await on.history(await on.derive(openBase, ...open))).toEqual([...derived, false, false, true, false]);
   });
 
-  test('a copy keeps the history of its source, and has a name of its own', async () => {
+  test('a copy keeps the history of its source, and has its own name', async () => {
     const source = await on.generate(...open);
     const copy = await on.copy(source, [CKA.SENSITIVE, true], [CKA.EXTRACTABLE, false]);
     expect(await on.history(copy)).toEqual([true, CKM.AES_KEY_GEN, true, false, false, false]);

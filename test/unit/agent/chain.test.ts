@@ -52,7 +52,7 @@ const cut = (data: Buffer, lengths: readonly number[]): Buffer[] => {
 
 describe.each(algorithms)('%s in parts', (algorithm) => {
   const unit = algorithm === 'aes-ecb' || algorithm === 'aes-cbc' ? 16 : 1;
-  test('is what the whole message gives, in both directions', () => {
+  test('equals the result of the complete message, in both directions', () => {
     fc.assert(
       fc.property(fc.nat(40), fc.array(fc.nat(50), { maxLength: 8 }), fc.boolean(), (units, lengths, lateCounter) => {
         const data = randomBytes(units * unit);
@@ -66,7 +66,7 @@ describe.each(algorithms)('%s in parts', (algorithm) => {
   });
 });
 
-test('a counter of few bits runs over where the whole message would', () => {
+test('a counter of few bits overflows where that of the complete message would', () => {
   const iv = Buffer.alloc(16);
   iv[15] = 0xfe;
   const chain = new Chain('encrypt', { algorithm: 'aes-ctr', iv, counterBits: 8 });

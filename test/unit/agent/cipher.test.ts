@@ -243,7 +243,7 @@ describe.each([
     });
   });
 
-  test('a length query of C_DecryptUpdate under GCM and CCM tells enough for all that has come', async () => {
+  test('a length query of C_DecryptUpdate under GCM and CCM covers all data so far', async () => {
     const { agent, session, key } = await start(token);
     await agent.call('C_EncryptInit', { session, mechanism: gcm, key });
     const sealed = (await encrypt(agent, session, plain, 80)) as Buffer;
@@ -394,7 +394,7 @@ describe.each([
       );
     });
 
-    test('in a Java process nothing beside nothing only cancels: no tag is made, and the IV stays free', async () => {
+    test('in a Java process an empty message without additional data only cancels: no tag is computed, and the IV stays unused', async () => {
       const { agent, session, key } = await start(token, 'java');
       await agent.call('C_EncryptInit', { session, mechanism: withAad(empty), key });
       expect(await encrypt(agent, session, empty, null)).toBe(16);
@@ -482,7 +482,7 @@ describe.each([
     await expect(encrypt(agent, session, plain, 64)).rejects.toMatchObject({ rv: 'CKR_OPERATION_NOT_INITIALIZED' });
   });
 
-  test('a whole message is refused by an operation that took parts, which ends with that', async () => {
+  test('a message in one piece is refused by an operation that was given parts, and ends it', async () => {
     const { agent, session, key } = await start(token);
     const [, mechanism] = vectors[1] as (typeof vectors)[number];
     await agent.call('C_EncryptInit', { session, mechanism, key });

@@ -84,7 +84,7 @@ describe.each(places)('RSA with PKCS#1 v1.5 padding, keys %s', (_place, rows) =>
     expect(await rvOf(host.encrypt(pkcs1, open, data))).toBe('CKR_MECHANISM_INVALID');
   });
 
-  test('works both ways with the switch, says so once in the log, and is announced', async () => {
+  test('works in both directions with the switch, is logged once, and is announced', async () => {
     const host = await startSession();
     await host.agent.service.permit('rsa-pkcs1-encryption');
     const key = await host.create(...privateRows(long), ...rows);
@@ -97,7 +97,7 @@ describe.each(places)('RSA with PKCS#1 v1.5 padding, keys %s', (_place, rows) =>
     expect(linesOf(host, 'switch-used')).toHaveLength(1);
   });
 
-  test('never tells whether the padding is right', async () => {
+  test('never reveals whether the padding is right', async () => {
     const host = await startSession();
     await host.agent.service.permit('rsa-pkcs1-encryption');
     const key = await host.create(...privateRows(long), ...rows);

@@ -93,12 +93,15 @@ describe('the file', () => {
     ['read', loadConfig],
     ['checked', checkConfig],
   ])('%s', (_name, use) => {
-    test.each([0o640, 0o604, 0o620, 0o602, 0o660, 0o644])('mode %o is refused, naming the wanted mode', (mode) => {
-      const path = file(good, mode);
-      expect(problemOf(() => use(path, uid))).toContain(
-        `${path}: mode ${mode.toString(8)} gives other users access; chmod 600 `,
-      );
-    });
+    test.each([0o640, 0o604, 0o620, 0o602, 0o660, 0o644])(
+      'mode %o is refused, and the error names the required mode',
+      (mode) => {
+        const path = file(good, mode);
+        expect(problemOf(() => use(path, uid))).toContain(
+          `${path}: mode ${mode.toString(8)} gives other users access; chmod 600 `,
+        );
+      },
+    );
     test('another owner than the peer or root is refused', () => {
       const path = file(good);
       // As root the file belongs to root, whom everybody trusts.

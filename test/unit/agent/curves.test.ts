@@ -312,7 +312,7 @@ describe.each([
   });
 });
 
-test('a mechanism tells the bits of the curves that it takes', async () => {
+test('a mechanism reports the sizes of the curves that it accepts', async () => {
   const { agent } = await startSession();
   const sizes = async (type: number) => {
     const { minKeySize, maxKeySize } = await agent.call('C_GetMechanismInfo', { slot: 0, type });

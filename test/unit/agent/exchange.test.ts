@@ -41,7 +41,7 @@ describe('an exchange', () => {
     return response;
   };
 
-  test('bears status, headers and an answer that comes in pieces', async () => {
+  test('returns status, headers and an answer that arrives in pieces', async () => {
     const { answer } = new Exchange(pool, request);
     const response = await theirs(1);
     response.writeHead(409, { 'x-told': 'yes' });

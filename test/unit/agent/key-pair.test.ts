@@ -96,7 +96,7 @@ describe('RSA', async () => {
   ]);
   const node = await publicKeyOf(agent, session, publicKey);
 
-  test('the public half tells modulus and exponent, the private half keeps the rest', async () => {
+  test('the public half shows modulus and exponent, the private half keeps the rest secret', async () => {
     const open = await read(agent, session, publicKey, CKA.MODULUS, CKA.PUBLIC_EXPONENT, CKA.MODULUS_BITS, CKA.LOCAL);
     const jwk: JsonWebKey = node.export({ format: 'jwk' });
     expect(open.rv).toBe(CKR.OK);
@@ -182,7 +182,7 @@ describe('RSA', async () => {
     const signature = nodeSign('sha1', data, other.privateKey);
     expect(await verify(agent, session, mech(CKM.SHA1_RSA_PKCS), theirs, data, signature)).toBe('CKR_OK');
   });
-  test('OAEP decrypts what others encrypt, and tells nothing of what is wrong', async () => {
+  test('OAEP decrypts what others encrypt, and does not reveal what is wrong', async () => {
     const parameter: MechanismParameter = {
       kind: 'oaep',
       hash: CKM.SHA256,

@@ -279,7 +279,7 @@ describe.each([
 });
 
 describe('counters', () => {
-  test('count from zero behind the fixed bits, and go on in the next operation', async () => {
+  test('count from zero behind the fixed bits, and continue in the next operation', async () => {
     const { agent, session, key } = await start(false);
     const iv = Buffer.from('0a0b0c0dffffffffffffffff', 'hex');
     const more = { iv, ivFixedBits: 32, ivGenerator: CKG_IV.GENERATE_COUNTER };

@@ -41,7 +41,7 @@ describe.each([
   };
   const on: Row = [CKA.TOKEN, token];
 
-  test('a generated key tells everything but its value', async () => {
+  test('a generated key shows every attribute except its value', async () => {
     const { agent, session } = await start();
     const key = await generate(agent, session, on, label('k1'), [CKA.ID, Buffer.from('id')]);
     expect(key < 2 ** 31).toBe(token);
@@ -63,7 +63,7 @@ describe.each([
     expect(values.slice(3)).toEqual([true, true, 32, CKM.AES_KEY_GEN, token]);
   });
 
-  test('an attribute that the object does not have is told apart from one that is secret', async () => {
+  test('a missing attribute and a secret one have different results', async () => {
     const { agent, session } = await start();
     const key = await generate(agent, session, on);
     const { rv, values } = await get(agent, session, key, CKA.MODULUS, CKA.CLASS);
@@ -134,7 +134,7 @@ describe.each([
     expect(await find(agent, session, [CKA.VALUE, Buffer.from('w')])).toEqual([]);
   });
 
-  test('a label that is missed is told for a key, not for a data object, which databases only look for', async () => {
+  test('a missing label is logged for a key, not for a data object, which databases only look for', async () => {
     const { agent, session } = await start();
     await find(agent, session, [CKA.CLASS, CKO.DATA], label('DATA_OBJECT_SUPPORTED_IDEN'));
     expect(agent.lines.join()).not.toContain('DATA_OBJECT_SUPPORTED_IDEN');
@@ -303,7 +303,7 @@ describe.each([
     expect(await agent.rv('C_GetObjectSize', { session, object: key })).toBe('CKR_OK');
   });
 
-  test('a copy takes changes, keeps the history, and is refused when the object says so', async () => {
+  test('a copy accepts changes, keeps the history, and is refused when the object forbids it', async () => {
     const { agent, session } = await start();
     const source = await generate(agent, session, on, label('s'), [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
     const copy = (await agent.call('C_CopyObject', {
@@ -324,7 +324,7 @@ describe.each([
     expect(await agent.rv('C_CopyObject', { session, object: unique, template: [] })).toBe('CKR_ACTION_PROHIBITED');
   });
 
-  test('a sensitive key goes into custody, and does not come out', async () => {
+  test('a sensitive key is accepted by the service and never returned', async () => {
     const { agent, session } = await start();
     const key = await generate(agent, session, on);
     expect(await agent.rv('C_CopyObject', { session, object: key, template: template([CKA.TOKEN, !token]) })).toBe(

@@ -355,7 +355,7 @@ describe.each([
       for (const step of steps(kind)) expect(await step(agent, session)).toBe(missing);
     });
 
-    test('a second Init is refused, and the first one goes on', async () => {
+    test('a second Init is refused, and the first operation continues', async () => {
       await begin(kind);
       expect(await kind.init(agent, session, keys)).toBe(active);
       expect(await isRunning(kind)).toBe(true);
@@ -417,7 +417,7 @@ describe.each([
       expect(await isRunning(kind, other)).toBe(true);
     });
 
-    test('it goes with its session', async () => {
+    test('it ends with its session', async () => {
       const third = await agent.open();
       await begin(kind, third);
       await agent.call('C_CloseSession', { session: third });

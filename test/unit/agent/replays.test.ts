@@ -420,7 +420,7 @@ describe('replays', () => {
     replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
   };
 
-  test('are learned when an operation has ended well, and hold nothing of its data', () => {
+  test('are learned when an operation succeeded, and contain nothing of its data', () => {
     const { learned, replays } = record();
     carryOut(replays);
     expect(learned).toHaveLength(1);
@@ -469,7 +469,7 @@ describe('replays', () => {
     expect(told).toEqual(['learn', 'suspend 1 0', 'learn', 'forget']);
   });
 
-  test('go on when another operation of their kind has ended well', () => {
+  test('continue when another operation of their kind succeeded', () => {
     const { told, replays } = record();
     carryOut(replays);
     replays.suspend(1, 'encrypt');

@@ -49,7 +49,7 @@ test('only the question is spared, never the operation', () => {
   succeed(encrypt(1));
   expect(checks.recall(encrypt(1))).toBeNull();
 });
-test('whatever changes in the service, or goes wrong, has everything asked again', () => {
+test('any change or failure in the service causes a new request', () => {
   const { checks, succeed } = start();
   succeed(check(1, 'encrypt'));
   succeed(check(2, 'encrypt'), 8);

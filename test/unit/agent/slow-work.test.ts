@@ -78,7 +78,7 @@ describe('calls of another process are answered during', () => {
   });
 });
 
-test('one user with many keys to be made does not hold up another one', async () => {
+test('one user who generates many keys does not delay another one', async () => {
   const [greedy, other] = [await startSession(accounts.of(1001)), await startSession(accounts.of(1002))];
   const order: string[] = [];
   const make = async (calls: SessionCalls, who: string): Promise<void> => {
@@ -92,7 +92,7 @@ test('one user with many keys to be made does not hold up another one', async ()
   expect(before).toBeLessThan(11);
 });
 
-test('a user who asks for too much at once is told, and only this user', async () => {
+test('only a user who asks for too much at the same time is refused', async () => {
   const [greedy, other] = [await startSession(accounts.of(1001)), await startSession(accounts.of(1002))];
   const make = (calls: SessionCalls) =>
     calls.agent.rv('C_GenerateKeyPair', {

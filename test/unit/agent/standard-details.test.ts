@@ -234,7 +234,7 @@ describe.each(places)('attributes of an object of the %s', (_name, place) => {
   });
 });
 
-test('a message function without its Init says so first, whatever its parameter (5.9.2, 5.15.2)', async () => {
+test('a message function without its Init reports that first, whatever its parameter (5.9.2, 5.15.2)', async () => {
   const { agent, session, generate } = await startSession();
   const parameter: MessageParameter | null = null;
   const associatedData = noBytes;

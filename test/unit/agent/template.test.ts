@@ -33,7 +33,7 @@ const creating = (...rows: (readonly [number, AttributeValue])[]): string =>
 
 describe('a generated key', () => {
   const { attributes, length } = newObject(template([CKA.VALUE_LEN, 32]), generate, true);
-  test('is sensitive and not extractable unless asked otherwise, and both for ever', () => {
+  test('is sensitive and not extractable by default, and both permanently', () => {
     expect(attributes.get(CKA.SENSITIVE)).toBe(true);
     expect(attributes.get(CKA.EXTRACTABLE)).toBe(false);
     expect(attributes.get(CKA.ALWAYS_SENSITIVE)).toBe(true);

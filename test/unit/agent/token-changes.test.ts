@@ -139,7 +139,7 @@ describe('what a key was', () => {
     expect(await call.read(copied, ...protection)).toEqual([true, false, false, false]);
   });
 
-  test('decides whether it wraps: one that was extractable wraps nothing sensitive for ever', async () => {
+  test('decides whether it wraps: a key that was extractable never wraps a sensitive key', async () => {
     const call = await start();
     const noDecrypt: Row = [CKA.DECRYPT, false];
     const key = await call.generate(onToken, [CKA.EXTRACTABLE, true]);

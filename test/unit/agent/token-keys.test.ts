@@ -108,7 +108,7 @@ describe('an RSA pair of the token', async () => {
     }
     await expect(call.decrypt(oaep, privateKey, encrypted.subarray(1))).rejects.toThrow('CKR_ENCRYPTED_DATA_LEN_RANGE');
   });
-  test('the length of a signature, and of what was encrypted, is told without asking the service', async () => {
+  test('the length of a signature and of a ciphertext is known without a request to the service', async () => {
     const { agent, session } = call;
     await agent.call('C_SignInit', { session, mechanism: mech(CKM.SHA256_RSA_PKCS), key: privateKey });
     await agent.call('C_DecryptInit', { session, mechanism: oaep, key: privateKey });
@@ -451,7 +451,7 @@ describe('a base key of the token', () => {
   });
 });
 
-test('what the agent keeps for keys of the service goes with the application', async () => {
+test('what the agent caches for keys of the service is released with the application', async () => {
   const call = await startSession();
   const wrapping = await call.generate(onToken, noDecrypt);
   const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable));

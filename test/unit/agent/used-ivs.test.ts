@@ -26,7 +26,7 @@ describe('used IVs', () => {
     expect(used.claim(b, counter(1))).toBe(true);
     expect(used.claim(a, counter(1, 16))).toBe(true);
   });
-  test('a key that goes by two identities is known by either', () => {
+  test('a key with two identities is recognized by either', () => {
     const used = new UsedIvs();
     expect(used.claim([...a, ...b], counter(1))).toBe(true);
     expect(used.claim(a, counter(1))).toBe(false);
@@ -36,14 +36,14 @@ describe('used IVs', () => {
     expect(new UsedIvs().claim(a, counter(1))).toBe(true);
     expect(new UsedIvs().claim(a, counter(1))).toBe(true);
   });
-  test('as many as one table holds are all taken in a row, and none a second time, until as many again have come', () => {
+  test('a full table accepts each IV once, and refuses it again until as many others have followed', () => {
     const used = new UsedIvs();
     for (let i = 0; i < maxEntries; i++) if (!used.claim(a, counter(i))) expect.fail(`${i} was refused`);
     for (let i = 0; i < maxEntries; i += 997) if (!used.has(a, counter(i))) expect.fail(`${i} was forgotten`);
   });
 });
 
-describe('what a key goes by', () => {
+describe('the identity of a key', () => {
   const key = (fill: number, length = 32) => core.importSecret('aes', Buffer.alloc(length, fill));
   test('here: its value, whatever its object', () => {
     expect(identityHere(key(1))).toEqual(identityHere(key(1)));

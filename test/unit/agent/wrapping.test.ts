@@ -243,7 +243,7 @@ describe('derivation', () => {
   const ecdh = (publicData: Uint8Array, kdf: number = CKD.NULL, shared: Uint8Array = Buffer.alloc(0)) =>
     mech(CKM.ECDH1_DERIVE, { kind: 'ecdh1', kdf, shared, publicData });
 
-  test('ECDH agrees with others, whole, cut and through its KDF', async () => {
+  test('ECDH agrees with other implementations: complete, truncated and through its KDF', async () => {
     const host = await startSession();
     const { publicKey, privateKey } = await pair(host);
     const [wrapped] = await host.read(publicKey, CKA.EC_POINT);
@@ -414,7 +414,7 @@ describe.each([
     return { ...call, base };
   };
 
-  test.each(ways)('%s gives what the standard publishes, whole and its front', async (_name, mechanism, result) => {
+  test.each(ways)('%s gives the published result, complete and truncated', async (_name, mechanism, result) => {
     const { base, derive, value: read } = await begin(...clear);
     const whole = await derive(mechanism, base, ...generic, ...clear);
     expect((await read(whole)).toString('hex')).toBe(result);

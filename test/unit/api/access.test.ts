@@ -160,7 +160,7 @@ describe('giving roles', () => {
         ]);
       }
   });
-  test('the rights of several grants are told once each, broader places before narrower ones', () => {
+  test('the rights of several grants are listed once each, broader scopes first', () => {
     const rights = effectivePermissions([
       { role: 'application-owner', scope: { kind: 'application', id: resourceId }, tenantId: 'a' },
       ...within('key-destroyer', 'a'),

@@ -79,7 +79,7 @@ test('what only reads like a data path is none', async () => {
   expect(await ask('/Raw/x')).toMatch(/^404 /);
 });
 
-test('everything else goes its way', async () => {
+test('everything else is passed on', async () => {
   expect(await ask('/page')).toBe('200 page of /page');
   expect(await ask('/x/../page')).toBe('200 page of /page');
   expect(await ask('/page', 'a.example', 'POST')).toBe('200 read 0');

@@ -14,7 +14,7 @@ const problemOf = async (response: Response): Promise<Record<string, unknown>> =
 };
 
 describe('no one gets in without a credential', () => {
-  test('these routes are open, because the request bears a credential of its own; no other is', () => {
+  test('these routes are open because the request contains its own credential; no other route is', () => {
     expect(rows.filter(({ row }) => row.needs === 'sign-in').map(({ name }) => name)).toEqual([
       'session.start',
       'session.methods',
@@ -69,7 +69,7 @@ describe('no one gets in without a credential', () => {
 });
 
 describe('every answer', () => {
-  test('bears the security headers, is not cached, and echoes the request id', async () => {
+  test('has the security headers, is not cached, and echoes the request id', async () => {
     const { request } = openFront();
     for (const init of [{}, withToken()]) {
       const response = await request('/api/vaults', {
@@ -196,7 +196,7 @@ describe('answers', () => {
     expect(JSON.parse(((await response.json()) as { next: string }).next)).toEqual({ limit: 7, after: 'abc' });
   });
 
-  test('what fails inside tells the caller nothing but where to look', async () => {
+  test('an internal failure tells the caller only where to look', async () => {
     const { request } = openFront({
       'vaults.list': () => {
         throw new Error('SELECT secret FROM vault');
@@ -268,7 +268,7 @@ describe('Idempotency-Key', () => {
     expect((await request('/api/tde/groups', withToken(post({ name: 'a' }, key)))).status).toBe(201);
   });
 
-  test('an answer that shows a secret is not kept: its repeat is told so', async () => {
+  test('an answer that contains a secret is not stored, and a repeated request is told so', async () => {
     const { request, calls } = openFront({
       'tokens.create': () => ({
         record: {
@@ -395,7 +395,7 @@ describe('sessions', () => {
     expect(response.status).toBe(401);
   });
 
-  test('who acts is told to a token and to a session', async () => {
+  test('a token and a session can ask who they are', async () => {
     const { front, value } = await signIn();
     const byToken = await (await front.request('/api/session', withToken())).json();
     expect(byToken).toMatchObject({ id: 'token-1', name: 'the tester', expiresAt: null });

@@ -87,7 +87,7 @@ describe('openapi.json', () => {
     }
   });
 
-  test('refuses unknown members in every request, and says so', async () => {
+  test('refuses unknown members in every request, and documents it', async () => {
     const { components } = (await read()) as unknown as Components;
     for (const name of ['NewVault', 'NewKey', 'NewTdeApplication', 'NewEndpoint', 'NewToken', 'DestroyMasterKey']) {
       expect(components.schemas[name]?.additionalProperties, name).toBe(false);

@@ -57,7 +57,7 @@ test('one that is taken piece by piece may be left', async () => {
   expect(await answerTo(megabyte, first)).toEqual({ text: 'true', connection: 'close' });
 });
 
-test('one within the limit is taken whole, in one piece or in many', async () => {
+test('a body within the limit is read completely, in one piece or in many', async () => {
   for (const body of [Buffer.alloc(0), Buffer.from('a'), megabyte]) {
     const length = (incoming: IncomingMessage) => readBody(incoming, megabyte.length).then(String);
     const { text, connection } = await answerTo(body, length);

@@ -47,7 +47,7 @@ describe('notes', () => {
     expect(verifyNote(note, verifier())).toEqual(checkpoint);
     expect(parseCheckpoint(note)).toEqual(checkpoint);
   });
-  test('a signature of another key beside ours is ignored', () => {
+  test('an additional signature of another key is ignored', () => {
     const [text, lines] = note.split('\n\n');
     const other = `— witness ${Buffer.alloc(68, 1).toString('base64')}`;
     expect(verifyNote(`${text}\n\n${other}\n${lines}`, verifier())).toEqual(checkpoint);

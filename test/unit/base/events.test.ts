@@ -8,7 +8,7 @@ interface Told {
   readonly ended: undefined;
 }
 
-test('listeners are called at once, in the order in which they were added, with what is told', () => {
+test('listeners are called immediately, in the order in which they were added, with the event', () => {
   const events = createEvents<Told>();
   const heard: string[] = [];
   events.on('began', ({ at }) => heard.push(`first ${at}`));

@@ -70,7 +70,7 @@ test('is rotated by age, counted from the time in its first line: also after a r
   expect(readdirSync(join(path, '..')).sort()).toEqual(['dke.log', 'dke.log.20260108T000000Z']);
 });
 
-test('that another program has moved away is begun again under its name', async () => {
+test('that another program has moved away is created again under its name', async () => {
   const path = place();
   const log = openAt(path);
   log.write('before\n');

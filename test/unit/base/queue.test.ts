@@ -31,7 +31,7 @@ test('gives what it got, in order, in pieces of any length', () => {
   );
 });
 
-test('lets go of what was taken, though it is never empty', async () => {
+test('releases what was taken although it is never empty', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const queue = createQueue<WeakKey>();

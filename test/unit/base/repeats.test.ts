@@ -23,13 +23,13 @@ const start = (options: { most?: number; mostOfFamily?: number } = {}) => {
 };
 
 describe('what repeats', () => {
-  test('is told once, then counted; each name for itself', () => {
+  test('is logged once, then counted, for each name', () => {
     const { repeats, told } = start();
     expect([repeats.admit('a', '1'), repeats.admit('a', '2'), repeats.admit('b', '3')]).toEqual([true, false, true]);
     expect(told).toEqual([]);
   });
 
-  test('is summed up with the last of it, ever more rarely while it goes on', () => {
+  test('is summarized with the last one, less and less often while it continues', () => {
     const { repeats, told, pass } = start();
     for (let at = 0; at < 1000; at += 3) {
       repeats.admit('heartbeat', String(at));
@@ -39,7 +39,7 @@ describe('what repeats', () => {
     expect(told).toEqual(['60 +20 in 60', '180 +40 in 120', '420 +80 in 240', '900 +160 in 480']);
   });
 
-  test('is forgotten when it has been silent, and then told again', () => {
+  test('is forgotten after a silence, and then logged again', () => {
     const { repeats, told, pass } = start();
     repeats.admit('a', '1');
     pass(60);

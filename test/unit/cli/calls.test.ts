@@ -36,7 +36,7 @@ const dke = async (...words: readonly string[]): Promise<readonly string[]> => {
 
 const user = { id: 'u', name: 'ada', grants: [{ role: 'auditor', scope: null }], factors: [], state: 'enabled' };
 
-test('a secret goes into its file and nowhere else, and the options of the file are no part of the request', async () => {
+test('a secret is written only to its file, and the options of the file are not part of the request', async () => {
   const invitation = { url: 'https://dke.example/invitation#once', expiresAt: '2026-03-01T09:30:00.000Z' };
   service.script({ status: 201, body: { user, invitation } });
   const out = join(folder, 'invitation');

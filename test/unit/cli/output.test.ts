@@ -32,13 +32,13 @@ describe('for people', () => {
     expect(written('text', (output) => output.record({ name: 'x\ny' }))).toBe('name  x\\x0ay\n');
   });
 
-  test('members of members stand under both names; what is not there is a dash', () => {
+  test('nested members are shown under both names; a missing value is a dash', () => {
     expect(written('text', (output) => output.record({ a: { b: 1, c: [] }, d: null }))).toBe(
       'a.b  1\na.c  -\nd    -\n',
     );
   });
 
-  test('of a list of things each has a line of its own, and numbers have three places', () => {
+  test('each item of a list has its own line, and numbers have three places', () => {
     const health = {
       at: 'now',
       checks: [
@@ -58,7 +58,7 @@ mixed          1, {}
     expect(written('text', (output) => output.record({ each: [{ name: '\u001b[2J' }] }))).toBe('each  name \\x1b[2J\n');
   });
 
-  test('an empty list says so; a page that is not the last says how to go on', () => {
+  test('an empty list says so; a page that is not the last says how to get the next one', () => {
     expect(written('text', (output) => output.list({ items: [] }, {}))).toBe('none\n');
     const page = { items: [{ id: 'x' }], next: 'cursor' };
     expect(written('text', (output) => output.list(page, { ID: (row) => row.id }))).toBe(
@@ -82,7 +82,7 @@ describe('for programs', () => {
     expect(JSON.parse(written('json', (output) => output.list(page, {})))).toEqual(page);
   });
 
-  test('every class of failure has an exit code of its own', () => {
+  test('every class of failure has its own exit code', () => {
     const codes = Object.values(exitCodes);
     expect(new Set(codes).size).toBe(codes.length);
     expect(codes.every((code) => code >= 0 && code < 64)).toBe(true);
@@ -98,7 +98,7 @@ describe('for programs', () => {
     ]);
   });
 
-  test('CSV is that of RFC 4180, nothing in it is a formula, and how to go on is not in it', () => {
+  test('CSV follows RFC 4180, contains no formula, and no hint about the next page', () => {
     const told: string[] = [];
     const wrote: string[] = [];
     const put = (into: string[]) => (part: string | Uint8Array) => void into.push(String(part));

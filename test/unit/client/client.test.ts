@@ -76,7 +76,7 @@ describe('what is sent and answered', () => {
     ]);
   });
 
-  test('nodes that have not confirmed a change are told', async () => {
+  test('nodes that have not confirmed a change are named', async () => {
     service.script({
       body: {},
       headers: { 'x-dke-pending-nodes': 'one%2Ctwo,three', 'x-dke-pending-until': '2026-03-01T09:30:00.000Z' },

@@ -160,7 +160,7 @@ describe('C_Encrypt', () => {
     expect(await send({ C_Encrypt: async () => bytes }, request(16))).toEqual(answer('C_Encrypt', present([9, 8])));
   });
 
-  test('tells only the length when the caller asked for it or gave too little room', async () => {
+  test('returns only the length when the caller asked for it or the buffer is too small', async () => {
     const told = answer('C_Encrypt', [0], u32(16));
     const capacities: (number | null)[] = [];
     const handlers: Handlers<null> = {
@@ -372,7 +372,7 @@ describe('attributes', () => {
     expect(await send(handlers, message('C_CreateObject', u64(1), nest(9)))).toEqual(refusal(CKR.DEVICE_ERROR));
   });
 
-  test('are answered one by one whatever becomes of the others', async () => {
+  test('are answered one by one, whatever happens to the others', async () => {
     const queries = [
       [CKA.VALUE, 32],
       [CKA.LABEL, 10],
@@ -502,7 +502,7 @@ describe('errors', () => {
   });
 });
 
-test('the version byte tells our library from p11-kit’s peers', () => {
+test('the version byte distinguishes our library from peers of p11-kit', () => {
   expect(negotiate(ownVersion)).toEqual({ answer: ownVersion, dialect: 'own' });
   expect(negotiate(0)).toEqual({ answer: 0, dialect: 'p11-kit-0.24' });
   expect(negotiate(1)).toEqual({ answer: 0, dialect: 'p11-kit-0.24' });

@@ -96,7 +96,7 @@ test('a key that was destroyed meanwhile is called soft-deleted', () => {
   expect(encodeAnswer('getObject', { ...told, state: 'destroyed' }).state).toBe('soft-deleted');
 });
 
-test('what a newer service says beyond that is left out, and its new words pass', () => {
+test('members that only a newer service sends are ignored, and its new words are accepted', () => {
   const newer = { ...wire, algorithm: 'ml-kem', usages: ['encrypt', 'encapsulate'], since: 3 };
   expect(decodeAnswer('getObject', newer)).toEqual({ ...told, algorithm: 'ml-kem', usages: newer.usages });
   expect(decodeAnswer('encrypt', { more: 1 })).toEqual({});

@@ -83,7 +83,7 @@ describe('a bad file', () => {
     expect(error.message).toContain(field);
   });
 
-  test('that others may write is refused with the wanted mode', () => {
+  test('that others can write is refused with the required mode', () => {
     const path = join(folder, 'open.toml');
     writeFileSync(path, '');
     chmodSync(path, 0o666);

@@ -15,7 +15,7 @@ const run = (from: DeadlineClock, minutes: number, clockAt: (passed: number) => 
 };
 
 describe('the deadline clock', () => {
-  test('goes with a clock that goes right', () => {
+  test('follows a correct clock', () => {
     expect(run(startAt(begin), 100, (passed) => begin + passed * minute)).toEqual(startAt(begin + 100 * minute));
   });
 
@@ -62,7 +62,7 @@ describe('the deadline clock', () => {
     expect(after.doubt).not.toBeNull();
   });
 
-  test('never goes back by less than an hour, so that a clock that swings does not pump it up', () => {
+  test('never goes back by less than an hour, so that an oscillating clock does not advance it', () => {
     const after = run(startAt(begin), 1_000, (passed) => begin + passed * minute + (passed % 2) * (hour / 2));
     expect(after.at).toBe(begin + 1_000 * minute + hour / 2);
   });

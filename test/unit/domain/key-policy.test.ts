@@ -10,7 +10,7 @@ import {
 import { keyStates } from '../../../server/domain/lifecycle.ts';
 
 describe('use by state', () => {
-  test('goes on after soft deletion for a master key, not for a general one', () => {
+  test('continues after soft deletion for a master key, not for a general one', () => {
     expect(refusalOfState({ kind: 'master', state: 'soft-deleted', disabledAt: null })).toBeNull();
     expect(refusalOfState({ kind: 'general', state: 'soft-deleted', disabledAt: null })).toBe('key-not-found');
   });

@@ -66,7 +66,7 @@ describe('a runbook', () => {
     for (const release of releaseNames) expect(textOf('rotate', release)).toContain('SHUTDOWN IMMEDIATE');
   });
 
-  test('a migration names the keystores as the release wants it', () => {
+  test('a migration names the keystores as the release requires', () => {
     expect(textOf('migrate', '19c')).toContain("TDE_CONFIGURATION = 'KEYSTORE_CONFIGURATION=HSM|FILE' SCOPE = BOTH");
     expect(textOf('migrate', '19c')).not.toContain('ENCRYPTION_WALLET_LOCATION');
     for (const release of ['11g', '12c-18c'] as const)
@@ -149,7 +149,7 @@ describe('the files of the runbooks', () => {
     expect(refused(change)).toMatch(message);
   });
 
-  test('lie beside the compiled code, for the packages', () => {
+  test('are next to the compiled code, for the packages', () => {
     const built = join(runbookFolder, '../../../dist/server/content/runbooks');
     expect(readRunbooks(built)).toEqual(runbooks);
   });

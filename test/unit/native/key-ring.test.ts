@@ -103,7 +103,7 @@ describe('proved', () => {
     await proved();
   });
 
-  test('beside a unit of work that makes a tenant: when that has ended', async () => {
+  test('during a unit of work that creates a tenant: after it has ended', async () => {
     const { made, end, done } = beginTenant();
     await made;
     const both = Promise.all([done, proved()]);

@@ -173,7 +173,7 @@ describe('destroying a master key under a rule of two', () => {
     expect(await approve('bert', approval)).toMatchObject({ state: 'completed' });
   });
 
-  test('what a requester may not do any more is not carried out', async () => {
+  test('an operation that its requester may no longer do is not carried out', async () => {
     await enrol('gone', 'key-destroyer');
     const db = await database();
     const approval = await waits(db.destroy('gone'));
@@ -221,7 +221,7 @@ describe('destroying a master key under a rule of two', () => {
     expect((await auditKindsOf(opened, approval.id)).filter((kind) => kind === 'approval.completed')).toHaveLength(1);
   });
 
-  test('a dry run tells the impact and the rule', async () => {
+  test('a dry run shows the impact and the rule', async () => {
     const db = await database();
     const needs = await opened.operations.masterKeys.destroyNeeds(administrator, db.applicationId, db.keyId);
     expect(needs).toMatchObject({ impact: { instances: 1 }, rules: [{ required: 2, vaultId: db.vaultId }] });
@@ -268,14 +268,14 @@ describe('ways around', () => {
     expect(await opened.operations.keys.get(administrator, key.id)).toMatchObject({ state: 'soft-deleted' });
   });
 
-  test('a rule that was taken out of its row beside the service stops everything that it governed', async () => {
+  test('a rule that someone removed from its row outside the service stops everything that it governed', async () => {
     const db = await database();
     await queryStored(opened.folder, 'update vaults set dual_control = null where id = ?', db.vaultId);
     await expect(db.destroy('destroyer')).rejects.toEqual(code('key-tampered'));
     expect(await db.state()).toBe('active');
   });
 
-  test('an agreement that was written beside the service stops the request', async () => {
+  test('an approval that someone wrote outside the service stops the request', async () => {
     const db = await database();
     const approval = await waits(db.destroy('destroyer'));
     await approve('anna', approval);

@@ -53,7 +53,7 @@ describe('of a service', () => {
   });
   afterAll(() => service.remove());
 
-  test('the log verifies with the former key and with the new one, whole and by tenant', async () => {
+  test('the log verifies with the former key and the new one, completely and by tenant', async () => {
     await service.operations.audit.checkpoint();
     const first = readFileSync(anchorPath(), 'utf8');
     await rotate();
@@ -110,7 +110,7 @@ describe('of a service', () => {
     await rotated();
   });
 
-  test('a service that ends between the rotation and the checkpoint beside the root key starts again', async () => {
+  test('a service that ends between the rotation and the checkpoint next to the root key starts again', async () => {
     await service.operations.audit.checkpoint();
     const before = readFileSync(anchorPath(), 'utf8');
     await rotate();

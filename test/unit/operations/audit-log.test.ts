@@ -69,7 +69,7 @@ describe('a long log', () => {
   });
   afterAll(() => service.remove());
 
-  test('is exported whole, and verifies', async () => {
+  test('is exported completely, and verifies', async () => {
     const records = lines.filter(isRecord);
     expect(records.length).toBeGreaterThan(batches * inBatch);
     expect(await check(lines, [newest])).toEqual({
@@ -167,7 +167,7 @@ describe('a long log', () => {
   });
 });
 
-describe('a database that is not what the checkpoint beside the root key says', () => {
+describe('a database that differs from the checkpoint next to the root key', () => {
   const copyOf = (folder: string): string => {
     const copy = mkdtempSync(join(tmpdir(), 'dke-copy-'));
     cpSync(folder, copy, { recursive: true });

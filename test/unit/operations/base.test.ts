@@ -66,7 +66,7 @@ describe('bearer credentials', () => {
     expect(looksLikeBearer('access-guid', `${guid}x`)).toBe(false);
   });
 
-  test('are taken out of every text that a log could hold', () => {
+  test('are removed from every text that a log could contain', () => {
     const guid = makeBearer(core, 'access-guid');
     const token = makeBearer(core, 'api-token');
     const texts = [

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.remove());
 
-test('switches are off, are set as a whole, and each change is audited once', async () => {
+test('switches are off by default, are set together, and each change is audited once', async () => {
   const { caller, accessGuid } = await registerCaller(opened, 'old programs');
   const { id } = caller.application;
   expect(caller.application.compatibility).toEqual([]);

@@ -65,7 +65,7 @@ test('a node in quarantine keeps nothing that another node has signed since', as
   expect(sealers.errors).toEqual([]);
 });
 
-test('a node that kept no checkpoint yet does not name the log once more', async () => {
+test('a node without a checkpoint does not name the log a second time', async () => {
   const [first, second] = await startBoth();
   for (const { sealer } of [first, second]) sealer.suspend();
   expect(second.anchor()).toBeUndefined();
@@ -74,7 +74,7 @@ test('a node that kept no checkpoint yet does not name the log once more', async
   for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'intact' });
 });
 
-test('a node that could not go on after a confirmation stays in quarantine, and is confirmed again', async () => {
+test('a node that could not continue after a confirmation stays in quarantine, and can be confirmed again', async () => {
   const [{ sealer }] = await startBoth();
   const gate = createQuarantine(sealers.store, sealer, {
     finding: { state: 'intact' },

@@ -183,7 +183,7 @@ test('a record that is put back under a destroyed key is not carried through the
   expect(await ofDoomed()).toEqual([{ record: null }, { record: null }]);
 });
 
-test('more damaged records than fit into one batch hold nothing else up', async () => {
+test('more damaged records than fit into one batch block nothing else', async () => {
   const { caller, doomed, live } = await start();
   const sealed = await opened.operations.tde.encrypt(caller, live.handle, cbc, plain);
   const { tde } = opened.operations;

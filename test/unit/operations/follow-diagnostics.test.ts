@@ -4,7 +4,7 @@ import { type CheckWatch, ok, runChecks } from '../../../server/base/checks.ts';
 import type { DiagnosisEvent } from '../../../server/operations/index.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 
-test('what is planned is told first, then each result as it comes', async () => {
+test('the planned checks are reported first, then each result as it arrives', async () => {
   const told: string[] = [];
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
@@ -51,7 +51,7 @@ const endpointOf = async (name: string): Promise<string> => {
   return (await endpoints.create(administrator, { name, vaultId: vault.id, keyId: key.id })).id;
 };
 
-test('a followed run tells what a run finds, and is kept; no one has to listen to its end', async () => {
+test('a followed run reports what a run finds, and is stored even if nobody listens to its end', async () => {
   const { diagnostics } = opened.operations;
   const id = await endpointOf('followed');
   const request = { callerTime: null, cloud: {} };
@@ -71,7 +71,7 @@ test('a followed run tells what a run finds, and is kept; no one has to listen t
   expect((await diagnostics.list(administrator, id, {})).items).toHaveLength(3);
 });
 
-test('an endpoint that is not there, or deleted, is refused before anything is told', async () => {
+test('a missing or deleted endpoint is refused before anything is reported', async () => {
   const { diagnostics, endpoints } = opened.operations;
   const id = await endpointOf('gone');
   await endpoints.delete(administrator, id);

@@ -149,7 +149,7 @@ describe('an application that moves to another group', () => {
     expect(radius.groupApplications.map(({ name }) => name)).toEqual(['moved-joined']);
   });
 
-  test('is stopped in a request that had begun before, too', async () => {
+  test('is also stopped in a request that started before', async () => {
     const { mover, joined, theirs, id, tde, applications } = await setUp('begun');
     await tde.encrypt(mover.caller, theirs.handle, cbc, plain);
     // The caller of a request that was admitted before the move.
@@ -173,7 +173,7 @@ describe('an application that moves to another group', () => {
 });
 
 describe('a credential that is not valid', () => {
-  test('says that it was removed, or that the application is disabled, only to who holds it', async () => {
+  test('says that it was removed, or that the application is disabled, only to a caller who has it', async () => {
     const { accessGuid, caller } = await registerCaller(opened, 'credentials');
     const { applications } = opened.operations;
     const { id } = caller.application;
@@ -287,7 +287,7 @@ describe('a rotation history of 500 master keys', () => {
     expect(many.answer.items.filter(({ newest }) => newest)).toHaveLength(1);
   });
 
-  test('tells when each was activated and used last; activation does not move', async () => {
+  test('shows when each was activated and last used; the activation does not change', async () => {
     const { tde, masterKeys } = opened.operations;
     const { id } = caller.application;
     const [handle = 0] = handles;

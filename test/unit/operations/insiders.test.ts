@@ -56,7 +56,7 @@ describe('a break-glass token', () => {
     expect(await errorOf(make(own, ['auditor'], endsAt + 1))).toBe('validation');
     expect((await make(own, ['break-glass'], endsAt)).record.expiresAt).toBe(endsAt);
   });
-  test('with another role beside it makes no token that the other role could not make', async () => {
+  test('with a second role creates no token that the second role could not create', async () => {
     const mixed = [...own, grant('auditor')];
     expect(await errorOf(make(mixed, ['administrator'], null))).toBe('validation');
     expect((await make(mixed, ['key-manager'], endsAt)).record.expiresAt).toBe(endsAt);

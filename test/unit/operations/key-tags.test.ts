@@ -119,7 +119,7 @@ describe('the tags of a key', () => {
 });
 
 describe('the list of keys', () => {
-  test('goes by age, by the last use, longest unused first, and by several filters together', async () => {
+  test('filters by age, by last use (longest unused first), and by several filters together', async () => {
     const made = [];
     for (const name of ['a', 'b', 'c', 'd', 'e']) made.push(await make(name, name === 'd' ? ['set'] : ['set', 'most']));
     const [a, b, c, d, e] = made.map(({ id }) => id);

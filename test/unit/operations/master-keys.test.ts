@@ -57,7 +57,7 @@ describe('a master key', () => {
     expect((await tde.generateKey(caller, masterKey('one label'))).handle).toBeGreaterThan(key.handle);
   });
 
-  test('survives soft deletion: the next use re-imports the vault copy, once, and goes on', async () => {
+  test('survives soft deletion: the next use re-imports the vault copy once and continues', async () => {
     const { caller } = await registerCaller(opened, 'soft deletion');
     const { tde, keys, masterKeys } = opened.operations;
     const key = await makeKey(caller);

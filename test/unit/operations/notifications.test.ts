@@ -162,7 +162,7 @@ describe('a notification', () => {
     expect(await since()).toEqual(['raised 1', 'worse 2', 'worse 4', 'resolved 4']);
   });
 
-  test('stays open while its state is not known, and the rest goes on', async () => {
+  test('stays open while its state is unknown, and the others are checked', async () => {
     found = [ending('a.example', time + dayMs)];
     await watch.check();
     broken = true;
@@ -201,7 +201,7 @@ describe('a notification', () => {
     expect([told.get('raised')?.length, told.get('resolved')?.length]).toEqual([1_250, 1_249]);
   });
 
-  test('stands before those with more time left', async () => {
+  test('comes before those with more time left', async () => {
     found = [
       ending('late.example', time + 20 * dayMs),
       ending('soon.example', time + 2 * dayMs),
@@ -469,7 +469,7 @@ describe('what is checked', () => {
     expect(await named()).toEqual([]);
   });
 
-  test('a file that could be served, and that clients would refuse: told before it is served', async () => {
+  test('a file that could be served but that clients would refuse is reported before it is served', async () => {
     const { raw } = openCore({ allowUnlocked: true });
     const place = mkdtempSync(join(folder, 'tls-'));
     const [certificate, key] = [join(place, 'renewed.crt'), join(place, 'renewed.key')];

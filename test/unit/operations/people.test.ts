@@ -131,7 +131,7 @@ describe('a password', () => {
     expect(items[0]).toMatchObject({ subjectId: 'sign-in', details: { reason: 'unknown-user' } });
     expect(JSON.stringify(items)).not.toContain('this-was-a-password');
   });
-  test('is hashed once for every attempt, whether there is such a user or not: time tells nothing', async () => {
+  test('is hashed once for every attempt, whether the user exists or not: timing reveals nothing', async () => {
     const asked: (string | null)[] = [];
     const hashes: PasswordHashes = {
       hash: () => Promise.reject(new Error('nothing is hashed here')),
@@ -223,7 +223,7 @@ describe('lockout', () => {
     await opened.operations.users.unlock(administrator, everything, user.id);
     expect((await signIn('dora')).actor.id).toBe(user.id);
   });
-  test('what goes well is not counted, and begins the count again', async () => {
+  test('a success is not counted, and resets the count', async () => {
     await makeUser(opened.operations, 'emil');
     for (let round = 0; round < 2; round += 1) {
       for (let attempt = 0; attempt < 4; attempt += 1)
@@ -231,7 +231,7 @@ describe('lockout', () => {
       await signIn('emil');
     }
   });
-  test('attempts at once are counted as many: no more than are free are checked', async () => {
+  test('simultaneous attempts are counted separately, and only as many as are allowed are checked', async () => {
     await makeUser(opened.operations, 'frida');
     const codes = await Promise.all(Array.from({ length: 12 }, () => codeOf(signIn('frida', 'wrong wrong wrong'))));
     expect(codes.filter((code) => code === 'unauthenticated')).toHaveLength(5);
@@ -325,7 +325,7 @@ describe('a session', () => {
     const renewed = await opened.operations.profile.changePassword(started, bytesOf(goodPassword), next, originOf());
     expect(renewed.missing).toBeNull();
   });
-  test('is in the database as a hash alone, and holds after a restart', async () => {
+  test('is in the database only as a hash, and is valid after a restart', async () => {
     const { session } = await makeUser(opened.operations, 'karl');
     const rows = JSON.stringify(await queryStored(opened.folder, 'select * from sessions'));
     expect(rows).not.toContain(session.value);
@@ -333,7 +333,7 @@ describe('a session', () => {
     opened = await openTestService({ folder: opened.folder });
     expect((await authenticate(session.value)).actor.name).toBe('karl');
   });
-  test('ends after the idle time, and after the whole time in any case', async () => {
+  test('ends after the idle time, and after the maximum time in any case', async () => {
     let time = 1_000_000;
     const clock = { now: () => time, monotonic: () => time };
     const folder = mkdtempSync(join(tmpdir(), 'dke-sessions-'));
@@ -446,7 +446,7 @@ describe('who manages whom', () => {
     });
     expect(await codeOf(work)).toBe('validation');
   });
-  test('what a user may do is told, and nothing while disabled', async () => {
+  test('what a user may do is shown, and nothing while the user is disabled', async () => {
     const { users } = opened.operations;
     const { user } = await makeUser(opened.operations, 'mona', 'auditor');
     const { rights } = await users.permissions(administrator, user.id);

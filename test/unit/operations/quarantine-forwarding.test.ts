@@ -95,7 +95,7 @@ const doubted: readonly Unsound[] = [
   { state: 'lost-changes' },
 ];
 
-test('a log that is in doubt is not forwarded; one that is intact is, once, and goes on where it was after the confirmation', async () => {
+test('a log in doubt is not forwarded; an intact one is forwarded once, and continues at its position after the confirmation', async () => {
   const inDoubt = doubted.map((finding) => ({ finding, node: start(finding.state) }));
   const intact = start('rows-changed');
   const nodes = [...inDoubt.map(({ node }) => node), intact];

@@ -154,7 +154,7 @@ describe('a minute', () => {
     expect(await short()).toEqual([['09:30', 500, 1, 500, false]]);
   });
 
-  test('gets a part of its own for records that come later, which are counted', async () => {
+  test('gets a separate part for records that arrive later, which are counted', async () => {
     await fill();
     const minutes = open();
     await write(start + 7, start + 5 * minute, start + 3 * minute + 1, start + 3);
@@ -381,7 +381,7 @@ describe('requests without a record', () => {
       ...[count, late, dropped, droppedUnsigned],
     ]);
 
-  test('are told with their minute, also where it has nothing else, and when it was told before', async () => {
+  test('are reported with their minute, also if it has nothing else, and if it was reported before', async () => {
     await write(start, start + minute);
     await lose({ minute: minuteAt, signed: 3, unsigned: 1 }, { minute: minuteAt + 2, signed: 0, unsigned: 9 });
     now = start + 2 * minute;

@@ -130,7 +130,7 @@ test('what retention removes before a sink has it is counted, of its endpoints o
   ]);
 });
 
-test('a request is an OCSF event of the class API Activity, and a syslog message of its own facility', () => {
+test('a request is an OCSF event of the class API Activity, and a syslog message with its own facility', () => {
   const request: XksRequestRecord = {
     ...{ ...requestRecord(start), status: 403, errorName: 'AccessDeniedException', reason: 'rule', peer: '192.0.2.7' },
     principal: 'arn:aws:iam::1:role/x',

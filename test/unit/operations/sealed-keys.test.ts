@@ -117,7 +117,7 @@ describe('a sealed key is for one request: it does not open', () => {
     expect((await ask('createObject', made, { once, raw })).code).toBe('invalid-ciphertext');
     expect((await ask('wrap', wrap, { handle, raw })).code).toBe('none');
   });
-  test('and nothing was made; as it stands it opens', async () => {
+  test('is refused and nothing is created; unchanged, it opens', async () => {
     expect(await labelled('bound')).toBe(0);
     const { code, answer } = await ask('createObject', made, { once, raw: await sealed() });
     expect(code).toBe('none');

@@ -68,7 +68,7 @@ describe('who finds what', () => {
     expect(items.map(({ kind }) => kind)).toEqual(['endpoint', 'endpoint']);
   });
 
-  test('a role for one resource finds that one, and nothing beside it', async () => {
+  test('a role for one resource finds only that resource', async () => {
     const owner = [grant('application-owner', { kind: 'application', id: applicationId })];
     const found = await find(owner, 'zurich');
     expect(found.items.map(({ kind, id }) => [kind, id])).toEqual([['application', applicationId]]);
@@ -107,7 +107,7 @@ describe('the logs', () => {
     ]);
     expect((await find(auditor, 'request-7')).items).toEqual([]);
   });
-  test('an id finds the thing, and what the audit log tells of it', async () => {
+  test('an id finds the resource and its records in the audit log', async () => {
     expect((await find(auditor, keyId)).items.map(({ kind, id }) => [kind, id])).toEqual([
       ['key', keyId],
       ['audit-subject', keyId],

@@ -103,7 +103,7 @@ describe('one-time passwords', () => {
     expect(factors).not.toContain(secret);
     expect(record?.record).toBeInstanceOf(Uint8Array);
   });
-  test('the last one stays where the roles need one; another one goes, and so does its record', async () => {
+  test('the last one stays if the roles require one; others can be removed with their record', async () => {
     const { session } = await makeUser(opened.operations, 'frida', 'key-manager');
     const first = await enrol(session);
     const { factors } = opened.operations;

@@ -16,7 +16,7 @@ afterAll(() => opened?.remove());
 const states = async (): Promise<Record<string, SetupStep['state']>> =>
   Object.fromEntries((await opened.operations.setup.get()).steps.map(({ step, state }) => [step, state]));
 
-test('nothing is done at first; a word is kept, told once to the audit log, and taken back', async () => {
+test('nothing is done at first; a confirmation is stored, audited once, and can be revoked', async () => {
   const { setup } = opened.operations;
   expect(await setup.get()).toMatchObject({ finishedAt: null });
   expect(Object.values(await states())).toEqual(['open', 'open', 'open', 'open', 'open']);

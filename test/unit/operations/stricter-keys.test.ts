@@ -149,7 +149,7 @@ describe('a key that is changed', () => {
     expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('none');
   });
 
-  test('cannot be undone: there are no words for it on the wire', () => {
+  test('cannot be undone: the protocol has no request for it', () => {
     expect(decodeHead('updateObject', { sensitive: true, extractable: false })).toEqual({
       sensitive: true,
       extractable: false,
@@ -186,7 +186,7 @@ describe('a key that is changed', () => {
 });
 
 describe('changes at the same time', () => {
-  test('of one whole: one goes through, the other is told that it saw something else', async () => {
+  test('of one object: one succeeds, the other is told that the object has changed', async () => {
     const key = await make();
     const seen = { attributes: key.attributes, usages: key.usages };
     const attributes = Buffer.from('more').toString('base64');

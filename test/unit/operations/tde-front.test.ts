@@ -153,7 +153,7 @@ const replaced = (head: unknown, [name, ...rest]: Path, by: unknown): unknown =>
     : { ...(head as object), [name]: replaced((head as Record<string, unknown>)[name], rest, by) };
 
 describe('heads', () => {
-  test('of anything are answered, and nothing of them is told', async () => {
+  test('of any content are answered, and none of it is revealed', async () => {
     const property = fc.asyncProperty(fc.constantFrom(...routes), tree, async (route, head) => {
       const body = fc.stringify(head).length > 50_000 ? {} : (head as object);
       const answer = await callTde(opened.service, accessGuid, route, body, { handle: 2 ** 30, raw: canary });
@@ -216,7 +216,7 @@ describe('the way to a route', () => {
       ]);
   });
 
-  test('wants the bearer that stands in the address, an app_id, and who calls', async () => {
+  test('requires the bearer token of the address, an app_id, and the caller', async () => {
     const at = (path: string, more: Record<string, string>) =>
       sendTde(opened.service, path, headers(more), packEnvelope({}));
     const good = `/tde/v1/${accessGuid}/db/info`;

@@ -129,7 +129,7 @@ const outcomeOf = async (key: string, accessGuid = mine): Promise<string> => {
   return head.outcome;
 };
 
-test('a request that was withdrawn before it came is not carried out, and says so', async () => {
+test('a request that was withdrawn before it arrived is not carried out, and its answer says so', async () => {
   expect(await outcomeOf('w1')).toBe('not-carried-out');
   expect((await ask('generateKey', masterKey('withdrawn'), 'w1')).head).toMatchObject({ code: 'conflict' });
   expect((await ask('generateKey', masterKey('withdrawn'), 'w2')).status).toBe(200);

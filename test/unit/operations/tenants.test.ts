@@ -188,7 +188,7 @@ test('the keys of another tenant are not there, whatever is known of them', asyn
   expect(await all(acme)).toContain(acme.masterKeyId);
 });
 
-test('purged, nothing opens any more: not from the store, not from an old copy of it; tombstones stay', async () => {
+test('after a purge nothing can be opened, neither from the store nor from an old copy of it; tombstones stay', async () => {
   const { acme, zeta } = await open({ toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n' });
   const { tenants } = opened.operations;
   const old = mkdtempSync(join(tmpdir(), 'dke-old-'));

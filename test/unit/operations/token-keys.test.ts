@@ -136,7 +136,7 @@ describe('a key that wraps', () => {
     expect(await detailsOf(key.id, 'key.exported')).toEqual([]);
   });
 
-  test('of another application of the group wraps sensitive keys only once its owner has begun with that', async () => {
+  test('of another application of the group wraps sensitive keys only after its owner has done so', async () => {
     const { caller: owner, groupId } = await registerCaller(opened, named('owner'));
     const { caller: sibling } = await registerCaller(opened, named('sibling'), groupId);
     const by = await tde().generateKey(owner, wrapper());
@@ -399,7 +399,7 @@ describe('limits', () => {
     expect(codes.filter((each) => each === 'rate-limited')).toHaveLength(7);
   });
 
-  test('an application with many RSA keys to be made does not hold up the RSA key of another one', async () => {
+  test('an application that generates many RSA keys does not delay the RSA key of another one', async () => {
     const [{ caller: greedy }, { caller: other }] = [
       await registerCaller(opened, named('app')),
       await registerCaller(opened, named('app')),
@@ -545,7 +545,7 @@ describe('limits', () => {
     expect(await derive('generic', 256 * 255, 'sha1')).toBe('validation');
   });
 
-  test('a key goes to a session only under a sound key of its agent', async () => {
+  test('a key is sent to a session only under a valid key of its agent', async () => {
     const { caller } = await registerCaller(opened, named('app'));
     const base = await tde().generateKey(caller, { ...movable(), usages: ['derive'] });
     const bytes = Buffer.alloc(0);

@@ -62,7 +62,7 @@ test('what was written is read back, with what came since and what another proce
   expect((await one.read(['e'], 'day')).reduce((sum, point) => sum + point.requests, 0)).toBe(5);
 });
 
-test('what is older than a week goes', async () => {
+test('figures older than a week are removed', async () => {
   const latency = createXksLatency({ store, clock, deadlines });
   latency.record(request('e', 1));
   now += 9 * 24 * 60 * minute;

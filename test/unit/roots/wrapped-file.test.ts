@@ -87,7 +87,7 @@ test('a new epoch opens by each provider, and the old one is overwritten in its 
   expect(openBy(a).roots.map(({ epoch }) => epoch)).toEqual([3]);
 });
 
-test('an epoch whose write was told to have failed is taken, not written a second time', () => {
+test('an epoch whose write was reported as failed is used, not written a second time', () => {
   const a = way('a');
   createWrapped(core, path, [a]);
   const one = wrappedRoot(core, openBy(a));
@@ -129,7 +129,7 @@ test('a change that was cut off before its end is finished: what was replaced is
   expect(readFileSync(replaced).every((byte) => byte === 0)).toBe(true);
 });
 
-test('a changed byte is found wherever something stands, and names the file and the cure', () => {
+test('a changed byte is found wherever the file has data, and the error names the file and the remedy', () => {
   const a = way('a');
   createWrapped(core, path, [a]);
   const good = readFileSync(path);

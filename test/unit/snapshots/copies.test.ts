@@ -86,7 +86,7 @@ test('a destroyed key is not unrecoverable while a copy of it is usable, and the
   expect((await copyIn(again.tenantId)).unrecoverableAt).not.toBeNull();
 });
 
-test('a person of one tenant is told how many copies there are, and not where', async () => {
+test('a user of one tenant sees how many copies there are, but not where', async () => {
   await restoreBeside('beside');
   const actor = actorIn(administrator.tenantId);
   const hidden = { count: 1, items: [] };

@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => opened?.remove());
 
 describe('under a rule of two', () => {
-  test('an export waits, is then the requester’s to fetch, and holds once', async () => {
+  test('an export waits for approval; then the requester can fetch it once', async () => {
     const id = await hand.make(tenantId);
     const fetch = () => opened.operations.snapshots.export(administrator, id);
     const approval = await waits(fetch());

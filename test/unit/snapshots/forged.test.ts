@@ -75,7 +75,7 @@ const login = (service: OpenedService) =>
     peer: null,
   });
 
-test('its signer is not trusted because the person who imports it says so', async () => {
+test('its signer is not trusted only because the importing user names it', async () => {
   const { snapshots } = victim.operations;
   expect(await errorOf(snapshots.import(administrator, pieces(forged.file), forged.signer))).toBe('forbidden');
   expect(await errorOf(login(victim))).toBe('unauthenticated');

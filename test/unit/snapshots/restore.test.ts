@@ -79,7 +79,7 @@ describe('creating', () => {
     );
   });
 
-  test('an opening holds once, for its snapshot and its caller', async () => {
+  test('an opening is valid once, for its snapshot and its caller', async () => {
     const { snapshots } = opened.operations;
     const id = await hand.make(tenantId);
     const answer = await hand.answer(id);
@@ -164,7 +164,7 @@ describe('restoring into the same tenant', () => {
     });
   });
 
-  test('of copies that left, a destroyed key names those that may hold it', async () => {
+  test('a destroyed key names the exported copies that may contain it', async () => {
     const { operations } = opened;
     const { caller } = await registerCaller(opened, 'exported');
     const early = await hand.make(tenantId);
@@ -241,7 +241,7 @@ describe('keeping', () => {
 });
 
 describe('restoring elsewhere', () => {
-  test('a new tenant beside the original gets everything under fresh ids, and no credentials', async () => {
+  test('a new tenant next to the original gets everything under new ids, and no credentials', async () => {
     const { operations } = opened;
     const { caller } = await registerCaller(opened, 'beside');
     const { handle, id: keyId } = await operations.tde.generateKey(caller, masterKey('beside'));
@@ -266,7 +266,7 @@ describe('restoring elsewhere', () => {
     expect((await operations.tde.getObject(caller, handle)).id).toBe(keyId);
   });
 
-  test('another service takes a copy when it is told who signed it, and databases go on', async () => {
+  test('another service accepts a copy when it is told who signed it, and databases continue to work', async () => {
     const { operations } = opened;
     const { caller, accessGuid } = await registerCaller(opened, 'moved');
     const { handle } = await operations.tde.generateKey(caller, masterKey('moved'));

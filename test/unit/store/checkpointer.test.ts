@@ -63,7 +63,7 @@ test('what is committed reaches the database file, and the log is restarted', as
   expect((await store.read.requests.search(everyTenant, {}, { limit: 1 })).items).toHaveLength(1);
 });
 
-test('a reader that stands in the log keeps it from being restarted, and nothing is lost', async () => {
+test('a reader of the log prevents its restart, and nothing is lost', async () => {
   const standing = new DatabaseSync(path, { readOnly: true });
   try {
     await write(1);
@@ -97,7 +97,7 @@ test('a reader that stands in the log keeps it from being restarted, and nothing
   read.close();
 });
 
-test('a commit between the copy and the new log goes behind the others', async () => {
+test('a commit between the copy and the new log is appended to the others', async () => {
   const other = join(folder, 'other.db');
   const log = `${other}-wal`;
   const database = new DatabaseSync(other);

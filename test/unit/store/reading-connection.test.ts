@@ -36,7 +36,7 @@ const ask = async (sql: string, parameters: readonly unknown[] = []) =>
 const long =
   'with recursive counted(n) as (select 1 union all select n + 1 from counted where n < 3000000) select max(n) as most from counted';
 
-test('others go on while a statement runs, and answers come in the order of the questions', async () => {
+test('other work continues while a statement runs, and answers arrive in the order of the queries', async () => {
   const order: string[] = [];
   const first = ask(long).then(([row]) => {
     order.push('first');
@@ -63,7 +63,7 @@ test('gives and takes what SQLite knows', async () => {
   ]);
 });
 
-test('fails as SQLite does, cannot write, and goes on', async () => {
+test('fails as SQLite does, cannot write, and continues', async () => {
   await expect(ask('select * from no_such')).rejects.toMatchObject({ message: 'no such table: no_such', errcode: 1 });
   await expect(ask("insert into things values (1, 'x', null)")).rejects.toMatchObject({ errcode: 8 });
   database.exec('begin exclusive');

@@ -4,7 +4,7 @@ import { long, policyTable, rowMac, rowVersion, text } from '../../../server/sto
 
 const columns = { id: text({ key: true }), used_at: long({ null: true }), row_mac: rowMac, row_version: rowVersion };
 
-test('a column that is neither under the authentication code nor beside it does not compile', () => {
+test('a column that is neither authenticated nor listed as unauthenticated does not compile', () => {
   const whole = policyTable({ columns, code: ['id'], beside: { used_at: 'a mark of use' }, snapshots: 'of no tenant' });
   expect(Object.keys(whole.beside)).toEqual(['used_at']);
   // @ts-expect-error: used_at is missing

@@ -99,7 +99,7 @@ describe('background units', () => {
     return { commits, writer, unit };
   };
 
-  test('callers go first, and each background unit has a commit of its own', async () => {
+  test('callers go first, and each background unit has its own commit', async () => {
     const { commits, writer, unit } = noted();
     let waiting: Promise<void>[] = [];
     await writer.submit(async () => {

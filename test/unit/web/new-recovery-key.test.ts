@@ -11,7 +11,7 @@ import { makeRecoveryKey } from '../../../server/web/src/recovery/new-recovery-k
 const folder = mkdtempSync(join(tmpdir(), 'dke-new-recovery-key-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('its file opens with the passphrase and with no other, and its public half is the one that was told', async () => {
+test('its file opens only with the passphrase, and its public half is the one that was shown', async () => {
   core.initialize({ allowUnlocked: true });
   const passphrase = 'fünf Wörter für diese Datei';
   const made = await makeRecoveryKey(passphrase);

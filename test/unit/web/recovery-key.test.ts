@@ -122,7 +122,7 @@ describe('the file of a recovery key', () => {
     await expect(open(own, publicKey, sealed, contextOf('opening-2'))).rejects.toThrow();
   });
 
-  test('a wrong passphrase, a changed file and a snapshot of another key are told apart from nothing else', async () => {
+  test('a wrong passphrase, a changed file and a snapshot of another key have different errors', async () => {
     const { opening } = await openingOf();
     const wrong = bytes('00');
     await expect(answerOpening(file, wrong, opening)).rejects.toThrow(

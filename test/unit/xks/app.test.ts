@@ -389,7 +389,7 @@ describe('the request log', () => {
     expect(JSON.stringify(directory.records)).not.toContain(plaintext);
   });
 
-  test('has a caller that went away before its body was whole, and no one is answered', async () => {
+  test('a caller that disconnects before its body is complete gets no answer', async () => {
     const gone = request({
       host: '127.0.0.1',
       port,

@@ -137,7 +137,7 @@ describe('a request of either signer', () => {
       expect(verification.ok, verification.ok ? '' : verification.reason).toBe(true);
     }));
 
-  test('verifies in every spelling of header names, in every order of headers, beside headers that are not signed', () =>
+  test('verifies with every spelling of header names, every order of headers, and additional unsigned headers', () =>
     must(any, async (input, at) => {
       const request = await sign(input);
       const headers = pairs(request).map(([name, value], index): [string, string] => [
@@ -217,7 +217,7 @@ describe('refused is', () => {
         pairs(request).filter(([each]) => each.toLowerCase() !== names[at % names.length]),
       );
     }));
-  test('a signed header that stands twice', () =>
+  test('a signed header that is repeated', () =>
     refuses((request, at) => {
       const names = signedNames(request);
       const copy = pairs(request).find(([each]) => each.toLowerCase() === names[at % names.length]);
@@ -225,7 +225,7 @@ describe('refused is', () => {
     }));
   test('an Authorization header of which any character was changed', () =>
     refuses((request, at) => withAuthorization(request, (value) => changeAt(value, at))));
-  test('an Authorization header that was cut, extended or stands twice', () =>
+  test('an Authorization header that is cut, extended or repeated', () =>
     refuses((request, at) => {
       const value = authorizationOf(request);
       if (at % 3 === 0) return withPairs(request, [...pairs(request), ['Authorization', value]]);
