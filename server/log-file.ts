@@ -13,7 +13,7 @@ export interface LogFileOptions {
   readonly rotateBytes: number;
   /** Infinity: by size only. */
   readonly rotateMs: number;
-  /** Files beside the current one; the oldest are removed. 0: all stay. */
+  /** Files next to the current one; the oldest are removed. 0: all stay. */
   readonly keep: number;
   /** Called when lines reach the file again. */
   readonly recovered: (failure: LogFailure) => void;
@@ -23,7 +23,7 @@ export interface LogFileOptions {
 export interface LogFailure {
   readonly since: number;
   readonly message: string;
-  /** Lines that were lost meanwhile. */
+  /** Lines that were lost in the meantime. */
   readonly lost: number;
 }
 

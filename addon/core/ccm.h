@@ -11,7 +11,7 @@ namespace dke {
 
 // A.3: the counter block of number 0, which encrypts the tag; those of the message follow it.
 void CcmFirstBlock(const CipherParameters& parameters, uint8_t block[16]);
-// A.2: what stands before the data in what is authenticated, in whole blocks.
+// A.2: what comes before the data in what is authenticated, in whole blocks.
 std::vector<uint8_t> CcmFront(const CipherParameters& parameters);
 
 class CcmStream {

@@ -3,7 +3,7 @@
 // Two processes that pass messages to and fro look like one to the scheduler: at each moment only one of them has something to do, so it
 // may leave both on one CPU permanently while another is idle. There each message costs two changes of process, and where the two are
 // scheduled as two groups, yielding the CPU to the other does not even work. So a loop that has found itself on its only caller's CPU for
-// some time, and another CPU idle meanwhile, goes there. Only its own thread moves, and it may run where it might before.
+// some time, and another CPU idle in the meantime, goes there. Only its own thread moves, and it may run where it might before.
 //
 // What this leaves out: who calls, and on which CPU (frames.cc, lane.h).
 #pragma once

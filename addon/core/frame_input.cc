@@ -1,4 +1,4 @@
-// The way into the frame server: from bytes to whole frames, to the replays or the handler; and what becomes of a frame whose user holds
+// The way into the frame server: from bytes to whole frames, to the replays or the handler; and what happens to a frame whose user holds
 // too much.
 #include <errno.h>
 #include <sys/socket.h>

@@ -176,14 +176,14 @@ bool FrameLoop::ServeLanes() {
   return served;
 }
 
-// Said first, looked after that: what the peer puts there meanwhile is seen here, or the peer sees that it must ring.
+// Said first, looked after that: what the peer puts there in the meantime is seen here, or the peer sees that it must ring.
 bool FrameLoop::LeaveLane(Connection* connection) {
   connection->watched = false;
   connection->lane->Watch(false);
   return ServeLane(connection);
 }
 
-// Before the loop sleeps: no peer may continue to write into a lane that is not polled. True when a message had come meanwhile.
+// Before the loop sleeps: no peer may continue to write into a lane that is not polled. True when a message had come in the meantime.
 bool FrameLoop::LeaveLanes() {
   bool served = false;
   std::vector<Connection*> left;

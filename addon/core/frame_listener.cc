@@ -111,7 +111,7 @@ bool FrameLoop::MakeSocket(std::string* message) {
 void FrameLoop::CloseListener() {
   if (listener_ < 0) return;
   struct stat found;
-  // Only our own: a successor may have put its socket there meanwhile.
+  // Only our own: a successor may have put its socket there in the meantime.
   if (made_socket_ && lstat(options_.path.c_str(), &found) == 0 && found.st_dev == socket_device_ &&
       found.st_ino == socket_inode_) {
     unlink(options_.path.c_str());

@@ -12,7 +12,7 @@ namespace dke {
 
 enum class JsonType : uint8_t { kObject, kArray, kString, kNumber, kBoolean, kNull };
 
-// A value as it stands in the input. For a string, `text` is what is between the quotes, escapes and all.
+// A value as it is in the input. For a string, `text` is what is between the quotes, escapes and all.
 struct JsonValue {
   JsonType type;
   std::string_view text;

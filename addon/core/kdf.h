@@ -22,7 +22,7 @@ Result<KeyRef> HkdfKey(KeyRef key, Digest digest, const uint8_t* salt, size_t sa
                        KeyKind kind, size_t bytes, HkdfSteps steps = HkdfSteps::kBoth);
 
 // SP 800-108 in counter and feedback mode: what the pseudorandom function takes for each block. `data` is the fixed part; the counter, and
-// in feedback mode the block before (at first the IV), stand in it at these places, the counter first where `counter_first` says so and
+// in feedback mode the block before (at first the IV), are in it at these places, the counter first where `counter_first` says so and
 // both are at one.
 struct Sp800108 {
   const uint8_t* data = nullptr;

@@ -31,7 +31,7 @@ Result<LooseKey> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t lengt
 Result<std::vector<uint8_t>> WrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, KeyRef key);
 Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, KeyRef key);
 // The two ends of every wrapping: the bytes that travel (never a KEK's), and the key they become. Bytes that are no such key are
-// told apart from a wrong wrapping by nobody: both are kAuthenticationFailed.
+// told apart from a wrong wrapping by no one: both are kAuthenticationFailed.
 Result<SecureBuffer> ValueToWrap(KeyRef key);
 // The value of a wrapped key, before OpenUnwrapped makes a key of it. RsaDecrypt gives that of the third way.
 Result<SecureBuffer> UnwrapValue(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters,

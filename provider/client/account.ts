@@ -40,7 +40,7 @@ export const parseLimits = (text: string): UserLimits => {
   return limits;
 };
 
-/** About what a row of a template takes in memory, beside the bytes of its value. */
+/** About what a row of a template takes in memory, in addition to the bytes of its value. */
 const rowBytes = 128;
 
 /** What the value of an attribute takes in memory, in bytes. */
@@ -120,5 +120,5 @@ export class Accounts {
   }
 }
 
-/** An account without limits worth the name: for applications that no frame server stands before. */
+/** An account without limits worth the name: for applications that no frame server comes before. */
 export const ownAccount = (): Account => new Account(-1, { ...defaultLimits, keys: Number.MAX_SAFE_INTEGER });

@@ -62,7 +62,7 @@ export const printableLabel = (label: Uint8Array): string =>
     .replace(/[^\x20-\x7e]/g, '?')
     .slice(0, 128);
 
-/** As what a handle stands in a call. */
+/** As what a handle is in a call. */
 export type Named = 'object' | 'key' | 'wrapping' | 'unwrapping';
 
 const invalid = {
@@ -77,7 +77,7 @@ interface Cost {
   readonly memory: number;
   readonly keys: number;
 }
-/** About what the agent needs for an object, beside the bytes of its attributes. */
+/** About what the agent needs for an object, in addition to the bytes of its attributes. */
 const objectBytes = 512;
 /** A block of the key arena is a power of two, with a head of 16 bytes. */
 const arenaBlock = (bytes: number): number => 2 ** Math.ceil(Math.log2(Math.max(bytes + 16, 32)));
@@ -279,7 +279,7 @@ export class Application {
     const running = [...this.sessions.values()].flatMap((session) =>
       session.running((operation) => operation.private).map((each) => ({ session, ...each })),
     );
-    // Another thread of the process may have begun something else since: that stays.
+    // Another thread of the process may have started something else since: that stays.
     const cancelled = inSlices(this.account.uid, running, ({ session, kind, operation }) => {
       if (session.operationOf(kind) === operation) session.cancel(kind);
     });

@@ -1,5 +1,5 @@
 // The encoding of the attributes that the service keeps for the agent without looking into them (`attributes` of a token
-// object). Format 1, for ever: a byte 1, then per attribute its type (u32) and its value:
+// object). Format 1, forever: a byte 1, then per attribute its type (u32) and its value:
 //   0 false · 1 true · 2 CK_ULONG (u64) · 3 bytes (u32 length, bytes) · 4 mechanisms (u32 count, u64 each)
 //   5 template (u32 length, attributes in this same form without the first byte)
 // Big-endian, ordered by type, so that equal attributes have equal bytes.

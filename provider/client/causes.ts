@@ -26,7 +26,7 @@ export const splitLine = ({ cause, line }: Told): { readonly what: string; reado
   return at < 0 ? { what: line, todo: '' } : { what: line.slice(0, at), todo: line.slice(at + 2) };
 };
 
-/** What the database prints; null where it goes on. */
+/** What the database prints; null where it continues. */
 export const printedFor = (cause: CauseName): string | null => {
   const names = returnValuesOf(cause).map((name) => `CKR_${name}`);
   return names.length === 0 ? null : names.join(' or ');

@@ -75,7 +75,7 @@ export class Connection {
       if (seconds > 0) this.#surroundings.admit?.(this.id, true);
       const wait = seconds > 0 ? { seconds, instance: instanceText(instance) } : null;
       const context = await this.#surroundings.open(hello?.config ?? null, this.peer, wait);
-      // The process may have ended meanwhile: then what is opened here would never be released.
+      // The process may have ended in the meantime: then what is opened here would never be released.
       if (this.#closed) this.#surroundings.release(context);
       else this.#context = context;
       this.#process = hello?.process ?? '';
@@ -97,7 +97,7 @@ export class Connection {
     }
   }
 
-  /** An answer to a process that is gone reaches nobody: what the call has created is undone. */
+  /** An answer to a process that is gone reaches no one: what the call has created is undone. */
   #watched(door: ServiceDoor): ServiceDoor {
     return {
       ...door,

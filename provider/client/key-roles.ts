@@ -18,7 +18,7 @@ const identityOf = (attributes: ReadonlyAttributes): string | null => {
   return `${attributes.get(CKA.VALUE_LEN)} ${Buffer.from(check).toString('hex')}`;
 };
 
-/** About what an entry takes in memory beside its characters. */
+/** About what an entry takes in memory in addition to its characters. */
 const entryBytes = 64;
 
 const sameBytes = (a: unknown, b: unknown): boolean =>

@@ -14,7 +14,7 @@ import { sliceWaits } from './slices.ts';
 export interface ListenOptions {
   readonly port: MessagePort;
   readonly server: FrameServerOptions;
-  /** The user who may connect, beside root; null when everybody may: the configuration file then says who may do what. */
+  /** The user who may connect, in addition to root; null when everybody may: the configuration file then says who may do what. */
   readonly onlyUser: number | null;
   readonly limits: UserLimits;
 }
@@ -120,7 +120,7 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
   host.tell({ kind: 'listening', server: server.id });
 
   for (;;) {
-    // A slice that waits goes on in the next turn of the event loop, after what has come in meanwhile.
+    // A slice that waits continues in the next turn of the event loop, after what has come in in the meantime.
     if (server.run(sliceWaits()) === 'stopped') break;
     for (let message = receiveMessageOnPort(port); message !== undefined; message = receiveMessageOnPort(port)) {
       host.deliver(message.message as Reply);

@@ -80,7 +80,7 @@ export interface MessageStep {
 export interface MessageOperation extends Operation {
   /** Attributes of the session key that it decrypts with. */
   readonly keyAttributes?: ReadonlyAttributes | undefined;
-  /** Whether a message was begun and has not come to its end. */
+  /** Whether a message was started and has not complete. */
   readonly inMessage: boolean;
   whole(parameter: MessageParameter | null, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep>;
   /** A whole message of so many bytes, as with ciphers: its parts come with `begin` and `next`. */

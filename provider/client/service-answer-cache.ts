@@ -1,9 +1,9 @@
 // What the service has said a moment ago: of keys of the token, that they may be used so, and of objects, what they are. An Init of
 // a key that was just used need not ask again, because the operation that follows asks anyway and is refused when the key was
-// disabled or destroyed meanwhile; and who has just found an object, or read one of its attributes, need not fetch it again. The answer to a
+// disabled or destroyed in the meantime; and who has just found an object, or read one of its attributes, need not fetch it again. The answer to a
 // search says what the objects found may be used for, so that find, Init and operation are two requests.
 // What is remembered lasts a part of a heartbeat's period (three seconds), so that a heartbeat, which may be an Init alone, always asks;
-// and it is dropped when an answer of the service bears another epoch: then something has changed there.
+// and it is dropped when an answer of the service has another epoch: then something has changed there.
 import type { KeyUsage, TokenObject } from '../../server/fronts/contract/tde.ts';
 import type { Answer, RouteName, ServiceRequest } from './service.ts';
 

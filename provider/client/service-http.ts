@@ -1,6 +1,6 @@
 // The service over HTTPS: one keep-alive pool per configuration, one deadline per call. A call whose connection ended before its
 // answer is sent again, perhaps to another node of the service: doing it twice is the same as doing it once, because calls that create
-// or change something bear a key under which they are carried out once (contract/tde.ts). Where the outcome of such a call is unknown at its
+// or change something have a key under which they are carried out once (contract/tde.ts). Where the outcome of such a call is unknown at its
 // deadline, the call fails and its request is withdrawn (withdrawals.ts).
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
@@ -38,7 +38,7 @@ import { createWithdrawals } from './withdrawals.ts';
 
 /**
  * How long to wait before a call is sent again whose connection ended before the answer: the kept connections to a node that is gone
- * end at the same moment, and what stands in front of the nodes takes a moment to see it. All of it is within the call's deadline.
+ * end at the same moment, and what is in front of the nodes takes a moment to see it. All of it is within the call's deadline.
  */
 const pausesMs = [0, 50, 250, 500];
 /** Looks for prime numbers, which takes as long as it takes. */
@@ -57,7 +57,7 @@ const maxConnections = 32;
 const keptMs = 30_000;
 
 /**
- * Connects with the certificates that the files have now: a database runs for months, and its service's certificate is renewed meanwhile. Files
+ * Connects with the certificates that the files have now: a database runs for months, and its service's certificate is renewed in the meantime. Files
  * that cannot be used, half written perhaps, change nothing.
  */
 const openConnector = (config: ProviderConfig): buildConnector.connector => {
@@ -192,7 +192,7 @@ export const openHttpService = (
               expire = () => started.cancel(new Error('the deadline has passed'));
               if (expired) expire();
             });
-            // This process was stopped or starved meanwhile, and the library has given up.
+            // This process was stopped or starved in the meantime, and the library has given up.
             if (once && performance.now() > until) throw new Error('the answer arrived after the deadline');
             return answered;
           } catch (error) {

@@ -53,7 +53,7 @@ export class SessionState<A extends Owner> implements Operations {
   verifyRecover: RecoverOperation | null = null;
   messageEncrypt: MessageOperation | null = null;
   messageDecrypt: MessageOperation | null = null;
-  /** Operations for which the service is being asked: taken out of their places, so that no other call uses them meanwhile. */
+  /** Operations for which the service is being asked: taken out of their places, so that no other call uses them in the meantime. */
   readonly #away = new Map<OperationKind, Operation>();
 
   constructor(handle: number, application: A, readWrite: boolean) {
@@ -79,7 +79,7 @@ export class SessionState<A extends Owner> implements Operations {
     this.#away.set(kind, operation);
   }
 
-  /** Whether the operation may go on: it was not cancelled meanwhile. */
+  /** Whether the operation may continue: it was not cancelled in the meantime. */
   isBack(kind: OperationKind, operation: Operation): boolean {
     if (this.#away.get(kind) !== operation) return false;
     this.#away.delete(kind);

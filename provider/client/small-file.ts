@@ -16,7 +16,7 @@ export const readSmallFile = (path: string, most: number, check: (stats: Stats) 
     if (!stats.isFile()) throw new UnsuitableFile('not a regular file');
     check(stats);
     if (stats.size > most) throw new UnsuitableFile(`longer than ${most} bytes`);
-    // It may grow meanwhile.
+    // It may grow in the meantime.
     const bytes = Buffer.alloc(most + 1);
     let length = 0;
     for (let read = -1; read !== 0 && length <= most; length += read)

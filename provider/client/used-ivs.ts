@@ -1,6 +1,6 @@
 // Which initial values each key has encrypted with, so that none is used twice: under GCM a repeat tells the difference of two
 // messages, and lets an attacker who saw both forge a third (SP 800-38D, section 8). What counts is the key itself, because two objects
-// can hold one key. An IV is used up when encryption with it begins, whatever becomes of that.
+// can hold one key. An IV is used up when encryption with it begins, whatever happens to that.
 //
 // Remembered in the addon, as long as the application lives, and at least for the last million IVs of the agent, in one table for all, so
 // that no application takes more memory than there is.

@@ -1,4 +1,4 @@
-// Files that are there whole or not at all: written beside their place under a name of their own, synced, renamed, and the
+// Files that are there whole or not at all: written next to their place under a name of their own, synced, renamed, and the
 // directory synced. A link at that place is replaced or refused, never followed.
 import { randomBytes } from 'node:crypto';
 import {

@@ -1,6 +1,6 @@
 // install, upgrade, rollback and uninstall of the provider on a database host. Every change is one step that leaves the place
 // usable: the library that a database finds is the old one or the new one, whole, whenever the run is cut off, and the next run
-// finishes what was begun. pkcs11.toml is never touched; uninstall removes it when it is asked to.
+// finishes what was started. pkcs11.toml is never touched; uninstall removes it when it is asked to.
 import { existsSync, lstatSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';

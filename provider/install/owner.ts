@@ -71,7 +71,7 @@ const switchTo = ({ user, uid, gid }: Owner): (() => void) => {
 
 const mustSwitch = ({ uid }: Owner): boolean => process.geteuid?.() === 0 && uid !== 0;
 
-/** Runs it as this user when we are root; otherwise as who we are. The user is the whole process's meanwhile. */
+/** Runs it as this user when we are root; otherwise as who we are. The user is the whole process's in the meantime. */
 export const asOwner = <T>(owner: Owner, run: () => T): T => {
   if (!mustSwitch(owner)) return run();
   const back = switchTo(owner);

@@ -1,4 +1,4 @@
-// What is installed, gathered from where this program lies: a package, or the project as it was built. The library, the script
+// What is installed, gathered from where this program is: a package, or the project as it was built. The library, the script
 // that starts the agent, and the agent's program: Node, the addon, and exactly the compiled files and packages that it imports.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';

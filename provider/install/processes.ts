@@ -53,7 +53,7 @@ export const usersOf = (library: string, agentFolder: string): Users => {
       const how = mapped(pid, library, inode);
       if (how !== 'no') processes.push({ pid, name: nameOf(pid), old: how === 'old' });
     } catch (error) {
-      // It has ended meanwhile, is the kernel's own, or may not be read.
+      // It has ended in the meantime, is the kernel's own, or may not be read.
       if (!isRoot() && ['EACCES', 'EPERM'].includes(codeOf(error) ?? '')) hidden++;
     }
   }

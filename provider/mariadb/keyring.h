@@ -1,6 +1,6 @@
 /*
  * The data keys in memory, by key id and version, and what belongs to them: the label of the master key that wraps them and the
- * sequence number of the file they stand in. A keyring is filled by one thread, then published and only read; to change
+ * sequence number of the file they are in. A keyring is filled by one thread, then published and only read; to change
  * it, a copy is made. Nothing here knows of files, tokens or MariaDB.
  */
 #ifndef DKE_MARIADB_KEYRING_H

@@ -76,7 +76,7 @@ static void publish(struct keyring *ring) {
   keyring_free(old);
 }
 
-/* A backup program meets versions that the server has made since: they stand in the file. */
+/* A backup program meets versions that the server has made since: they are in the file. */
 static bool reread(void) {
   struct failure failure;
   struct keyring *ring;

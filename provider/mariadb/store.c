@@ -184,7 +184,7 @@ static struct keyring *initial(struct store *store, const char *import, struct f
 
 /*
  * Versions of a key file of format 1 began with a random number, and with 1 where the key was imported from file_key_management. What began at
- * random goes on decrypting, and the id gets a small version for what is new. An imported key that was rotated had its copy in a file: it does
+ * random continues decrypting, and the id gets a small version for what is new. An imported key that was rotated had its copy in a file: it does
  * not encrypt again, so the small version is not 1 but 3.
  */
 static struct keyring *with_small_versions(struct store *store, struct failure *failure) {

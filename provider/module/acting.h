@@ -18,7 +18,7 @@ uid_t acting_user(void);
 gid_t acting_group(void);
 /**
  * Between these two, this thread reaches files and sockets with the rights of that user; other threads keep theirs. Nests. Keep errno.
- * A process that it starts meanwhile has its effective user still.
+ * A process that it starts in the meantime has its effective user still.
  */
 void acting_begin(void);
 void acting_end(void);

@@ -51,7 +51,7 @@ struct call {
 
 /**
  * Keeps the thread from being cancelled until call_end: most of what a call does is a cancellation point, and other threads wait for what
- * it has begun. False when the library is not initialised in this process: `call->rv` says so, and call_end still has to be called. */
+ * it has started. False when the library is not initialised in this process: `call->rv` says so, and call_end still has to be called. */
 bool call_begin(struct call *call, const struct call_row *row);
 void call_put_ulong(struct call *call, CK_ULONG value);
 void call_put_session(struct call *call, CK_SESSION_HANDLE session);

@@ -305,7 +305,7 @@ static CK_RV tell_unreachable(const char *path) {
   }
 }
 
-/** Of all processes that find nobody, the one that gets the lock starts the agent; the others wait for it. */
+/** Of all processes that find no one, the one that gets the lock starts the agent; the others wait for it. */
 static CK_RV start_agent(const char *path, int *fd) {
   const int64_t deadline = process_now() + START_TIMEOUT;
   char lock_path[128];

@@ -29,7 +29,7 @@ void lane_leave(struct lane *lane);
 
 /** Whether the agent polls it now, and a request of this length has room. */
 bool lane_free(const struct lane *lane, size_t length);
-/** Puts `ahead` (NULL for none) and `request` there. False when the agent has stopped looking meanwhile: it must be rung. */
+/** Puts `ahead` (NULL for none) and `request` there. False when the agent has stopped looking in the meantime: it must be rung. */
 bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer *request);
 /** Whether so many call at once that spinning for an answer only takes the CPU from those who are to be served before. */
 bool lane_crowded(const struct lane *lane);

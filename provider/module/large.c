@@ -38,7 +38,7 @@ static CK_RV give_up(const struct large *large, const struct call_row *row, CK_R
   return log_cause(CAUSE_AGENT_INTERRUPTED, call_names[row - call_rows]);
 }
 
-/** Nothing is left of a decryption that failed after it had begun to give plaintext out. */
+/** Nothing is left of a decryption that failed after it had started to give plaintext out. */
 static void take_back(struct large *large, bool opens, CK_RV rv) {
   if (rv != CKR_OK && opens && large->out != NULL && large->written > 0) buffer_wipe(large->out, large->written);
 }

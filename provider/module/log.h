@@ -6,7 +6,7 @@
 #include "gen/causes.h"
 
 /**
- * One line, cut at 600 characters, appended to library.log in log_dir of pkcs11.toml, in /var/log/dke-pkcs11 or beside the
+ * One line, cut at 600 characters, appended to library.log in log_dir of pkcs11.toml, in /var/log/dke-pkcs11 or next to the
  * socket, whichever is the first that takes it. The file turns over to library.log.1 at 1 MiB. Failing to log is not a failure.
  * Never a PIN, a key, data or a template: callers pass names, numbers and errno texts only.
  */

@@ -164,7 +164,7 @@ static void take_fork_lock(int64_t most) {
   if (fork_lock_owner == self) {
     fork_lock_depth++;
   } else if (process_lock_until(&fork_lock, process_now() + most)) {
-    /* At the deadline it goes on without the lock: a child that keeps a descriptor is better than a host that hangs. */
+    /* At the deadline it continues without the lock: a child that keeps a descriptor is better than a host that hangs. */
     fork_lock_owner = self;
     fork_lock_depth = 1;
   }
@@ -258,7 +258,7 @@ void process_forked(void) {
   process_close_inherited();
 }
 
-/* --- where the library lies ----------------------------------------------------------------------------------------------- */
+/* --- where the library is ----------------------------------------------------------------------------------------------- */
 
 /** Looks for the loaded file that an address is part of. */
 struct search {

@@ -39,7 +39,7 @@ void process_allow_forks(void);
 int process_keep(int fd);
 /** open(2), close-on-exec, and on that list. */
 int process_open(const char *path, int flags, mode_t mode);
-/** Closes a descriptor, but not what the host has opened under its number meanwhile. -1 does nothing. */
+/** Closes a descriptor, but not what the host has opened under its number in the meantime. -1 does nothing. */
 void process_close(int fd);
 /** Before a fork; process_allow_forks is called after it. */
 void process_before_fork(void);

@@ -59,7 +59,7 @@ void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final);
 bool sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames, size_t limit);
 /** The same for all sessions. */
 bool sessions_take_all_held(struct buffer *frames, size_t limit);
-/** Around a call that may change keys, sessions or the login, and takes what all hold back: nothing is held back meanwhile. */
+/** Around a call that may change keys, sessions or the login, and takes what all hold back: nothing is held back in the meantime. */
 void sessions_begin_change(void);
 void sessions_end_change(void);
 

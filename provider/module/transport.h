@@ -24,7 +24,7 @@ enum outcome {
 };
 
 /**
- * Puts a fresh, negotiated connection to use. `lane`: what the agent has offered beside it, or NULL; both are the transport's from here
+ * Puts a fresh, negotiated connection to use. `lane`: what the agent has offered next to it, or NULL; both are the transport's from here
  * on. `spin_us`: how long to yield for a reply before sleeping. False when a thread is still reading the connection before: then both stay
  * the caller's.
  */

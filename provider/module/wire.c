@@ -81,7 +81,7 @@ void wire_forget_late(void) {
   wire.late_replies = 0;
 }
 
-/** Takes a call off the list that has not been answered. False when it has been meanwhile. */
+/** Takes a call off the list that has not been answered. False when it has been in the meantime. */
 bool wire_withdraw(struct pending *call, bool sent) {
   uint32_t state;
 

@@ -76,7 +76,7 @@ void wire_lead_if_needed(struct pending *call);
 /** Keeps a reply that comes after its caller's deadline, if it is required. */
 void wire_keep_late(uint32_t code, const unsigned char *body, size_t length);
 void wire_forget_late(void);
-/** Takes a call off the list that has not been answered. False when it has been meanwhile. Takes `lock` itself. */
+/** Takes a call off the list that has not been answered. False when it has been in the meantime. Takes `lock` itself. */
 bool wire_withdraw(struct pending *call, bool sent);
 
 /** Makes every reader and writer of the connection see its end, without closing the descriptor while they use it. */

@@ -19,7 +19,7 @@ static int went_wrong(const char *call, CK_RV code) {
   return 1;
 }
 
-/** From C_Initialize to a session. What was begun is ended by C_Finalize. */
+/** From C_Initialize to a session. What was started is ended by C_Finalize. */
 static int call(CK_FUNCTION_LIST_PTR p11) {
   CK_INFO info;
   CK_TOKEN_INFO token;

@@ -298,7 +298,7 @@ export const causes = {
 export type CauseName = keyof typeof causes;
 export const causeNames = Object.keys(causes) as CauseName[];
 
-/** The facts of a cause: what stands in its braces. */
+/** The facts of a cause: what is in its braces. */
 type Braced<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Braced<Rest> : never;
 export type Fact<C extends CauseName> = Braced<(typeof causes)[C]['what']> | Braced<(typeof causes)[C]['todo']>;
 export type Facts<C extends CauseName> = { readonly [F in Fact<C>]: string | number };

@@ -104,7 +104,7 @@ export const CKD = {
   SHA3_512_KDF: 0x0000000d,
 } as const;
 
-/** What stands in what a PRF takes (SP 800-108): CK_SP800_108_*. */
+/** What is in what a PRF takes (SP 800-108): CK_SP800_108_*. */
 export const PRF_DATA = { ITERATION_VARIABLE: 1, COUNTER: 2, DKM_LENGTH: 3, BYTE_ARRAY: 4 } as const;
 /** How the length of derived keys is counted there: CK_SP800_108_DKM_LENGTH_SUM_OF_*. */
 export const DKM_LENGTH = { KEYS: 1, SEGMENTS: 2 } as const;

@@ -88,7 +88,7 @@ export type MechanismParameter =
   | { readonly kind: 'ivdata'; readonly iv: Uint8Array; readonly data: Uint8Array }
   /**
    * CK_SP800_108_KDF_PARAMS, and with `iv` CK_SP800_108_FEEDBACK_KDF_PARAMS: `prf` a CKM_; `additionalKeys` counts the keys that are asked for
-   * beside the one that C_DeriveKey returns.
+   * next to the one that C_DeriveKey returns.
    */
   | {
       readonly kind: 'sp800';
@@ -142,7 +142,7 @@ export const parameterForms = [
 ] as const satisfies readonly (MechanismParameterKind | 'none')[];
 export type MechanismParameterForm = (typeof parameterForms)[number];
 
-/** What a message-based function is given beside the data (3.0): CK_GCM_MESSAGE_PARAMS. Bytes are copies. */
+/** What a message-based function is given in addition to the data (3.0): CK_GCM_MESSAGE_PARAMS. Bytes are copies. */
 export interface MessageParameter {
   readonly kind: 'gcm';
   readonly iv: Uint8Array;

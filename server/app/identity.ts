@@ -1,4 +1,4 @@
-// The identity provider of the configuration, and the authorities that are trusted beside those of Node.
+// The identity provider of the configuration, and the authorities that are trusted in addition to those of Node.
 
 import { readFileSync } from 'node:fs';
 import { StartError } from '../base/start-error.ts';

@@ -21,7 +21,7 @@ export interface ServiceOptions {
   readonly logState: () => LogState;
   /** Where a line for each request goes; absent: requests are not logged. */
   readonly accessLog?: { write(line: string): void; state(): LogState } | undefined;
-  /** An operator decided to use a database that does not match the checkpoint beside the root key. */
+  /** An operator decided to use a database that does not match the checkpoint next to the root key. */
   readonly acceptDatabase: boolean;
   /** The address that databases and people are given; known only once the listener has its port. */
   readonly publicUrl: () => string;

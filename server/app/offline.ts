@@ -1,5 +1,5 @@
 // The data of a service that is stopped, opened for the command's work on its host: the same lock, store, root and keys as the
-// service opens, and nothing beside them. Adapters meet here as they do in app/service.ts.
+// service opens, and nothing next to them. Adapters meet here as they do in app/service.ts.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// A new self-signed certificate in two steps, so that clients that pin it are never without one that they accept: it is created beside the present
+// A new self-signed certificate in two steps, so that clients that pin it are never without one that they accept: it is created next to the present
 // one, clients get both, and then it takes the other's place. SIGHUP makes the service serve it.
 
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const describe = (file: string): RenewedCertificate => ({
   ...summaryOf(readFileSync(file, 'utf8')),
 });
 
-/** Creates the next certificate beside the present one, which stays. Throws StartError. */
+/** Creates the next certificate next to the present one, which stays. Throws StartError. */
 export const createNextCertificate = (config: Config): RenewedCertificate => {
   const { next, nextKey } = filesOf(config);
   if (existsSync(next))

@@ -109,7 +109,7 @@ export const createBackup = async (config: Config, version: string, out: string)
     lock = lockDirectory(join(config.dataDirectory, 'backup.lock'));
     // Of a backup that was cut off.
     for (const file of filesOf(draft)) rmSync(file, { force: true });
-    // Read first: the database never knows less than what is kept beside the root key.
+    // Read first: the database never knows less than what is kept next to the root key.
     const checkpoint = anchorBeside(config.root.path).read();
     const at = toRfc3339(systemClock.now());
     const { recoveryKeys, ...facts } = copyDatabase(path, draft);
@@ -226,7 +226,7 @@ const verifyDatabase = async (
   });
   try {
     await ring.unlock(store, root);
-    // What an earlier process confirmed is said beside the database that it was: this one is a copy of it.
+    // What an earlier process confirmed is said in addition to the database that it was: this one is a copy of it.
     const report = await verifyStore({ store: { read: store.read }, ring, root, core });
     await then(store);
     await store.checkpoint();

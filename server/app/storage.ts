@@ -52,7 +52,7 @@ const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
   );
 };
 
-/** The folder of the root key is made by who decides where the key lies: perhaps a disk is not mounted. */
+/** The folder of the root key is made by who decides where the key is: perhaps a disk is not mounted. */
 const checkRootFolder = (rootPath: string): void => {
   const folder = dirname(rootPath);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
@@ -64,7 +64,7 @@ const checkRootFolder = (rootPath: string): void => {
 
 const inUseSetting = 'begun';
 
-/** The node's id: made at the first start, and its own for ever. A copy of the data directory is another node: without this file. */
+/** The node's id: made at the first start, and its own forever. A copy of the data directory is another node: without this file. */
 const readNodeId = (path: string, make: () => string): string => {
   const known = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(known)) return known;
@@ -129,7 +129,7 @@ export interface Storage {
   readonly databasePath: string;
   /** Nothing is sealed yet: the first start, or the continuation of one that was cut off. */
   readonly isFirstStart: boolean;
-  /** Another node has begun to use the database, and this one joins for the first time. */
+  /** Another node has started to use the database, and this one joins for the first time. */
   readonly isNewNode: boolean;
 }
 
@@ -191,7 +191,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   const isFirstStart = (await store.read.keks.list()).length === 0;
   // What follows may take long: a person is asked for a passphrase, perhaps. Other nodes wait for a first start only.
   if (!isFirstStart) await store.started();
-  // A first start that was cut off has begun to use the database; any other empty one is not that of the root key.
+  // A first start that was cut off has started to use the database; any other empty one is not that of the root key.
   const isInUse = (await store.read.settings.get(inUseSetting)) !== undefined;
   if (isFirstStart && !isInUse && postgresql !== undefined && existsSync(config.root.path))
     throw new StartError(

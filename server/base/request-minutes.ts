@@ -81,7 +81,7 @@ export interface MinutePart {
   /** Null: of all spaces, as earlier versions hashed them. */
   readonly space: string | null;
   readonly count: number;
-  /** Sequences: no other record of the minute and space lies between. */
+  /** Sequences: no other record of the minute and space is between. */
   readonly first: number;
   readonly last: number;
   /** Lower-case hexadecimal. */

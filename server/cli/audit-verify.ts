@@ -181,7 +181,7 @@ export const verifyAuditLog = async (
     const { checkpoint: note, sequence: given, hidden: subtrees, log } = value ?? {};
     if (value === null) {
       find(`line ${number} is not a line of an export: it was changed or truncated`);
-      // It stands for a record all the same: the next ones keep their places.
+      // It represents a record all the same: the next ones keep their places.
       sequence += 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
     } else if (typeof log === 'string' && given === undefined) {

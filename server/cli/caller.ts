@@ -159,9 +159,9 @@ export interface SecretTarget {
 export interface SecretAnswer {
   /** What may be shown in any case. */
   readonly shown: object;
-  /** What is shown beside it when no file is named; the file itself when absent. */
+  /** What is shown next to it when no file is named; the file itself when absent. */
   readonly secret?: object;
-  /** What stands in the file. Bytes are wiped in the end. */
+  /** What is in the file. Bytes are wiped in the end. */
   readonly file: string | Uint8Array;
 }
 

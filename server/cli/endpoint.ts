@@ -12,7 +12,7 @@ import { addNoun, type Given, type Noun, secretFlags } from './rows.ts';
 
 const routes = operations.endpoints;
 
-/** The service checks what stands in them. */
+/** The service checks what is in them. */
 const readRules = (path: string): readonly AuthorizationRule[] => {
   try {
     return JSON.parse(readTextFile(path)) as readonly AuthorizationRule[];

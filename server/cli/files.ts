@@ -89,7 +89,7 @@ export interface ReservedFile {
 }
 
 /**
- * Opens a file with mode 600 before the service is asked for what is to stand in it: a secret is shown once, and a file
+ * Opens a file with mode 600 before the service is asked for what is to are in it: a secret is shown once, and a file
  * that cannot be written must not cost it.
  */
 export const reserveSecretFile = (path: string, force: boolean): ReservedFile => {

@@ -22,7 +22,7 @@ export interface Output {
   readonly raw: boolean;
   /** One resource: a member a line, or the whole answer. */
   record(value: object): void;
-  /** A list: a table, with how to go on; or the whole answer. */
+  /** A list: a table, with how to continue; or the whole answer. */
   list<T>(page: { readonly items: readonly T[]; readonly next?: string | null }, columns: Columns<T>): void;
   /** Bytes as they are, whatever the format. */
   bytes(content: Uint8Array): void;
@@ -84,7 +84,7 @@ const csvText = (value: unknown): string | number | null => {
   return Array.isArray(value) && value.length === 0 ? null : shown(value);
 };
 
-/** `tell` is for remarks beside an answer that is for programs. */
+/** `tell` is for remarks next to an answer that is for programs. */
 export const openOutput = (
   format: OutputFormat,
   write: (text: string | Uint8Array) => void,

@@ -12,7 +12,7 @@ import { type OutputFormat, standardOutput } from './output.ts';
 
 const defaultConf = '/etc/dke/pkcs11.toml';
 
-/** Errors of the provider bear the class of their exit code. */
+/** Errors of the provider have the class of their exit code. */
 const withClasses = async <T>(run: () => T | Promise<T>): Promise<T> => {
   try {
     return await run();

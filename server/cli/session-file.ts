@@ -15,7 +15,7 @@ type KeptSessions = { readonly [server: string]: Kept };
 
 export const sessionFile = (): string => ownFile('session.json');
 
-/** What a header can bear, and what we write. */
+/** What a header can have, and what we write. */
 const isKept = (value: unknown): value is Kept => {
   if (value === null || typeof value !== 'object') return false;
   const { user, session } = value as { readonly [member: string]: unknown };

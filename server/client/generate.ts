@@ -49,7 +49,7 @@ const comment = (text: string | undefined, indent: string): string =>
 const listOf = (item: string): string =>
   `readonly ${/[|&]/.test(item) && !item.startsWith('{') ? `(${item})` : item}[]`;
 
-/** The TypeScript type of a schema. `types` stands before the names of other schemas. */
+/** The TypeScript type of a schema. `types` comes before the names of other schemas. */
 const typeOf = (schema: Schema, types: string, indent = ''): string => {
   const { $ref, anyOf, oneOf, allOf, type, items, properties, additionalProperties } = schema;
   if ($ref !== undefined) return `${types}${nameOf($ref)}`;

@@ -116,7 +116,7 @@ const openChecked = async (
   }
 };
 
-/** What the probe of the proxy finds is the store's state, unless the store was connected or disconnected meanwhile. */
+/** What the probe of the proxy finds is the store's state, unless the store was connected or disconnected in the meantime. */
 const startConnecting = (store: KeyStore, by: Requester): void => {
   requireState(store, 'DISCONNECTED', 'FAILED');
   store.state = 'CONNECTING';

@@ -1,4 +1,4 @@
-// Every kind of audit record, how much it matters, and the fields it may bear: an allow-list, so that no secret can slip in by a new member.
+// Every kind of audit record, how much it matters, and the fields it may have: an allow-list, so that no secret can slip in by a new member.
 // Identifiers, names, counts and states only; never a credential, a key, an input or an output.
 
 import { canonicalJson } from '../base/bytes.ts';
@@ -313,7 +313,7 @@ export const auditKinds = {
   'approval.expired': { severity: 'low', activity: 'delete', fields: approvalFields },
   /** What it was about had changed: nothing was done. */
   'approval.outdated': { severity: 'medium', activity: 'delete', fields: approvalFields },
-  /** The operation's own records bear the same request id. */
+  /** The operation's own records have the same request id. */
   'approval.completed': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
   'key-inventory.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
   'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },

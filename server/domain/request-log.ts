@@ -10,9 +10,9 @@ export interface RequestFilter {
   readonly status?: number | undefined;
   readonly errorName?: string | undefined;
   readonly kmsOperation?: string | undefined;
-  /** `*` at the end: any that begin with what stands before it. */
+  /** `*` at the end: any that begin with what comes before it. */
   readonly principal?: string | undefined;
-  /** `*` at the end: any that begin with what stands before it. */
+  /** `*` at the end: any that begin with what comes before it. */
   readonly kmsKeyArn?: string | undefined;
   readonly externalKeyId?: string | undefined;
   readonly requestId?: string | undefined;

@@ -46,14 +46,14 @@ export const mayLeadRun = (
 };
 
 /**
- * Whether a node that has begun a run still makes its root key. The answer to the beginning may come late: after a failover that has lost the run, the
- * node may have taken the root key of another one meanwhile, which a third key would replace.
+ * Whether a node that has started a run still makes its root key. The answer to the beginning may come late: after a failover that has lost the run, the
+ * node may have taken the root key of another one in the meantime, which a third key would replace.
  */
 export const mayMakeRootKey = (begun: Pick<RootRun, 'epoch'>, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
   begun.epoch === rootEpoch + 1;
 
 /**
- * Whether a run has come to its end on this node and not everywhere, and a failover has lost how far it was. It is brought to its end with the root key
+ * Whether a run has complete on this node and not everywhere, and a failover has lost how far it was. It is brought to its end with the root key
  * that it has made, before another one begins.
  */
 export const isLeftOver = (

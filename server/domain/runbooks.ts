@@ -77,7 +77,7 @@ export interface StepRow extends RunbookStep {
 export interface RunbookRow {
   readonly title: string;
   readonly summary: string;
-  /** The database is not available to its users meanwhile. */
+  /** The database is not available to its users in the meantime. */
   readonly downtime: boolean;
   readonly releases: readonly Release[];
   /** True: it differs with containers. */

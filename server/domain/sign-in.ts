@@ -10,7 +10,7 @@ import { type Factor, hasSecondFactor, type User } from './user.ts';
 export const signInSteps = ['second-factor', 'new-password', 'enrolment'] as const;
 export type SignInStep = (typeof signInSteps)[number];
 
-/** By what a session was begun. */
+/** By what a session was started. */
 export const signInMethods = ['password', 'invitation', 'passkey', 'openid', 'token'] as const;
 export type SignInMethod = (typeof signInMethods)[number];
 

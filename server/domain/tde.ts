@@ -106,7 +106,7 @@ export interface TokenObject {
   readonly checkValue: string | null;
   /** Base64 of the SubjectPublicKeyInfo of either half of a pair; null for all else. */
   readonly publicKey: string | null;
-  /** Whether the key has wrapped a sensitive key: then it never decrypts again. Of an RSA pair the private half bears it. */
+  /** Whether the key has wrapped a sensitive key: then it never decrypts again. Of an RSA pair the private half has it. */
   readonly wrappedSensitive: boolean;
   /** Base64 of the agent's own encoding of every other attribute. */
   readonly attributes: string;

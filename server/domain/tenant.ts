@@ -1,5 +1,5 @@
 // Tenants: everything else belongs to one. Their life is one table, state x event; pure. What a state means for what is in the
-// tenant stands in `isStopped`; when a deleted one is purged is the service's configuration (`purgeAt`).
+// tenant is in `isStopped`; when a deleted one is purged is the service's configuration (`purgeAt`).
 
 import type { Integrity } from './vault.ts';
 

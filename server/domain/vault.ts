@@ -3,7 +3,7 @@
 import type { DualControlRule } from './dual-control.ts';
 import type { RotationProfile } from './notification.ts';
 
-/** Whether the stored row still bears the authentication code that the service wrote with it. */
+/** Whether the stored row still has the authentication code that the service wrote with it. */
 export type Integrity = 'ok' | 'tampered';
 
 export type VaultState = 'enabled' | 'disabled' | 'deleted';

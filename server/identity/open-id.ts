@@ -17,7 +17,7 @@ export interface OpenIdOptions {
   readonly clientSecret: (() => string) | undefined;
   readonly label: string;
   readonly scopes: string;
-  /** PEM, beside the public authorities' when it is given: instead of them. */
+  /** PEM, in addition to the public authorities' when it is given: instead of them. */
   readonly ca: string | undefined;
   readonly roleClaim: string | undefined;
   /** By the claim's value. */

@@ -1,5 +1,5 @@
 // The crypto core for the server: the addon, with its memory reserved, speaking ServiceError. `raw` is the addon itself,
-// for the adapters beside this file that must tell its errors apart.
+// for the adapters next to this file that must tell its errors apart.
 
 import { type Core, core as raw } from '../../addon/core.ts';
 import type { CryptoCore, MemoryStatus } from '../ports/crypto-core.ts';

@@ -150,8 +150,8 @@ export interface NodeLink {
   asynchronousStandbys(): Promise<readonly string[]>;
 
   /**
-   * From now on: something was committed (by whomever), a node shows more, the connection is lost, another process has come to bear this node's id
-   * meanwhile.
+   * From now on: something was committed (by whomever), a node shows more, the connection is lost, another process has come to have this node's id
+   * in the meantime.
    */
   listen(heard: {
     changed(newest: ChangeMark): void;

@@ -45,7 +45,7 @@ export interface OpeningRepository {
   listOver(now: number): Promise<readonly string[]>;
 }
 
-/** What a key was bound to before it came here from a snapshot of another tenant: 32 bytes; XKS ciphertexts bear it. */
+/** What a key was bound to before it came here from a snapshot of another tenant: 32 bytes; XKS ciphertexts have it. */
 export interface KeyBindingRepository {
   get(keyId: string): Promise<Buffer | undefined>;
 }

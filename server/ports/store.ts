@@ -262,7 +262,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     subtree(level: number, position: number): Promise<Buffer>;
     insertCheckpoint(checkpoint: StoredCheckpoint): Promise<void>;
     latestCheckpoint(): Promise<StoredCheckpoint | undefined>;
-    /** Those of a name that the log no longer bears. */
+    /** Those of a name that the log no longer has. */
     dropCheckpoints(): Promise<void>;
     /** Newest first, or oldest first; `after` is a size. */
     checkpoints(order: 'newest' | 'oldest', window: Window): Promise<readonly StoredCheckpoint[]>;

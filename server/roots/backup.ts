@@ -1,4 +1,4 @@
-// A backup of the root key: a wrapped root file (wrapped-file.ts) that a passphrase of its own opens, and nothing else. The receipt beside
+// A backup of the root key: a wrapped root file (wrapped-file.ts) that a passphrase of its own opens, and nothing else. The receipt next to
 // the root key says of which epoch the newest one is; the service reads it (operations/root/root-backup.ts).
 
 import { existsSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // Root provider `file`: one file with two slots, kept by the addon (FORMAT.md). It is made at first start, mode 0400, and
-// belongs beside no backup of the database: anyone who has both has the keys.
+// belongs next to no backup of the database: anyone who has both has the keys.
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,4 +1,4 @@
-// Files beside the root key: replaced as a whole, and overwritten in place where the old must not stay.
+// Files next to the root key: replaced as a whole, and overwritten in place where the old must not stay.
 
 import {
   closeSync,
@@ -136,7 +136,7 @@ export const backupBeside = (path: string): RootBackup | undefined => {
   }
 };
 
-/** The checkpoint of the audit log that is kept beside the root key. */
+/** The checkpoint of the audit log that is kept next to the root key. */
 export const anchorBeside = (path: string): RootProvider['anchor'] => {
   const anchorPath = `${path}.checkpoint`;
   return {

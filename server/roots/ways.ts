@@ -68,7 +68,7 @@ const withoutLineEnd = (bytes: Buffer): Buffer => {
   return bytes.subarray(0, end);
 };
 
-/** On a thread of its own: a service that is running answers others meanwhile. */
+/** On a thread of its own: a service that is running answers others in the meantime. */
 const deriveKey = async (core: WayCore, passphrase: Buffer, parameters: WayParameters): Promise<KeyRef> => {
   const { salt, cost, r, p } = parameters;
   const bytes = withoutLineEnd(passphrase);

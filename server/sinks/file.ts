@@ -1,6 +1,6 @@
 // Sink `file`: the lines of an export, so that `dke audit verify` reads it, behind a first line that names the log. Every batch is on
 // the disk before it counts. A file that has become too long gets the number of its last record behind its name, and a new one
-// is begun. Nothing is written twice: the end of the file is read first. Records of another log (after an older database was
+// is started. Nothing is written twice: the end of the file is read first. Records of another log (after an older database was
 // accepted, or from a rebuilt service) never go into the same file: the files of the former log get its id before their names.
 
 import {
@@ -27,7 +27,7 @@ export interface FileSinkOptions {
   readonly name: string;
   readonly path: string;
   readonly rotateBytes: number;
-  /** Files beside the current one; the oldest go first. 0: all stay. */
+  /** Files next to the current one; the oldest go first. 0: all stay. */
   readonly keep: number;
 }
 

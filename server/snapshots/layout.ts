@@ -18,7 +18,7 @@ export const endMark = 0xffff_ffff;
 export const signatureLength = 64;
 export const tagLength = 16;
 
-/** Of a slot: the unit's id and the digest of its record stay for ever, the rest is overwritten when it is erased. */
+/** Of a slot: the unit's id and the digest of its record stay forever, the rest is overwritten when it is erased. */
 export const slotFixed = 48;
 export const slotBody = 171;
 export const slotLength = slotFixed + slotBody;
@@ -108,7 +108,7 @@ export const packSegmentHead = (slots: number, ciphertext: number): Buffer => u3
 /** One key seals one snapshot, so that a counter is all that its nonces need; the last segment is told from the others. */
 export const segmentNonce = (index: number, last: boolean): Buffer => u32(0, index, last ? 1 : 0);
 
-/** What of the slots is bound to the ciphertext beside them. */
+/** What of the slots is bound to the ciphertext next to them. */
 export const fixedParts = (slots: Buffer): Buffer => {
   const count = slots.length / slotLength;
   const out = Buffer.alloc(count * slotFixed);

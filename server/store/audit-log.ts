@@ -1,6 +1,6 @@
 // The audit records and the Merkle tree over them (RFC 9162 section 2.1). A record's number is its place: the first is 1 and
 // none is left out, because the counter is part of the transaction. Of the tree the leaves are kept, in the records' rows, and every
-// eighth level above them; what lies between is at most 256 hashes away.
+// eighth level above them; what is between is at most 256 hashes away.
 
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';

@@ -37,7 +37,7 @@ export interface Engine {
   readonly reader: Dialect;
   /** A connection of its own for one long read of one state; the caller ends it. Null: `reader` has enough of them. */
   lasting(): Dialect | null;
-  /** Where a walk through the request log would hold up others: what reads it instead of `reader`. */
+  /** Where a walk through the request log would delay others: what reads it instead of `reader`. */
   readonly requests:
     | {
         readonly reader: Dialect;

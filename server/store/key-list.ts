@@ -13,7 +13,7 @@ type Equal = 'vault_id' | 'kind' | 'state' | 'application_id';
 
 const opposites = { '=': '<>', '>=': '<', '<': '>=' } as const;
 /**
- * A condition beside the one whose index has the order: SQLite, which does not count, would else leave that for this one's. PostgreSQL knows what
+ * A condition next to the one whose index has the order: SQLite, which does not count, would else leave that for this one's. PostgreSQL knows what
  * it means.
  */
 const beside = (column: string, operator: keyof typeof opposites, value: string): RawBuilder<boolean> =>

@@ -59,7 +59,7 @@ export const createNodes = (db: Kysely<Schema>): Repositories['nodes'] => ({
       .where('duty', '=', duty)
       .where('node_id', '=', nodeId)
       .where('fence', '=', fence)
-      // Until the commit no other node takes it; renewing it goes on.
+      // Until the commit no other node takes it; renewing it continues.
       .forKeyShare()
       .executeTakeFirst()) !== undefined,
 });

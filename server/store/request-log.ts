@@ -1,5 +1,5 @@
 // The request log in the database. It is written at the rate of the data path and read by few people: each index must be worth
-// what it costs every request, and no look must hold up the requests that come in meanwhile.
+// what it costs every request, and no look must delay the requests that come in in the meantime.
 //
 // Records are written in the order of their sequence, so an index that grows at its end (endpoint, time) costs next to nothing.
 // KMS request ids are random: an index over them alone dirties a page for every record and costs more than all else of writing
@@ -17,7 +17,7 @@ import { hashRequests } from './request-hashes.ts';
 import type { Schema } from './schema.ts';
 import { pushRequest, requestRow, toRequest } from './tables/request-log.ts';
 
-/** Records of a block; stands in the index too (tables/request-log.ts). */
+/** Records of a block; is in the index too (tables/request-log.ts). */
 const blockLength = 2000;
 const blockOf = sql<number>`sequence / ${sql.lit(blockLength)}`;
 const blocksAtOnce = 200;
@@ -51,7 +51,7 @@ const insertOf = (db: Kysely<Schema>, part: readonly XksRequestRecord[]): Compil
   return { ...compiled, parameters };
 };
 
-/** Lets what arrived meanwhile be answered, for about as long as the step took. */
+/** Lets what arrived in the meantime be answered, for about as long as the step took. */
 const otherWork = (tookMs: number): Promise<void> =>
   new Promise((resolve) => {
     if (tookMs < 1) setImmediate(resolve);

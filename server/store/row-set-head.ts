@@ -12,7 +12,7 @@ export interface Coded {
   readonly row_mac: string;
   readonly row_version: number;
 }
-/** One policy table stands for all of them: Kysely's types need the name of a table. */
+/** One policy table represents all of them: Kysely's types need the name of a table. */
 type OneTable = Kysely<{ readonly vaults: { id: string; row_mac: string; row_version: number } }>;
 export const coded = (db: Kysely<Schema>): OneTable => db as unknown as OneTable;
 export const named = (table: PolicyTable): 'vaults' => table as 'vaults';

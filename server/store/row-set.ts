@@ -65,7 +65,7 @@ export interface PolicyRows {
 
 export interface RowSet {
   over(db: Kysely<Schema>, as: ReadingAs): PolicyRows;
-  /** Reads all rows and keeps their versions in memory: from then on, old rows are refused. Nothing is written meanwhile. */
+  /** Reads all rows and keeps their versions in memory: from then on, old rows are refused. Nothing is written in the meantime. */
   load(
     db: Kysely<Schema>,
   ): Promise<{ readonly head: RowSetHead | undefined; readonly isSound: boolean; readonly rows: number }>;

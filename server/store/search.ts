@@ -35,7 +35,7 @@ interface Kind {
     | 'external_key_stores'
     | 'users'
     | 'api_tokens';
-  /** Columns of the terms, beside the id. */
+  /** Columns of the terms, next to the id. */
   readonly columns: Readonly<Record<string, SearchField>>;
   /** Found in every tenant at once. */
   readonly everywhere?: true;

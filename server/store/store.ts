@@ -154,7 +154,7 @@ const openOver = async (
   return store;
 };
 
-/** How often a read is repeated whose rows were changed meanwhile. */
+/** How often a read is repeated whose rows were changed in the meantime. */
 const mostRepeats = 5;
 
 type Method = (...values: unknown[]) => unknown;

@@ -13,7 +13,7 @@
 export interface WriterConnection {
   /** `durable`: the commit returns when a power failure can no longer undo it. */
   begin(durable: boolean): Promise<void>;
-  /** Whether `begin` has waited for a lock in vain. Units that wait meanwhile would wait once more, one batch after another: they are refused too. */
+  /** Whether `begin` has waited for a lock in vain. Units that wait in the meantime would wait once more, one batch after another: they are refused too. */
   isLocked?(error: unknown): boolean;
   /** The last thing before the commit. */
   prepare(): Promise<void>;

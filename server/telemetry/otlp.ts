@@ -45,7 +45,7 @@ export interface Telemetry {
 }
 
 const mostWaiting = 4_096;
-/** Made into JSON at once: more would hold up requests. */
+/** Made into JSON at once: more would delay requests. */
 const mostAtOnce = 100;
 const gatherMs = 1_000;
 

@@ -1,4 +1,4 @@
-// This checkout beside another one, which is built, too: what a change costs in the PKCS#11 rows, in requests of the cloud key service, and in sign-ins.
+// This checkout next to another one, which is built, too: what a change costs in the PKCS#11 rows, in requests of the cloud key service, and in sign-ins.
 // The two are measured alternately in one run, so that what disturbs the machine disturbs both.
 
 import { once } from 'node:events';

@@ -228,7 +228,7 @@ export const measureControl = async (store: StoreName, keys: number): Promise<Co
     const path = `/api/tde/applications/${database.applicationId}/master-keys`;
     operations['destroy a master key'] = await inLanes(masters, lanes, (at) =>
       call('POST', `${path}/${masterKeys[at]}/destroy`, { confirm: `bench ${at}` }).catch(async () => {
-        // The one made at this place may bear another's number: lanes overtake each other.
+        // The one made at this place may have another's number: lanes overtake each other.
         const { name } = await call<{ name: string }>('GET', `${path}/${masterKeys[at]}`);
         await call('POST', `${path}/${masterKeys[at]}/destroy`, { confirm: name });
       }),

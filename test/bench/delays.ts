@@ -1,6 +1,6 @@
 // How long one process waits while another one makes the calls that take longest. Both are processes of their own with the built library. The
 // first asks for random bytes, which the agent answers, and encrypts with a key of the token, which takes the service, without a pause.
-// The second makes each slow call several times. The figure is the longest call of the first one meanwhile, beside that with no other call.
+// The second makes each slow call several times. The figure is the longest call of the first one in the meantime, next to that with no other call.
 import { type ChildProcess, fork } from 'node:child_process';
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import { once } from 'node:events';

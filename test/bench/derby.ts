@@ -1,4 +1,4 @@
-// Apache Derby's inserts a second with every page and log record encrypted: through the library beside SoftHSM2, each by OpenJDK's own
+// Apache Derby's inserts a second with every page and log record encrypted: through the library next to SoftHSM2, each by OpenJDK's own
 // SunPKCS11 and by our JCA provider, and by Java's own AES as the floor. The same program, one JVM a measurement, interleaved rounds.
 
 import { execFile, execFileSync } from 'node:child_process';

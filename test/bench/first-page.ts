@@ -1,5 +1,5 @@
 // The console's first page in Chromium with nothing cached: from the request of the address to the drawn sign-in form, before the built server,
-// beside a bare page of the same weight that node:https serves from memory. And what the page's script weighs, compressed, before any of the
+// next to a bare page of the same weight that node:https serves from memory. And what the page's script weighs, compressed, before any of the
 // chunks that later pages load.
 
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,4 @@
-// `npm run bench`: the service beside its peers, in one run. Prints a table for people or, with --json, the figures. A goal
+// `npm run bench`: the service next to its peers, in one run. Prints a table for people or, with --json, the figures. A goal
 // that is missed is printed as missed; nothing here is asserted.
 //
 //   --rounds <n>    interleaved rounds of each PKCS#11 figure, 5 when absent

@@ -60,7 +60,7 @@ const shared = [
   '--sync-binlog=0',
   '--log-bin=binlog',
 ];
-// Next to the table: most reads decrypt a page; inserts are held up by no reads, and their pages are encrypted when they are written.
+// Next to the table: most reads decrypt a page; inserts are delayed by no reads, and their pages are encrypted when they are written.
 const pools = {
   reads: '--innodb-buffer-pool-size=8M',
   inserts: '--innodb-buffer-pool-size=128M',

@@ -1,4 +1,4 @@
-// What is measured over PKCS#11, beside whom, and what is wanted. Rows only: pkcs11.ts runs them, main.ts judges and prints.
+// What is measured over PKCS#11, next to whom, and what is wanted. Rows only: pkcs11.ts runs them, main.ts judges and prints.
 
 import { ourName } from './ours.ts';
 import { p11Kit, softHsm } from './peers.ts';

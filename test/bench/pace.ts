@@ -1,5 +1,5 @@
 // Sends requests at a fixed rate, whatever the answers do: each has its time, and its latency counts from there, so that a server
-// that stalls is not spared the requests that would have come meanwhile.
+// that stalls is not spared the requests that would have come in the meantime.
 
 export interface Pace {
   readonly perSecond: number;

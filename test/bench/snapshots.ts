@@ -22,7 +22,7 @@ export interface SnapshotFigure {
   readonly verifySeconds: number;
   readonly restoreSeconds: number;
   readonly fileMiB: number;
-  /** What the process had most, beside what it had before. */
+  /** What the process had most, in addition to what it had before. */
   readonly memoryMiB: number;
 }
 export interface ErasureFigure {

@@ -1,5 +1,5 @@
 // `npm run soak`: the built server under steady load over kept TLS connections, for minutes: Encrypt, Decrypt, GetKeyMetadata and
-// GetHealthStatus, all signed, every answer checked; meanwhile settings change and the certificate is read again. Prints latencies,
+// GetHealthStatus, all signed, every answer checked; in the meantime settings change and the certificate is read again. Prints latencies,
 // errors, memory and a verdict, and ends with 1 when a request failed or memory grew.
 //
 //   --minutes <n>       10 when absent; fractions are taken

@@ -1,5 +1,5 @@
 // One signed request, sent at a fixed rate over kept TLS connections, one at a time over each, whatever the answers do: a request has
-// its time and its latency counts from there, so that a server that stalls is not spared what would have come meanwhile. A process
+// its time and its latency counts from there, so that a server that stalls is not spared what would have come in the meantime. A process
 // of its own, on a CPU of its own, which it keeps busy: a timer would be late by more than an answer takes.
 //
 // `node xks-load.ts <job as JSON>` prints a LoadReport as JSON.

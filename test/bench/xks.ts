@@ -1,5 +1,5 @@
-// The XKS figures, all with the server on one CPU and the load generator on the other: Encrypt over TLS keep-alive beside a bare
-// node:https handler that echoes a body of the same size, at a fixed rate, at more than there is room for, beside idle connections and a
+// The XKS figures, all with the server on one CPU and the load generator on the other: Encrypt over TLS keep-alive next to a bare
+// node:https handler that echoes a body of the same size, at a fixed rate, at more than there is room for, next to idle connections and a
 // locked store. Requests per CPU second say what a core can do even when the generator is the slower side.
 //
 // The generator's CPU is kept from sleeping by an idle-priority loop: waking a sleeping virtual CPU costs the sender of an
@@ -334,7 +334,7 @@ export const measureIdle = async (ours: Ours, connections: number): Promise<numb
   return after - before;
 };
 
-/** Another process holds the database's write lock: no commit goes through, and Encrypt goes on. */
+/** Another process holds the database's write lock: no commit goes through, and Encrypt continues. */
 export const measureLocked = async (ours: Ours, seconds: number): Promise<PacedFigure> => {
   const database = new DatabaseSync(join(ours.server.dataDirectory, 'dke.db'));
   database.exec('pragma busy_timeout = 10000');

@@ -116,7 +116,7 @@ test('a session that is closed takes its Init along', () => {
   expect(encrypt(2)).toEqual(expected(2));
 });
 
-// --- beside the agent's functions called directly, one by one -------------------------------------------------------------
+// --- next to the agent's functions called directly, one by one -------------------------------------------------------------
 
 type Way = 'Encrypt' | 'Decrypt';
 type Step =

@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 type Pieces = string | Buffer | readonly (string | Buffer)[];
-/** `P` stands for the endpoint's path, `K` for its key's path; what is sent is Latin-1. */
+/** `P` represents the endpoint's path, `K` for its key's path; what is sent is Latin-1. */
 type Row = readonly [
   name: string,
   send: () => Pieces | Promise<Pieces>,

@@ -1,4 +1,4 @@
-// HTTP/2 at its edges, frame by frame on raw TLS sockets against the real server, as one table: what is sent, what becomes of the
+// HTTP/2 at its edges, frame by frame on raw TLS sockets against the real server, as one table: what is sent, what happens to the
 // streams and of the connection. RFC 9113, RFC 7541. After every row the server answers a signed call.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -381,7 +381,7 @@ describe('the opening', () => {
 });
 
 describe('floods', () => {
-  /** Whatever becomes of the connection: it comes to an end or answers a last question, and the server goes on. */
+  /** Whatever becomes of the connection: it comes to an end or answers a last question, and the server continues. */
   const survives = async (pieces: readonly Buffer[]): Promise<void> => {
     await converseHttp2(site.server, pieces, { staysAfter: 0 });
   };

@@ -1,4 +1,4 @@
-// The deadline clock as the store keeps it: over a restart of the process and of the host, and beside the clock of a database server.
+// The deadline clock as the store keeps it: over a restart of the process and of the host, and next to the clock of a database server.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

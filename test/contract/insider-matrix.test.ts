@@ -93,7 +93,7 @@ test('roles that do something alone are few, and who gives roles does nothing el
 });
 
 const waiting = new Map<string, Attempt>();
-/** What some operations do beside that for which they are there. */
+/** What some operations do next to that for which they are there. */
 const also: Readonly<Record<string, Effect>> = {
   // With its first access_guid.
   'applications.register': 'credential',

@@ -130,7 +130,7 @@ interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
-/** Set while a request is answered: what the service reads by itself meanwhile, also of the same table, is none of the list's statements. */
+/** Set while a request is answered: what the service reads by itself in the meantime, also of the same table, is none of the list's statements. */
 const answering = new AsyncLocalStorage<true>();
 /** The statements that the answers needed since the last check, each once. */
 const seen = new Map<string, Statement>();

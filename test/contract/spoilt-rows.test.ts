@@ -1,4 +1,4 @@
-// A row that was changed in the database, not by the service: whatever stands in it now, the list that it is in is answered, its
+// A row that was changed in the database, not by the service: whatever is in it now, the list that it is in is answered, its
 // other rows are as they were, and a row that is authenticated says of itself that it was changed.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -191,7 +191,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
     }
     expect(wrong).toEqual([]);
     expect(tried).toBeGreaterThan(4);
-    // The service may have found more to tell of meanwhile.
+    // The service may have found more to tell of in the meantime.
     const after = (await itemsOf(list)).map(({ id }) => id);
     expect(after).toEqual(expect.arrayContaining(before.map(({ id }) => id)));
   },

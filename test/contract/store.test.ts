@@ -29,7 +29,7 @@ interface Implementation {
 
 let postgres: PostgresServer;
 const databases = new Map<string, PostgresPlace>();
-/** The database that stands for a folder. */
+/** The database that represents a folder. */
 const databaseOf = (folder: string): PostgresPlace => {
   const found = databases.get(folder) ?? postgres.createDatabase(`store_${databases.size}`);
   databases.set(folder, found);

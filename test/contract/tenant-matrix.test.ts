@@ -419,7 +419,7 @@ const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
   const told: string[] = [];
   for (const { row, given } of routes)
     if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
-      // The log of requests and of what was done goes on by itself, and so does what is noticed.
+      // The log of requests and of what was done continues by itself, and so does what is noticed.
       if (/audit|requests|diagnostics|tokens|notifications/.test(row.path)) continue;
       told.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
     }

@@ -1,5 +1,5 @@
 // HSQLDB 2.7 with rows, script, log and LOBs encrypted through the library: the commands of docs/databases/hsqldb.md as they are printed,
-// and what becomes of the database when its master key or its agent goes. No file may hold what a table holds.
+// and what happens to the database when its master key or its agent goes. No file may hold what a table holds.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -55,7 +55,7 @@ describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
   test('the same search finds all of it in a database that is not encrypted', async () => {
     const [create = ''] = page.blocks('Create the database');
     const plain = create.replace('file:shop/db;$crypt', 'file:plain/db').replace(/^iv=[^\n]*\n/, '');
-    // The session goes on with the key and the start value of the database that is encrypted.
+    // The session continues with the key and the start value of the database that is encrypted.
     expect(plain).not.toMatch(/^iv=/m);
     const { code, complaints } = await page.shell(plain);
     expect(code, complaints).toBe(0);

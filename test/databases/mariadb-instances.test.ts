@@ -1,5 +1,5 @@
 // More than one MariaDB: a replica with an agent of its own, backups that are restored inside and outside the group, the way from
-// file_key_management and back; and what becomes of a database whose master key is soft-deleted, disabled or destroyed. The real
+// file_key_management and back; and what happens to a database whose master key is soft-deleted, disabled or destroyed. The real
 // servers, agents and service; the commands of docs/databases/mariadb.md.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -344,7 +344,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
 
     test('without the agent there is no start, and the reason is in the log', async () => {
       await database.stop();
-      // The library installed without the files beside it.
+      // The library installed without the files next to it.
       const alone = join(instance.folder, 'libdke_pkcs11.so');
       copyFileSync(library, alone);
       for (const pid of site.agents()) await endProcess(pid);

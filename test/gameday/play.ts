@@ -1,4 +1,4 @@
-// How each fault of a game day is made, what must be so meanwhile, and how people repair it, by the commands of the documentation.
+// How each fault of a game day is made, what must be so in the meantime, and how people repair it, by the commands of the documentation.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ const mariadbOf = ({ mariadb }: World) => {
   if (mariadb === undefined) throw new Error('MariaDB does not take part');
   return mariadb;
 };
-/** MariaDB takes rows meanwhile. */
+/** MariaDB takes rows in the meantime. */
 const inserts = async (world: World): Promise<void> => {
   const { mariadb } = world;
   if (mariadb === undefined) return;

@@ -4,7 +4,7 @@
 export interface Promised {
   /** The alert rules that fire. */
   readonly alerts: readonly string[];
-  /** What /health answers meanwhile; null: nothing answers. */
+  /** What /health answers in the meantime; null: nothing answers. */
   readonly health: string | null;
   /** In the inbox, within two rounds of the minute jobs. */
   readonly notifications: readonly string[];
@@ -46,7 +46,7 @@ export const faults = {
     pages: ['clock.md'],
   },
   'lost certificate': {
-    // The service goes on with the one that it has read; the next start refuses.
+    // The service continues with the one that it has read; the next start refuses.
     alerts: ['DkeDown'],
     health: null,
     notifications: [],

@@ -6,7 +6,7 @@ import { files, findCircle, importsOf, includesOf, read, withoutComments } from 
 interface Layer {
   readonly name: string;
   readonly path: RegExp;
-  /** Layers it may import, beside itself. */
+  /** Layers it may import, next to itself. */
   readonly may: readonly string[];
   /** Layers of which it may import types only. */
   readonly types?: readonly string[];
@@ -43,7 +43,7 @@ const layers: readonly Layer[] = [
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
   { name: 'base', path: /^server\/base\//, may: [], packages: /^node:(buffer|crypto|dns|net|util)$/ },
   { name: 'domain', path: /^server\/domain\//, may: ['base'], packages: nothing },
-  // Texts as data: they are read from files beside the code.
+  // Texts as data: they are read from files next to the code.
   {
     name: 'content',
     path: /^server\/content\//,
@@ -289,7 +289,7 @@ describe('who includes whom in C and C++', () => {
     (includes.get(path) ?? []).filter(({ ours }) => ours).map(({ target }) => target);
   const base = (path: string): string => path.replace(/^provider\/module\//, '').replace(/\.[ch]$/, '');
 
-  /** What each file of the library may include beside its own header, from the bottom up. */
+  /** What each file of the library may include next to its own header, from the bottom up. */
   const library: Readonly<Record<string, readonly string[]>> = {
     'gen/numbers': [],
     'gen/interface': [],

@@ -32,7 +32,7 @@ const metricOf = (sample: string): string | undefined => {
 
 /** What an expression says that is not so. */
 const faultsOf = (expression: string): string[] => {
-  // What stands in quotes are values.
+  // What is in quotes are values.
   const text = expression.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
   const samples = text.match(/\b(?:dke|process|nodejs)_[a-z0-9_]+/g) ?? [];
   const faults = samples.filter((name) => metricOf(name) === undefined).map((name) => `there is no ${name}`);

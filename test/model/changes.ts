@@ -37,7 +37,7 @@ export interface Bounds {
   readonly unfound?: boolean;
 }
 
-/** A change: its number, and the one before it. Its place in the list stands for its random id, and for the key that it disables. */
+/** A change: its number, and the one before it. Its place in the list represents its random id, and for the key that it disables. */
 interface Commit {
   readonly epoch: number;
   readonly parent: number;

@@ -7,7 +7,7 @@
 //
 // Every write of a duty fails once another node has the duty; what a node does in its own root key file does not.
 //
-// That a run comes to its end is checked, too: from every state there is a way there.
+// That a run completes is checked, too: from every state there is a way there.
 //
 // Left out: copies of the database that it does not show (`replica_lag_seconds` is for those: a standby without a slot that is disconnected); nodes that
 // join during a run; snapshots; records that do not open; who may forge what (the proofs are taken as such).

@@ -1,4 +1,4 @@
-// A request in the access log, in the audit log, in the answer and in the trace, by one id; and that neither log nor receiver holds up a request.
+// A request in the access log, in the audit log, in the answer and in the trace, by one id; and that neither log nor receiver delays a request.
 import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:http';

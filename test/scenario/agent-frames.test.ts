@@ -1,6 +1,6 @@
 // Damaged frames against a live agent, from a fixed seed: calls that real programs made, recorded
 // on their way to the agent, then bent, cut, stretched and mixed. Each whole frame has its answer, the agent stays the same
-// process of bounded size, and what is sound goes on.
+// process of bounded size, and what is sound continues.
 //
 // DKE_TEST_FRAMES: how many, in place of that of test/support/tiers.ts.
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-// One local user takes all that the agent gives: root's database opens and encrypts beside it. Runs as root, because it needs a second user.
+// One local user takes all that the agent gives: root's database opens and encrypts next to it. Runs as root, because it needs a second user.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The agent comes and goes under a loaded library: the library starts it, loses it, and goes on.
+// The agent comes and goes under a loaded library: the library starts it, loses it, and continues.
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 // The agent among many: two hundred processes at once; killed at any moment, and stopped for a while, under threads that work on;
-// and a service that goes away and comes back meanwhile. Every call ends within its time, with CKR_OK or with the code that
-// provider/PROTOCOL.md, "When the agent goes away", gives for it; no answer is ever wrong; and then all goes on.
+// and a service that goes away and comes back in the meantime. Every call ends within its time, with CKR_OK or with the code that
+// provider/PROTOCOL.md, "When the agent goes away", gives for it; no answer is ever wrong; and then all continues.
 //
 // DKE_TEST_PROCESSES: how many processes (200). DKE_TEST_KILLS: how many times the agent is killed (6).
 import { randomBytes, randomInt } from 'node:crypto';
@@ -74,7 +74,7 @@ const agent = (): Promise<number> =>
 const memory = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
-/** What calls may answer beside CKR_OK when their agent is lost, by host-threads' names for them. */
+/** What calls may answer next to CKR_OK when their agent is lost, by host-threads' names for them. */
 const afterLoss = (call: string): readonly string[] => {
   // What makes or destroys is not sent twice.
   if (/^C_(CreateObject|GenerateKey)$/.test(call)) return ['CKR_DEVICE_ERROR'];

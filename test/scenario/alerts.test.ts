@@ -135,7 +135,7 @@ interface Case {
   readonly state: string;
   /** Replaces the samples of a name. */
   readonly edit?: Edit;
-  /** How long the state lasts before the rule is evaluated, beside its own `for`. */
+  /** How long the state lasts before the rule is evaluated, next to its own `for`. */
   readonly minutes?: number;
 }
 const day = 86_400;
@@ -306,7 +306,7 @@ const cases: Readonly<Record<string, Case>> = {
 
 const keyOf = ({ name, labels }: Pick<ExpositionSample, 'name' | 'labels'>): string => JSON.stringify([name, labels]);
 
-/** Scrapes a minute apart of a state that lasts: gauges stay, counters go on as between its two scrapes. */
+/** Scrapes a minute apart of a state that lasts: gauges stay, counters continue as between its two scrapes. */
 const lasting = ({ first, last }: State, { edit = {}, minutes = 0 }: Case, rule: AlertRule): readonly Scrape[] => {
   const base = last.at === 0 ? Date.now() / 1000 : last.at;
   const edited = new Set(Object.keys(edit).map((name) => name.trim()));

@@ -1,5 +1,5 @@
 // The audit log on its way out: to a file, to rsyslog over TLS, to an HTTPS collector. What a sink takes is whole and in order; what one
-// that is away does not take waits; none holds up the service.
+// that is away does not take waits; none delays the service.
 
 import { once } from 'node:events';
 import {

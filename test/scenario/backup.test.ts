@@ -211,7 +211,7 @@ test('on PostgreSQL its own tools are named', async () => {
 test('on a new machine everything is there, and the quarantine lists what was changed since the backup', async () => {
   await old.stop();
   const machine = newMachine();
-  // The sink is the only thing that was saved of the old machine beside the backups.
+  // The sink is the only thing that was saved of the old machine next to the backups.
   copyFileSync(join(old.folder, 'audit.ndjson'), join(machine, 'audit.ndjson'));
   const restored = await restore('service.dkebackup', machine, ...withRecovery, ...withRoot);
   expect([restored.code, restored.stderr]).toEqual([0, '']);

@@ -1,6 +1,6 @@
 // What goes wrong on a database host: a configuration that is not right, strangers and noise at the agent's socket, a socket
 // that another user prepared, an agent that stands still, a service that is away. Each has its code and one line in a log;
-// the others go on.
+// the others continue.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -54,7 +54,7 @@ const errors = (): readonly string[] =>
     .split('\n')
     .filter((line) => line.includes('"level":50'));
 const libraryLog = (folder: string): string => {
-  // What the library itself has to say, it says in log_dir, else in the system's folder, else beside the socket.
+  // What the library itself has to say, it says in log_dir, else in the system's folder, else next to the socket.
   for (const path of [
     join(site.logDirectory, 'library.log'),
     '/var/log/dke-pkcs11/library.log',
@@ -281,7 +281,7 @@ describe.runIf(isRoot)('a process of another user', () => {
   afterAll(() => {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   });
-  /** A folder that everyone may enter, with a configuration of `nobody`'s own. */
+  /** A folder that everyone may enter, with a configuration of `no one`'s own. */
   const shared = (): { folder: string; own: string } => {
     const folder = mkdtempSync(join(tmpdir(), 'dke-shared-'));
     folders.push(folder);
@@ -408,7 +408,7 @@ describe('an agent that stands still', () => {
     } finally {
       process.kill(agent, 'SIGCONT');
     }
-    // Late answers are dropped; the same connection goes on.
+    // Late answers are dropped; the same connection continues.
     await until('an answer', async () =>
       (await hasty.call('random', { length: 8 })).rv === 'CKR_OK' ? true : undefined,
     );

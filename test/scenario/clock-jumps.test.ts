@@ -51,7 +51,7 @@ test('a clock that jumps two days ahead and five back changes no key, no order o
       [0, 200],
     ] as const) {
       jump(seconds);
-      // A node among others may have slept so long: it uses no keys until it has looked what changed meanwhile.
+      // A node among others may have slept so long: it uses no keys until it has looked what changed in the meantime.
       await expect.poll(() => workload.serve().then(() => 'served', String)).toBe('served');
       expect([seconds, await read()]).toEqual([seconds, expected]);
       // The same answer, not a second vault and not a conflict.

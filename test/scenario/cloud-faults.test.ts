@@ -318,7 +318,7 @@ describe('a proxy whose TLS is wrong', () => {
       'comes without its chain',
       () => {
         const { certificate, key } = authority.below(`issuer-${randomUUID()}`).issue(server);
-        // The file of the leaf alone lies beside the one with the chain.
+        // The file of the leaf alone lies next to the one with the chain.
         return { certificate: certificate.replace(/crt$/, 'leaf'), key };
       },
     ],

@@ -14,7 +14,7 @@ import type { LoadOrder, LoadProgress, LoadReport } from '../support/load-proces
 import { type Site, startSite } from '../support/site.ts';
 
 const processes = 16;
-/** What a call may answer beside CKR_OK, by the end of its name. provider/PROTOCOL.md, "When the agent goes away". */
+/** What a call may answer next to CKR_OK, by the end of its name. provider/PROTOCOL.md, "When the agent goes away". */
 const foreseen: Readonly<Record<string, readonly string[]>> = {
   // The agent was lost and could not be started in time, or the service was away or did not answer in time.
   always: ['CKR_OK', 'CKR_DEVICE_ERROR', 'CKR_DEVICE_REMOVED'],

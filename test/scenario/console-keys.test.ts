@@ -19,7 +19,7 @@ describe.runIf(chromiumPath !== null)('keys at the console', () => {
     eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
     [, page] = await eyes.open();
     await eyes.signIn(page, site.token);
-    // The last use is written while the service goes on.
+    // The last use is written while the service continues.
     const written = async () => (await site.api.call<KeyUse>('GET', `/api/keys/${data.keyId}/use`)).lastUsedAt;
     await vi.waitFor(async () => expect(await written()).not.toBeNull(), { timeout: 300_000 });
   });

@@ -64,7 +64,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   });
 
   const status = () => page.getByRole('status').filter({ hasText: 'shown' });
-  /** How many rows are shown, and whether there are more: of one sight, for the list goes on meanwhile. */
+  /** How many rows are shown, and whether there are more: of one sight, for the list continues in the meantime. */
   const told = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
     const text = (await status().textContent()) ?? '';
     return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('there are more') };
@@ -79,7 +79,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await session.detach();
     return usedSize;
   };
-  /** A key that is held: rows that were drawn meanwhile have moved the end. */
+  /** A key that is held: rows that were drawn in the meantime have moved the end. */
   const after = (key: 'End' | 'Home', look: () => Promise<number>) => async (): Promise<number> => {
     await page.keyboard.press(key);
     return look();
@@ -89,7 +89,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });
     for (let before = await told(); before.more; before = await told()) {
-      // The first page of a list asks; from then on the list goes on by itself.
+      // The first page of a list asks; from then on the list continues by itself.
       if (before.count < 100) await more.click();
       await expect.poll(after('End', shown), patient).toBeGreaterThan(before.count);
       expect(await page.getByRole('row').count()).toBeLessThan(mostRowsInPage);
@@ -147,7 +147,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   });
 
   test('has left nothing to complain of', () => {
-    // The server was stopped meanwhile.
+    // The server was stopped in the meantime.
     expect(eyes.faults.filter((fault) => !/CONNECTION_REFUSED|^failed:/.test(fault))).toEqual([]);
   });
 });

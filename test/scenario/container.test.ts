@@ -246,7 +246,7 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     });
     const secrets = {
       'tls.crt': readFileSync(certificate),
-      // Of those who ask, beside what compose.yaml has.
+      // Of those who ask, in addition to what compose.yaml has.
       'authority.crt': authority.pem,
       'tls.key': readFileSync(key),
       'postgresql-password': 'of compose\n',

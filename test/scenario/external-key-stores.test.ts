@@ -1,5 +1,5 @@
 // External key stores: their connection as the service's own probe sees it, and as the cloud says where it can be asked. The cloud
-// is the real `dke cloud`; what stands before the service is made to fail.
+// is the real `dke cloud`; what comes before the service is made to fail.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';

@@ -220,7 +220,7 @@ describe('a clone', () => {
     const { handle: own = 0 } = await must(leaver.call('generate', { label: label() }));
     const { data = '' } = await must(leaver.call('encrypt', { handle: own, iv, data: plain }));
     await must(leaver.call('encrypt', { handle, iv, data: plain }));
-    // An operation that had begun, too.
+    // An operation that had started, too.
     await must(leaver.call('encryptInit', { handle, iv }));
 
     const groupId = await createGroup(site.api, 'left');

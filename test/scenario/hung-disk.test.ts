@@ -1,5 +1,5 @@
-// A disk that hangs: syncs do not end, for as long as it takes. Clouds are served meanwhile, who changes something is told what became
-// of it, health says why, and when the disk goes on, everything is as the answers said.
+// A disk that hangs: syncs do not end, for as long as it takes. Clouds are served in the meantime, who changes something is told what became
+// of it, health says why, and when the disk continues, everything is as the answers said.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';

@@ -235,7 +235,7 @@ describe('a stop', () => {
       status: 503,
       body: { errorName: 'DependencyTimeoutException' },
     });
-    // Work goes on: new connections are taken, keys are used.
+    // Work continues: new connections are taken, keys are used.
     expect(
       await callXks(place, {
         target: `/keys/${endpoint.endpoint.keyId}/encrypt`,

@@ -59,7 +59,7 @@ test('a hundred requests behind a lock are refused with a hint, and each is carr
       detail: 'another process has locked the database: nothing was changed',
       hint: 'stop the process that has the database open for writing',
     });
-  // Reading goes on meanwhile.
+  // Reading continues in the meantime.
   expect(await stored()).toEqual([]);
   other.exec('rollback');
 

@@ -29,7 +29,7 @@ const relayTo = async (postgres: PostgresServer): Promise<DatabaseRelay> => {
   undo.push(() => relay.close());
   return relay;
 };
-/** The same in a thread of its own, which goes on while this one stands still: over TCP, what the database sent last is read after the next statement. */
+/** The same in a thread of its own, which continues while this one stands still: over TCP, what the database sent last is read after the next statement. */
 const relayBeside = async ({ socket }: PostgresServer): Promise<{ readonly host: string; readonly port: number }> => {
   const thread = new Worker(
     `const { connect, createServer } = require('node:net');
@@ -407,7 +407,7 @@ test('the old root key is kept for copies that the database does not show, and f
   );
   expect((await awaitCopies(() => true)).behind).toEqual(['standby second, disconnected']);
   line.moveTo(postgres.socket);
-  // It may have asked again meanwhile, and would wait for that answer.
+  // It may have asked again in the meantime, and would wait for that answer.
   line.cut('');
   await until('it to be up to date', async () =>
     (await awaitCopies(() => true)).behind.length === 0 ? true : undefined,

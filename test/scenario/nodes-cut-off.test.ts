@@ -1,4 +1,4 @@
-// Nodes that are cut off from the database, or stand still: they hold up no other node, and no other process takes their place unseen.
+// Nodes that are cut off from the database, or stand still: they delay no other node, and no other process takes their place unseen.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

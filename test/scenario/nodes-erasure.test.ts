@@ -1,5 +1,5 @@
 // The erasure run over several nodes: every node gets the new root key and ends the old one before a destroyed key counts as
-// unrecoverable, whatever is killed meanwhile; nothing that lives is lost.
+// unrecoverable, whatever is killed in the meantime; nothing that lives is lost.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

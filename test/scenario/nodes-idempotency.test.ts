@@ -1,5 +1,5 @@
 // The same request under the same Idempotency-Key at several nodes: one is made, and every answer is the same, also when a node dies
-// meanwhile. And changes under the same If-Match: one is carried out.
+// in the meantime. And changes under the same If-Match: one is carried out.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import type { ApiAnswer } from '../support/console-api.ts';

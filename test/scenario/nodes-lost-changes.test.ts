@@ -1,5 +1,5 @@
 // Changes that a node has received are missing: a standby that lagged behind has taken over, or the node was away for longer than changes
-// are kept. No node goes on with what was taken away.
+// are kept. No node continues with what was taken away.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -174,7 +174,7 @@ test('a destroyed key that a failover brings back stays blocked until a person d
     );
   // The database knows nothing of the destruction.
   for (const { api } of [one, two]) expect((await api.send('GET', '/tde/v1/any/application')).status).toBe(503);
-  // The sink's file is beside one of the nodes.
+  // The sink's file is next to one of the nodes.
   const missing = await Promise.all(
     [one, two].map(async ({ api }) => (await api.call<Quarantine>('GET', '/api/quarantine')).missing?.records ?? []),
   );

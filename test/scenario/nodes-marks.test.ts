@@ -184,7 +184,7 @@ test('a node that has taken the new root key of another one since it began a run
   });
   const beginning = two.spread.begin();
   await isBegun;
-  // A failover has lost that it has begun; the other node has made its root key before.
+  // A failover has lost that it has started; the other node has made its root key before.
   postgres.run(database, 'delete from root_runs');
   one.root.addEpoch();
   const offering = one.spread.offer();

@@ -1,5 +1,5 @@
 // Two nodes behind a TCP balancer while they and the database below them are restarted, killed and taken away: a cloud's signed requests
-// and a database's calls go on, changes are made or say why not, and what was acknowledged is there afterwards, on both nodes. A phase
+// and a database's calls continue, changes are made or say why not, and what was acknowledged is there afterwards, on both nodes. A phase
 // ends when each kind of load has come round some more times, however long that takes.
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:https';
@@ -17,7 +17,7 @@ import { callXks, requestMetadata } from '../support/xks-client.ts';
 const attempts = 4;
 /** How often a load comes round in a phase. */
 const rounds = 3;
-/** Between two rounds: what is judged is that they go on, not how many there are. */
+/** Between two rounds: what is judged is that they continue, not how many there are. */
 const paceMs = 50;
 /** So many of the ciphertexts are opened in the end. */
 const opened = 60;
@@ -236,7 +236,7 @@ test('the database server is killed, and is away', async () => {
   const refused = (): number =>
     [...seen.changes].reduce((sum, [what, times]) => (what.startsWith('503') ? sum + times : sum), 0);
   const before = refused();
-  // What a node has used it goes on with; one that has just started has used nothing yet.
+  // What a node has used it continues with; one that has just started has used nothing yet.
   const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16).toString('base64') } as const;
   for (const { server } of fleet.members)
     await callTdeRoute(server, door, 'encrypt', cbc, { handle: ofToken, raw: Buffer.alloc(32) });

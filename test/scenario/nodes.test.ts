@@ -1,4 +1,4 @@
-// Several nodes on one PostgreSQL: each may change everything, none goes on with what another one has taken away.
+// Several nodes on one PostgreSQL: each may change everything, none continues with what another one has taken away.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -299,7 +299,7 @@ test('duties go over to another node when the one that had them is killed', asyn
   await until('the duties', async () =>
     (await fleet.nodes(other)).find(({ self }) => self)?.duties.length === 6 ? true : undefined,
   );
-  // Changes go on, and say that the killed node did not answer.
+  // Changes continue, and say that the killed node did not answer.
   const group = await createGroup(other.api, 'after a kill');
   await registerApplication(other.api, 'after a kill', group);
   await before.start();

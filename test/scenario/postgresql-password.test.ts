@@ -1,5 +1,5 @@
 // The database's password is changed while the service runs, and the database is dropped under it: requests are refused as unavailable,
-// health says so, and with the right password file everything goes on without a restart.
+// health says so, and with the right password file everything continues without a restart.
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ afterAll(async () => {
 test('a changed password is no fault of the service: 503, health says so, and the new file is enough', async () => {
   expect((await vaults()).status).toBe(200);
   postgres.run('postgres', `alter role ${user} password 'second'`);
-  // Connections that are open go on.
+  // Connections that are open continue.
   expect((await vaults()).status).toBe(200);
   endConnections();
   const statuses = new Set<number>();

@@ -1,5 +1,5 @@
 // An installer that is killed after any of its steps: what a database finds is one whole library, the old or the new one, and
-// the next run finishes what was begun.
+// the next run finishes what was started.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -74,7 +74,7 @@ describe('cut off after each step', () => {
   test('an installation is absent or complete, and the next one finishes it', () => {
     const { steps } = install({ ...options(), dryRun: true }, a);
     expect(steps.length).toBeGreaterThan(10);
-    // Of the directories that are made, one stands for all.
+    // Of the directories that are made, one represents all.
     for (const cut of steps.flatMap((step, at) => (at > 0 && step.startsWith('make ') ? [] : [at + 1]))) {
       rmSync(base, { recursive: true, force: true });
       expect(run('install', 'a', cut), `cut after ${cut}`).toBeUndefined();

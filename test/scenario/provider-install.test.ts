@@ -368,7 +368,7 @@ describe('systemd', () => {
     children.push(activator);
     await until('systemd listens', async () => (existsSync(socket) ? true : undefined));
     expect(makeKey('ACTIVATED')).toContain('ACTIVATED');
-    // The activator has become the agent, and none was started beside it.
+    // The activator has become the agent, and none was started next to it.
     expect(readFileSync(`/proc/${activator.pid}/cmdline`, 'utf8')).toContain(join(layout.folder, 'agent'));
     expect(
       readdirSync(logs)

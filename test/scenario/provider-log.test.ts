@@ -185,7 +185,7 @@ const ownAgent = async (options: Parameters<typeof startAgent>[1] = {}): Promise
   });
   return { ...agent, folder };
 };
-/** The library in a folder of its own, with whatever lies beside it. */
+/** The library in a folder of its own, with whatever lies next to it. */
 const installed = (agent?: string): { readonly library: string; readonly socket: string } => {
   const folder = mkdtempSync(join(site.folder, 'install-'));
   copyFileSync(library, join(folder, 'libdke_pkcs11.so'));
@@ -197,9 +197,9 @@ interface Made {
   readonly answer: Answer;
   /** Folders whose logs may have the line. */
   readonly logs: readonly string[];
-  /** Something that the line must say beside the words of its cause. */
+  /** Something that the line must say next to the words of its cause. */
   readonly says: RegExp;
-  /** The kind of the service's record that bears the same id. */
+  /** The kind of the service's record that has the same id. */
   readonly audited?: string;
 }
 const made = (answer: Answer, { logs }: Pick<Host, 'logs'>, says: RegExp, audited?: string): Made => ({

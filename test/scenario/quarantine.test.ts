@@ -1,4 +1,4 @@
-// A database that is older than the checkpoint beside its root key, before the real server: shown, neither used nor changed, until an
+// A database that is older than the checkpoint next to its root key, before the real server: shown, neither used nor changed, until an
 // operator of its host confirms.
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -65,7 +65,7 @@ test('requests reach a file and a collector that was away, those of one endpoint
       return found.length >= 2 ? found.map((line) => JSON.parse(line) as EndpointRequest) : undefined;
     });
     expect(idsOf(lines)).toEqual(idsOf(logged.filter(({ endpointId }) => endpointId === orders.endpoint.id)));
-    // The collector that is away held up nothing, and it gets everything when it is there.
+    // The collector that is away delayed nothing, and it gets everything when it is there.
     expect(events).toEqual([]);
     collector.listen(collectorPort, '127.0.0.1');
     // What may not have been read comes again.

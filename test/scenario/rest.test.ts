@@ -1,4 +1,4 @@
-// A server that rested goes on as fast as before: V8 still knows the hidden classes of what a request is made of
+// A server that rested continues as fast as before: V8 still knows the hidden classes of what a request is made of
 // (server/listener/shapes.ts).
 import { Agent } from 'node:https';
 import { join, resolve } from 'node:path';

@@ -1,4 +1,4 @@
-// The log of the running service on a disk of its own that fills up: the service goes on, says so where people look, and writes what
+// The log of the running service on a disk of its own that fills up: the service continues, says so where people look, and writes what
 // waited as soon as there is room. SIGHUP opens the file again by its name.
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ test.skipIf(typeof disk === 'string')('a full disk under the log is reported, an
     return (await metric('dke_log_failing')) === 1 ? true : undefined;
   });
   const written = told(again);
-  // Keys are used and changes are made meanwhile.
+  // Keys are used and changes are made in the meantime.
   await workload.serve();
   await workload.change();
   expect(place.server.child.exitCode).toBeNull();

@@ -1,5 +1,5 @@
 // A disk that fills up under each operation that makes something lasting: a small one of the test's own, on which so many pages are left.
-// The operation is refused with a reason or was made, data are decrypted meanwhile, and with room again everything is as it was told.
+// The operation is refused with a reason or was made, data are decrypted in the meantime, and with room again everything is as it was told.
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faultOperations, openWorkload, type Workload } from '../support/fault-workload.ts';

@@ -32,7 +32,7 @@ const begin = async (toml: string): Promise<void> => {
   token ||= server.adminToken;
 };
 const api = () => openConsoleApi(server, token);
-/** A configuration beside the service's own, as an operator writes it. */
+/** A configuration next to the service's own, as an operator writes it. */
 const write = (name: string, toml: string): string => {
   const path = join(folder, name);
   const own = readFileSync(join(folder, 'dke.toml'), 'utf8');

@@ -1,6 +1,6 @@
 // A server that is struck in a single system call of an operation: killed before a call that makes something lasting or in the middle of
 // a write, told that the disk is full or that a sync failed. A few calls here; npm run faults strikes each. And that none is missed: what
-// stands before the calls counts what strace sees of them.
+// comes before the calls counts what strace sees of them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

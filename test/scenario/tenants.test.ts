@@ -125,7 +125,7 @@ test('each has its own people, who act in it without saying so', async () => {
 
 test('one is suspended, deleted, restored under load; the other does not miss an answer', async () => {
   const others = [load(() => cloud(zeta)), load(() => tde(zeta))];
-  // Whatever it is told, acme goes on asking, in the session that it has open.
+  // Whatever it is told, acme continues asking, in the session that it has open.
   const asking = [load(() => cloud(acme)), load(() => tde(acme))];
   await more([...others, ...asking]);
 

@@ -1,4 +1,4 @@
-// Writes docs/conformance.md: every function of the lists and every mechanism that has a name here, with what becomes of it. What is
+// Writes docs/conformance.md: every function of the lists and every mechanism that has a name here, with what happens to it. What is
 // carried comes from the tables of the code; what the standard has comes from the table here, so that whatever it has and we
 // refuse needs a reason. node test/support/conformance-page.ts
 import { writeFileSync } from 'node:fs';

@@ -82,7 +82,7 @@ export const openConsoleApi = (
   };
 };
 
-/** Writes the offered pkcs11.toml with mode 600, and the lines that a test host needs beside it. */
+/** Writes the offered pkcs11.toml with mode 600, and the lines that a test host needs next to it. */
 export const writeProviderConfig = (
   path: string,
   { config }: Pick<IssuedAccessGuid, 'config'>,

@@ -150,7 +150,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
   const statusOf = async () =>
     (await api.call<{ erasure: { state: string; pendingKeys: number } }>('GET', '/api/status')).erasure;
   for (let seen = await statusOf(); seen.pendingKeys > 0 || seen.state !== 'idle'; seen = await statusOf());
-  // A checkpoint beside the root key, and changes behind it that are in the log of the database alone.
+  // A checkpoint next to the root key, and changes behind it that are in the log of the database alone.
   await server.stop();
   const again = await startServerProcess({ folder, toml, program: [builtProgram] });
   await openConsoleApi(again, token).call('POST', '/api/vaults', { name: 'since the checkpoint' });
@@ -277,7 +277,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
           .map((path) => `${name}${path}: ${expected.get(name)?.get(path)} became ${now.get(path)}`),
       );
     }
-    // In quarantine everything is shown with that word beside it, and nothing is used.
+    // In quarantine everything is shown with that word next to it, and nothing is used.
     const quarantined = tellsDamage(answers.get('/api/quarantine'));
     return quarantined ? { told: [...told, ...wrong], wrong: [] } : { told, wrong };
   };

@@ -1,4 +1,4 @@
-// A TCP relay between services and their PostgreSQL, which stands for the network and for the name of the database's host: it can lose
+// A TCP relay between services and their PostgreSQL, which represents the network and for the name of the database's host: it can lose
 // what is sent without ending a connection, as a host that vanished does, and lead new connections to another server.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ export interface DatabaseRelay {
   moveTo(socket: string): void;
   /**
    * What is sent on open connections is lost from now on, and nothing ends them; new ones are accepted and get no answer, until `moveTo`.
-   * `which`: only connections whose first words (application_name) contain this, and new ones go on as before.
+   * `which`: only connections whose first words (application_name) contain this, and new ones continue as before.
    */
   swallow(which?: string): void;
   /** Ends open connections whose first words contain this. */

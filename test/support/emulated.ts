@@ -1,5 +1,5 @@
 // Programs for AArch64, run by qemu's user mode: the kernel gives every such file to qemu, also one that another program starts. It is told so
-// in a namespace of its own (Linux 6.7 and newer), so that nothing of this host changes. Beside the
+// in a namespace of its own (Linux 6.7 and newer), so that nothing of this host changes. In addition to the
 // libraries of this host, they see those of the root of a Debian for arm64.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { findProgram, run } from './tools.ts';

@@ -1,4 +1,4 @@
-// A tenant of its own beside the workload of faults (fault-workload.ts): snapshots of it are made and restored, its keys change between
+// A tenant of its own next to the workload of faults (fault-workload.ts): snapshots of it are made and restored, its keys change between
 // them, and other tenants are purged. With a book like the workload's: what had no answer is either done or not, and never by half.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -38,7 +38,7 @@ const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7).toString('base64') }
 const plaintext = Buffer.alloc(32, 0x5a);
 
 export interface WorkloadOptions {
-  /** What it does beside making, using, soft-deleting, importing again, destroying, rotating and switching keys. */
+  /** What it does next to making, using, soft-deleting, importing again, destroying, rotating and switching keys. */
   readonly rotations?: boolean;
   /** A whole number: the same one chooses the same operations. */
   readonly seed: number;
@@ -70,7 +70,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const askAgainMs = 10;
 
 export interface Workload {
-  /** Waits until nothing goes on behind the answers: no rotation, no erasure run. 'failed': one waits to be tried again. */
+  /** Waits until nothing continues behind the answers: no rotation, no erasure run. 'failed': one waits to be tried again. */
   settle(): Promise<'settled' | 'failed'>;
   /** Works until the service goes, or `until` says so. */
   run(until: () => boolean): Promise<void>;
@@ -250,7 +250,7 @@ export const openWorkload = async (
     entry.inUse = true;
     const { raw } = await decrypt(entry)
       .catch((error: unknown) => {
-        // Another step destroyed it meanwhile.
+        // Another step destroyed it in the meantime.
         if (error instanceof Refused && (entry.state !== 'active' || entry.pending !== undefined))
           return { raw: plaintext };
         throw error;

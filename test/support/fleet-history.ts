@@ -1,4 +1,4 @@
-// A random history of a fleet: changes through any node, keys used at every node all the time, and meanwhile nodes that stop or die, connections to
+// A random history of a fleet: changes through any node, keys used at every node all the time, and in the meantime nodes that stop or die, connections to
 // the database that are cut, late or lost, clocks of nodes and of the database that jump, and a failover. A model of what was acknowledged says what must not happen: a use after an acknowledgement, a
 // change that is lost or made twice, two audit logs, a key that no longer opens.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -165,7 +165,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         of.disabled.push({
           at: Math.round(performance.now() - began),
           pending: pendingNodes,
-          // By the clock of the node that answers, which may have gone back to the true time meanwhile.
+          // By the clock of the node that answers, which may have gone back to the true time in the meantime.
           until:
             pendingUntil === null
               ? null

@@ -38,7 +38,7 @@ export interface Balancer {
    * as usual.
    */
   holdAnswers(after?: number): void;
-  /** What was held back goes on, where both ends are still there. */
+  /** What was held back continues, where both ends are still there. */
   letGo(): void;
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ export const startBalancer = async (): Promise<Balancer> => {
   let passing = 0;
   const open = new Set<Socket>();
   const connected: number[] = [];
-  /** What each held connection goes on with. */
+  /** What each held connection continues with. */
   const held = new Set<() => void>();
   /** Until a client has said more than its hello, what comes back is TLS. */
   const helloPieces = 1;

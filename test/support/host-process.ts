@@ -50,7 +50,7 @@ export interface ThreadsReport {
   /** How many results were wrong: must be none. */
   readonly wrong: number;
   readonly firstWrong: string;
-  /** Sessions that the token counts as open, beside those that are. */
+  /** Sessions that the token counts as open, next to those that are. */
   readonly sessionsLeft: number;
   /** By call and name of the return value. */
   readonly calls: Readonly<Record<string, Readonly<Record<string, number>>>>;

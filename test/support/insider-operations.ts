@@ -354,7 +354,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'tokens.endFormerKey': () => ({ body: {}, answers: [200, 409] }),
   'sessions.end': () => at(none, { answers: [404] }),
   'setup.confirm': () => ({ body: { step: 'audit-sinks', confirmed: true } }),
-  // The node that answers goes on being one.
+  // The node that answers continues being one.
   'nodes.get': () => at(none, { answers: [404] }),
   'nodes.drain': () => at(none, { answers: [404] }),
   'nodes.resume': () => at(none, { answers: [404] }),

@@ -264,7 +264,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
         }
       }
   };
-  /** Who has lost everything signs in again, or is given their first roles again, so that people go on. */
+  /** Who has lost everything signs in again, or is given their first roles again, so that people continue. */
   const comeBack = async (person: Person): Promise<void> => {
     const signedIn = await person.signIn?.().catch(() => undefined);
     if (signedIn !== undefined) person.credentials.push(signedIn);

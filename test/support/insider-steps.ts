@@ -194,7 +194,7 @@ const makers: readonly (readonly [weight: number, Maker])[] = [
   [1, (scene, pick) => post(`/tenants/${pick.of([scene.otherTenantId, scene.tenantId])}/restore`)],
 ];
 const weighted = makers.flatMap(([weight, maker]) => Array.from({ length: weight }, () => maker));
-/** The request that a number stands for. */
+/** The request that a number represents. */
 export const requestOf = (what: number, scene: Scene, pick: Pick): Asked =>
   (weighted[what % weighted.length] as Maker)(scene, pick);
 

@@ -25,7 +25,7 @@ export interface LoadReport {
   readonly whole: number;
   /** Milliseconds of the longest call. */
   readonly longest: number;
-  /** Sessions that the token says are open, beside the process' own one. */
+  /** Sessions that the token says are open, next to the process' own one. */
   readonly sessionsLeft: number;
 }
 

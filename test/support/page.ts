@@ -51,7 +51,7 @@ export interface PageOptions {
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
-/** Starts a service for the page (`databases/derby`), and a shell session beside it. */
+/** Starts a service for the page (`databases/derby`), and a shell session next to it. */
 export const openPage = async (
   name: string,
   { variables = {}, programs: folders = [], user }: PageOptions = {},

@@ -48,7 +48,7 @@ class Search {
     try {
       return readSync(file, this.#buffer, this.#kept, wanted, position);
     } catch (error) {
-      // Pages of devices, and those that have gone meanwhile.
+      // Pages of devices, and those that have gone in the meantime.
       if (['EIO', 'EFAULT'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0;
       throw error;
     }

@@ -24,7 +24,7 @@ const entries = [
   'provider/client/load-http',
   'provider/install/command',
 ];
-/** Modules that start or load one of the entries by its place beside them: they find it in the bundle. All others find their files in dist. */
+/** Modules that start or load one of the entries by its place next to them: they find it in the bundle. All others find their files in dist. */
 const starters = new Set(['server/store/sqlite/worker.ts', 'server/cli/load-provider.ts', 'provider/client/main.ts']);
 
 const placeModules: Plugin = {

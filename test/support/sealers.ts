@@ -1,4 +1,4 @@
-// Sealers of the audit log over one store, as the nodes of a database have them, each with a checkpoint beside its own root key.
+// Sealers of the audit log over one store, as the nodes of a database have them, each with a checkpoint next to its own root key.
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { systemClock } from '../../server/base/clock.ts';
 import { createEvents } from '../../server/base/events.ts';
@@ -11,7 +11,7 @@ type SealPorts = Parameters<typeof createAuditSealer>[0];
 
 export interface TestSealer {
   readonly sealer: AuditSealer;
-  /** What stands beside the root key. */
+  /** What is next to the root key. */
   anchor(): string | undefined;
   readonly found: readonly Unsound[];
 }
@@ -19,7 +19,7 @@ export interface TestSealer {
 export interface Sealers {
   readonly store: Store;
   readonly errors: readonly unknown[];
-  /** The monotonic clock of every node goes on by so many milliseconds. */
+  /** The monotonic clock of every node advances by so many milliseconds. */
   pass(ms: number): void;
   /** `leads`: it makes the checkpoints by the clock. */
   node(leads: boolean): TestSealer;

@@ -113,7 +113,7 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   }
   if (url === undefined) {
     await gone;
-    // The tests of another folder may have taken it meanwhile.
+    // The tests of another folder may have taken it in the meantime.
     if (options.port === undefined && log.includes('EADDRINUSE')) {
       const again = await startServerProcess({ ...options, folder });
       return { ...again, adminToken: again.adminToken || adminToken };

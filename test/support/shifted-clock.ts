@@ -1,4 +1,4 @@
-// A clock that a test sets ahead for a process that it starts: libfaketime, read again at each look. Monotonic time goes on as it does.
+// A clock that a test sets ahead for a process that it starts: libfaketime, read again at each look. Monotonic time continues as it does.
 import { execFileSync } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export const shiftedClock = (folder: string, name = 'offset'): ShiftedClock => {
   const offset = join(folder, name);
   const ahead = (ms: number): void => {
     const seconds = Math.round(ms / 1000);
-    // Renamed, so that a process that reads meanwhile finds no empty file.
+    // Renamed, so that a process that reads in the meantime finds no empty file.
     writeFileSync(`${offset}.next`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
     renameSync(`${offset}.next`, offset);
   };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything of `npm test` after the build. The native tests, also under sanitizers, run beside types and lint, because they mostly wait. The
+# Everything of `npm test` after the build. The native tests, also under sanitizers, run next to types and lint, because they mostly wait. The
 # output of each is printed in one piece: of the sanitizers only a failure, so that the last lines are the summary of vitest.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -33,7 +33,7 @@ export interface SigningRequest {
   readonly date?: Date;
   readonly region?: string;
   readonly service?: string;
-  /** Signed beside those that always are. */
+  /** Signed next to those that always are. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -15,7 +15,7 @@ export interface Refusal {
 }
 
 export interface SpoiltStart {
-  /** Further tables of dke.toml; `{copy}` stands for the folder of the copy. */
+  /** Further tables of dke.toml; `{copy}` represents the folder of the copy. */
   readonly toml?: string;
   readonly through?: readonly string[];
 }

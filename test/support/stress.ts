@@ -1,5 +1,5 @@
 // The differential stress test: processes of the real library (test/native/stress) against a real agent and service, which is stopped,
-// continued and killed meanwhile. Every result is compared with OpenSSL's in the process that asked for it.
+// continued and killed in the meantime. Every result is compared with OpenSSL's in the process that asked for it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -132,7 +132,7 @@ const build = (sanitizer: Sanitizer): string => {
         stdio: 'pipe',
       },
     );
-  // The library starts the agent beside it: this one runs the code above it, with the addon of the same build.
+  // The library starts the agent next to it: this one runs the code above it, with the addon of the same build.
   const program = join(folder, 'provider');
   rmSync(join(program, 'dist'), { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(program, 'dist'), { recursive: true });

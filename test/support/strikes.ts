@@ -1,4 +1,4 @@
-// A server that can be struck in any of its lasting calls: test/native/strikes stands before them, and this is its other side, the
+// A server that can be struck in any of its lasting calls: test/native/strikes comes before them, and this is its other side, the
 // few numbers in memory that both see. Calls are counted over all threads, in the order in which the process makes them.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,7 +10,7 @@ export const callKinds = { write: 1, sync: 2, rename: 4, truncate: 8, remove: 16
 export type CallKind = keyof typeof callKinds;
 export const everyKind = Object.keys(callKinds) as readonly CallKind[];
 
-/** Tear: a write is done by half, any other call as a whole; then it is killed. Fail-from: it goes on failing, as a full disk does. */
+/** Tear: a write is done by half, any other call as a whole; then it is killed. Fail-from: it continues failing, as a full disk does. */
 const modes = { count: 0, kill: 1, tear: 2, fail: 3, 'fail-from': 4 } as const;
 export type StrikeMode = keyof typeof modes;
 export const errorNumbers = { ENOSPC: 28, EIO: 5 } as const;

@@ -8,7 +8,7 @@ export interface TcpGate {
   holdAnswers(): void;
   /** From now on requests are held here. */
   holdRequests(): void;
-  /** What was held goes on its way. */
+  /** What was held continues its way. */
   open(): void;
   /** Ends every connection; what is held is lost. */
   cut(): void;

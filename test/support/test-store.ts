@@ -115,7 +115,7 @@ export const copyStored = async (from: string, to: string): Promise<void> => {
 };
 
 export interface StoredRows {
-  /** In SQLite's words: `?` stands for a value, and zeroblob is known. Answers the rows, if the statement has any. */
+  /** In SQLite's words: `?` represents a value, and zeroblob is known. Answers the rows, if the statement has any. */
   query(
     statement: string,
     ...values: readonly SQLInputValue[]

@@ -1,4 +1,4 @@
-// Finds the optional folder of published test vectors, `DKE_VECTORS` or `shared/vectors` beside the project, and runs files of
+// Finds the optional folder of published test vectors, `DKE_VECTORS` or `shared/vectors` next to the project, and runs files of
 // Wycheproof's form (testvectors_v1) case by case. What a case means is the caller's; that none is lost is kept here.
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -95,7 +95,7 @@ const refusals: readonly CoreErrorCode[] = [
   'unsupported',
 ];
 
-/** The value, or null when the core refused the input. Faults of the core itself (`internal`, a TypeError) go on. */
+/** The value, or null when the core refused the input. Faults of the core itself (`internal`, a TypeError) continue. */
 export const unlessRefused = <T>(call: () => T): T | null => {
   try {
     return call();

@@ -19,7 +19,7 @@ export interface CallerAnswer {
 
 export interface CallOptions {
   readonly method?: string;
-  /** Sent beside the signed ones. */
+  /** Sent next to the signed ones. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly unsigned?: boolean;
   readonly date?: Date;

@@ -877,7 +877,7 @@ export class Instance {
     return [];
   }
 
-  // ---- beside SQL: Data Guard and RMAN -------------------------------------------------------------------------------------
+  // ---- next to SQL: Data Guard and RMAN -------------------------------------------------------------------------------------
 
   /** What RMAN's catalog has: the folder of the one backup. */
   backup: string | null = null;

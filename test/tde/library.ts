@@ -60,7 +60,7 @@ export const placeFile = (from: string, to: string): void => {
   renameSync(`${to}.new`, to);
 };
 
-/** Lays a program beside a library that runs the agent of this checkout. A copy of dke-agent would look for the agent beside itself. */
+/** Lays a program next to a library that runs the agent of this checkout. A copy of dke-agent would look for the agent next to itself. */
 export const placeAgent = (built: string, library: string): void => {
   const path = join(dirname(library), 'dke-agent');
   writeFileSync(path, `#!/bin/sh\nexec '${join(dirname(built), 'dke-agent')}' "$@"\n`);

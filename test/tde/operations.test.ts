@@ -119,7 +119,7 @@ describe('the library is upgraded by hand', () => {
     expect(new Set(version(database.alertLog()))).toEqual(new Set(['1.0', '1.1']));
     expect(providerLog()).toMatch(/"library":"1\.1".*"msg":"initialized"/);
     expect((await instances()).filter(({ libraryVersion }) => libraryVersion === '1.1').length).toBeGreaterThan(0);
-    // A database that was not shut down goes on with the old one, on the same agent.
+    // A database that was not shut down continues with the old one, on the same agent.
     await other.advance(3);
     await other.execute(sql.setKey());
     expect(await statusOf(other)).toEqual(['OPEN']);
@@ -359,7 +359,7 @@ describe('the logs', () => {
     expect(used.map(({ details }) => details.process)).toEqual(
       expect.arrayContaining(['ora_fg0_HRM', 'ora_gen0_HRM', 'ora_lgwr_HRM']),
     );
-    // The provider's log has the id that the audit record bears.
+    // The provider's log has the id that the audit record has.
     const created = records.find(({ kind }) => kind === 'key.created');
     expect(providerLog()).toContain(created?.requestId);
     // A heartbeat that is refused is there with process, call, code and label of what it was about.

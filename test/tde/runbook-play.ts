@@ -1,5 +1,5 @@
 // A runbook, played as a person follows it: each statement on the simulated database, each line of a configuration file into that file,
-// each shell command in a shell beside the database's files. What a step promises is compared with what the database answers.
+// each shell command in a shell in addition to the database's files. What a step promises is compared with what the database answers.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';

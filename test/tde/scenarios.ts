@@ -231,7 +231,7 @@ const rotation = async (stage: Stage): Promise<void> => {
   // The header of what is read-only names the first key, and that key is still there.
   expect(await database.headerOf('PAYMENTS')).toBe(third);
   expect(await database.headerOf('ARCHIVE')).not.toBe(third);
-  // gen0 goes on with the key that it began with, until a restart.
+  // gen0 continues with the key that it began with, until a restart.
   await database.advance(6);
   expect(await statusOf(database)).toEqual(['OPEN']);
   await restart(database);
@@ -466,7 +466,7 @@ const restore = async (stage: Stage): Promise<void> => {
   await source.execute(sql.setKey());
   await source.insert('PAYMENTS', row('after the backup’s checkpoint'), { lazy: true });
   source.copyTo(stage.folder('backup'));
-  // The backup goes on naming the key of its day.
+  // The backup continues naming the key of its day.
   await source.execute(sql.setKey());
   await source.execute('SHUTDOWN IMMEDIATE');
 

@@ -87,7 +87,7 @@ const byProcess = (all: readonly Section[]): readonly (readonly Section[])[] => 
   for (const section of all) {
     let mine = section.number === 0 ? undefined : recent.find((each) => each.at(-1)?.number === section.number - 1);
     if (mine === undefined) {
-      // A process that begins, or a file that was begun after it.
+      // A process that begins, or a file that was started after it.
       mine = [];
       processes.push(mine);
     } else recent.splice(recent.indexOf(mine), 1);

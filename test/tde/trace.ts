@@ -19,7 +19,7 @@ export interface TracedCall {
   readonly took?: number;
 }
 
-/** The line that stands for a call in a golden trace. */
+/** The line that represents a call in a golden trace. */
 export const lineOf = ({ function: name, mechanism, attributes, counts, rv }: TracedCall): string =>
   [name, mechanism, attributes && `[${attributes.join(' ')}]`, counts, rv === 'CKR_OK' ? undefined : `= ${rv}`]
     .filter((part) => part !== undefined)

@@ -10,7 +10,7 @@ import { makeReferenceToken, softhsm, type tokenNames } from '../support/token.t
 import { placeAgent, placeFile } from './library.ts';
 import type { DatabaseHost } from './process-table.ts';
 
-/** What stands in IDENTIFIED BY. It is searched for in every file, as the rows are. */
+/** What is in IDENTIFIED BY. It is searched for in every file, as the rows are. */
 export const pin = 'keystore-pin-canary-2f71c0';
 /** How every row begins. */
 export const canary = 'plaintext-canary-9d41e3';
@@ -31,7 +31,7 @@ export interface World {
   end(): Promise<void>;
 }
 
-/** Ours, laid out as it is installed: the library and, beside it, what starts the agent. */
+/** Ours, laid out as it is installed: the library and, next to it, what starts the agent. */
 export const libraryOf = (base: string): string => join(base, 'hsm/dke/1.0/libdke_pkcs11.so');
 export const nextLibrary = resolve(import.meta.dirname, '../../build/tde/next/libdke_pkcs11.so');
 

@@ -189,7 +189,7 @@ export const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Reco
   return input;
 };
 
-/** What of a call its late reply still needs: the slots themselves serve other calls meanwhile. */
+/** What of a call its late reply still needs: the slots themselves serve other calls in the meantime. */
 export interface Asked {
   readonly capacity: number | null;
   readonly queries: readonly AttributeQuery[];

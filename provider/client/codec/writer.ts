@@ -78,7 +78,7 @@ const ask = (holds: boolean): void => {
   if (!holds) throw misanswered('an attribute of the wrong kind');
 };
 
-/** Writes a value of an attribute, or what stands for it when only its length is told. */
+/** Writes a value of an attribute, or what represents it when only its length is told. */
 const writeValue = (writer: Writer, type: number, value: AttributeValue | LengthOnly): void => {
   const kind = attributeKind(type);
   if (value instanceof LengthOnly) {

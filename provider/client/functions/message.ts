@@ -44,7 +44,7 @@ const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle:
   });
 };
 
-/** Ends the operation. A message that was begun comes to its end first. */
+/** Ends the operation. A message that was started completes first. */
 const final = (session: Session, kind: Kind): void => {
   if (session[kind]?.inMessage) throw operationActive();
   step(session, kind, true, () => undefined);

@@ -77,7 +77,7 @@ export const slot = {
     return { maxKeySize, ...underSwitches(row, await application.knownSwitches()) };
   },
 
-  // C_WaitForSlotEvent, section 5.5. The token never comes or goes: no event, and waiting for one would wait for ever.
+  // C_WaitForSlotEvent, section 5.5. The token never comes or goes: no event, and waiting for one would wait forever.
   C_WaitForSlotEvent: () => {
     throw new CryptokiError(CKR.NO_EVENT, 'the token is always present');
   },

@@ -43,7 +43,7 @@ export class Chain {
   readonly #parameters: ChainedParameters;
   /** Taken in and not yet sent: less than a block; in what is unpadded, up to a whole one, because it may be the last. */
   #rest = noBytes;
-  /** The block that CBC goes on from. */
+  /** The block that CBC continues from. */
   #link: Uint8Array;
   #total = 0;
 

@@ -62,7 +62,7 @@ export interface Announced {
   /** Bytes that have come. */
   taken: number;
   /**
-   * Whether parts are answered with what becomes of them. Otherwise nothing is given out yet: this time it is seen whether the tag is
+   * Whether parts are answered with what happens to them. Otherwise nothing is given out yet: this time it is seen whether the tag is
    * right, or how long the result is, and then the parts come again.
    */
   readonly given: boolean;

@@ -47,14 +47,14 @@ export const freshIv = (
   if (usedIvs.has(identities, iv)) return application.permit(['repeated-ivs'], ivRepeated).then(() => null);
   const [identity, otherIdentity] = identities;
   const take = (): void => {
-    // Two operations may have begun with one IV before either has used it.
+    // Two operations may have started with one IV before either has used it.
     if (!usedIvs.claim(identities, iv) && !application.hasUsed('repeated-ivs')) throw ivRepeated();
   };
   const emptyCancels = application.isJava && parameters.algorithm === 'aes-gcm' && !parameters.aad?.length;
   return {
     take,
     // SunPKCS11 before Java 21 begins under GCM before it knows the additional data, cancels that by C_Encrypt of nothing, and begins again
-    // with the same IV. A tag of nothing beside nothing is E_K(J0), which with a second message of that IV lets others forge, so a Java process
+    // with the same IV. A tag of nothing next to nothing is E_K(J0), which with a second message of that IV lets others forge, so a Java process
     // gets none. SunPKCS11 takes this code for the cancellation that it asked for.
     takeForWhole: (length) => {
       if (emptyCancels && length === 0) throw operationMissing();

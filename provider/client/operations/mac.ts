@@ -102,7 +102,7 @@ export class LocalVerify extends LocalMac implements VerifyOperation {
   }
 }
 
-/** Data that one request carries beside a signature. */
+/** Data that one request carries in addition to a signature. */
 const mostInRequest = maxMessage - 4 - longestMac;
 
 /** A MAC by the service. Data are collected as long as one request carries them; what is longer travels part by part. */
@@ -143,7 +143,7 @@ class ServiceMac {
     return this.#add(input);
   }
 
-  /** A part of a message that was announced, or of one that is begun. */
+  /** A part of a message that was announced, or of one that is started. */
   #add(input: Uint8Array): Later<void> {
     if (this.#parts.length + input.length <= mostInRequest) {
       this.#parts.add(input);

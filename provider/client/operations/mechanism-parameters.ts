@@ -33,7 +33,7 @@ export const galois = (parameter: MechanismParameter | null): CipherParameters =
   return { algorithm: 'aes-gcm', iv, aad, tagLength: tagBits / 8 };
 };
 
-/** The most that CCM's length field holds beside a nonce (SP 800-38C, A.1), and that the core takes. */
+/** The most that CCM's length field holds in addition to a nonce (SP 800-38C, A.1), and that the core takes. */
 const mostInCcm = (nonceLength: number): number => Math.min(256 ** (15 - nonceLength) - 1, 2 ** 31);
 export const counterWithMac = (parameter: MechanismParameter | null): CipherParameters => {
   if (parameter?.kind !== 'ccm') throw parameterInvalid();

@@ -60,7 +60,7 @@ export type DeriveParameters =
   | {
       readonly way: 'sp800-108';
       readonly prf: MacParameters;
-      /** Everything but the length of the derived key, which stands in what the PRF takes: see `partsFor`. */
+      /** Everything but the length of the derived key, which is in what the PRF takes: see `partsFor`. */
       readonly data: readonly PrfData[];
       readonly feedback: boolean;
       readonly iv: Uint8Array;

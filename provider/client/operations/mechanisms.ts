@@ -138,7 +138,7 @@ const withEncryption = (row: MechanismRow): MechanismRow => ({
   },
 });
 
-/** A signature that bears its data: what was signed comes out of it again. */
+/** A signature that contains its data: what was signed comes out of it again. */
 const withRecovery = (row: MechanismRow): MechanismRow => ({
   ...row,
   flags: row.flags | CKF.SIGN_RECOVER | CKF.VERIFY_RECOVER,

@@ -86,7 +86,7 @@ class LocalStream implements MessageStream {
   }
 }
 
-/** Room that a request needs beside the data: its head, with the additional data in Base64. */
+/** Room that a request needs in addition to the data: its head, with the additional data in Base64. */
 const mostInRequest = ({ aad = noBytes }: AeadParameters): number => maxMessage - 4 * Math.ceil(aad.length / 3);
 
 class ServiceStream implements MessageStream {

@@ -1,5 +1,5 @@
 // Messages under AES-GCM (3.0, sections 5.9 and 5.11; mechanisms 2.12.3): many with one key, each with its own IV, its own associated
-// data, and its tag beside the ciphertext. With a session key in the addon, with a token key by the service. Output follows
+// data, and its tag next to the ciphertext. With a session key in the addon, with a token key by the service. Output follows
 // 5.2: a length query and a buffer that is too small leave the message as it was.
 import type { CipherParameters } from '../../../addon/core.ts';
 import {

@@ -1,5 +1,5 @@
 // The life of a running operation (PKCS#11 2.40, section 5.2 and the text of every Init, Update and Final): a step takes the
-// operation out of its session, and puts it back only if it goes on. So an error ends it, and no other call can use it while
+// operation out of its session, and puts it back only if it continues. So an error ends it, and no other call can use it while
 // the service is being asked.
 import { LengthOnly } from '../../schema/types.ts';
 import { operationActive, operationMissing } from '../errors.ts';
@@ -113,7 +113,7 @@ const finishLater = async <K extends OperationKind, R>(
 /** The operations that an error does not end: a search lasts until its Final, and of messages only the one under way ends. */
 type LastingKind = 'find' | 'messageEncrypt' | 'messageDecrypt';
 
-/** One step of an operation that goes on whatever comes. */
+/** One step of an operation that continues whatever comes. */
 export const stepOn = <K extends LastingKind, R>(
   session: Session,
   kind: K,

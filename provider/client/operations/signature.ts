@@ -34,7 +34,7 @@ interface Front {
   length: number;
 }
 
-/** What is signed, made of the caller's data: the data itself, or what stands for it. */
+/** What is signed, made of the caller's data: the data itself, or what represents it. */
 class Message {
   readonly private: boolean;
   protected readonly key: SharedKey;

@@ -1,4 +1,4 @@
-// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the socket thread answers everybody meanwhile. Each
+// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the socket thread answers everybody in the meantime. Each
 // local user has a queue of their own, and the queues are served round robin: what the processes of one user ask for does not delay
 // another user's. Whatever the work needs of the caller's frame is copied before it waits.
 import { createFairQueue, QueueFull } from '../../../server/base/fair-queue.ts';

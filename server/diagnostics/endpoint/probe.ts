@@ -7,7 +7,7 @@ import { diagnosticsOperation, type ProbeMarks, probeMarkHeader } from '../../ba
 import { type SignerCrypto, type SignerKey, signForProxy } from '../../base/sigv4-signer.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 
-/** Where calls go: through everything that stands in front of this node, or past it. */
+/** Where calls go: through everything that is in front of this node, or past it. */
 export type View = 'public' | 'node';
 
 export interface ProbeAnswer {
@@ -30,7 +30,7 @@ export interface Prober {
   close(): void;
 }
 
-/** What stands in requestMetadata of a diagnostic request: the log tells it from others by its operation. */
+/** What is in requestMetadata of a diagnostic request: the log tells it from others by its operation. */
 export const diagnosticMetadata = (): object => ({
   awsPrincipalArn: 'arn:aws:iam::000000000000:user/dke-diagnostics',
   kmsKeyArn: 'arn:aws:kms:us-east-1:000000000000:key/00000000-0000-0000-0000-000000000000',

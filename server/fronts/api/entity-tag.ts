@@ -16,7 +16,7 @@ export const entityTag = (representation: unknown): string => {
 export const matches = (ifMatch: string, tag: string): boolean =>
   ifMatch.trim() === '*' || ifMatch.split(',').some((candidate) => candidate.trim() === tag);
 
-/** Rows whose answers bear an ETag: those that some change is compared with. */
+/** Rows whose answers have an ETag: those that some change is compared with. */
 export const versioned: ReadonlySet<RouteRow> = new Set(
   Object.values(apiRoutes).flatMap((rows: RouteGroup) =>
     Object.values(rows).flatMap(({ changes }) => {

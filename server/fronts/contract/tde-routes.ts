@@ -129,7 +129,7 @@ export const tdeRoutes = {
   /** Destroys, for good. */
   destroyObject: { path: '/objects/:handle/destroy', head: nothing, answer: done },
   /**
-   * Withdraws the request that bears, or bore, this Idempotency-Key: the agent does not know its outcome and has told its caller that it
+   * Withdraws the request that has, or had, this Idempotency-Key: the agent does not know its outcome and has told its caller that it
    * failed. If it was not carried out, it never will be. What it has created is destroyed, unless it was used since. Repeating a withdrawal
    * is safe, and it may come before the request. `kept`: it changed an object, or what it created was used since.
    */

@@ -1,7 +1,7 @@
 // The TDE API: what the agent on a database host calls. Keys, labels, objects, bytes; no Cryptoki names.
 //
 // Base: https://HOST/tde/v1/<access_guid>/<app_id>   (this is `server_url` in pkcs11.toml)
-// Every request bears `Authorization: Bearer <access_guid>`, `X-Request-Id` (the agent's call id; the audit record bears it
+// Every request has `Authorization: Bearer <access_guid>`, `X-Request-Id` (the agent's call id; the audit record has it
 // too) and `X-Dke-Instance` (see `InstanceHeader`). The access_guid in the path and the bearer must be the same.
 //
 // Bodies are envelopes (media type `envelopeType`): u32 big-endian length of a JSON head, the JSON head (UTF-8), then raw
@@ -95,7 +95,7 @@ export const unpackSealed = (raw: Buffer) => {
 
 /**
  * What a sealed key is for, and all that it is for: the application, the route, the object in the path (0 for none), the
- * Idempotency-Key (empty where the route bears none) and the head, byte for byte.
+ * Idempotency-Key (empty where the route has none) and the head, byte for byte.
  */
 export const boundTo = (
   applicationId: string,
@@ -106,7 +106,7 @@ export const boundTo = (
 ): Buffer => Buffer.concat([Buffer.from(`${applicationId}\n${route}\n${handle}\n${once}\n`), head]);
 
 /**
- * Requests that make or change token objects bear `Idempotency-Key` (1 to 128 letters, digits and `._:-`, never used before by the
+ * Requests that make or change token objects have `Idempotency-Key` (1 to 128 letters, digits and `._:-`, never used before by the
  * application). Sent again under the same key within seven days, to any node, such a request is not carried out twice: the answer is what
  * the first one made. The same key with another head is `conflict`, and so is a request that was withdrawn, with the reason `withdrawn`.
  * What is destroyed twice is `key-destroyed` the second time.

@@ -57,7 +57,7 @@ export const formatProblem = ({
   ...(errors === undefined || errors.length === 0 ? {} : { errors }),
 });
 
-/** The response. `headers` go beside the media type; nothing of a failure is cached. */
+/** The response. `headers` go next to the media type; nothing of a failure is cached. */
 export const answerProblem = (init: ProblemInit, headers: Readonly<Record<string, string>> = {}): Response =>
   new Response(JSON.stringify(formatProblem(init)), {
     status: init.status,

@@ -311,7 +311,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     const isThere = incoming.complete;
     const body = await readBody(incoming, maxEnvelope, wipe);
     try {
-      // A body may come long after its head: what was changed meanwhile counts.
+      // A body may come long after its head: what was changed in the meantime counts.
       const callerNow = isThere ? caller : await authenticate(incoming, path, id);
       const key = incoming.headers[onceHeader.toLowerCase()];
       const work = () => run(path.route, callerNow, parseHandle(path.handle), body, key);

@@ -1,4 +1,4 @@
-// What comes with TDE requests beside what contract/tde-routes.ts declares: the size of heads, and who calls.
+// What comes with TDE requests in addition to what contract/tde-routes.ts declares: the size of heads, and who calls.
 
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';

@@ -7,7 +7,7 @@ export interface TdePath {
   readonly accessGuid: string;
   readonly appId: string;
   readonly route: TdeRoute;
-  /** As it stands in the path; undefined for routes without one. */
+  /** As it is in the path; undefined for routes without one. */
   readonly handle: string | undefined;
 }
 

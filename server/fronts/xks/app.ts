@@ -117,7 +117,7 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
   const answer = (incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer => {
     const { path } = trace;
     if (path === null) throw new Error('a body was read without an endpoint');
-    // A body may come long after its head: what was changed meanwhile counts.
+    // A body may come long after its head: what was changed in the meantime counts.
     const endpoint = lookUp(incoming, trace, path);
     if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', { status: 413 });
     try {

@@ -20,7 +20,7 @@ const issued = (issuer: X509Certificate, certificate: X509Certificate): boolean 
   issuer.ca && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 
 /**
- * Whether a chain of signatures leads from the certificate to one of the authorities, over what the caller sent beside it. Some
+ * Whether a chain of signatures leads from the certificate to one of the authorities, over what the caller sent next to it. Some
  * releases of Node do not show that (nodejs/node#65579): there the authorities must be the ones that issue the certificates.
  */
 const leadsTo = (authorities: readonly X509Certificate[], certificate: X509Certificate): boolean => {

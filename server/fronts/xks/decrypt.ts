@@ -1,4 +1,4 @@
-// Decrypt. The key version stands in the ciphertext's metadata, so what an older version sealed still opens.
+// Decrypt. The key version is in the ciphertext's metadata, so what an older version sealed still opens.
 
 import { findKey, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { XksRefusal } from './errors.ts';

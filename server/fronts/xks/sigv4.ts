@@ -78,7 +78,7 @@ const parseDate = (text: string): number | null => {
   return Number.isNaN(time) || new Date(time).toISOString() !== iso ? null : time;
 };
 
-/** parseDate, remembering the last answer: requests of one second bear one date. */
+/** parseDate, remembering the last answer: requests of one second have one date. */
 const createDateReader = (): ((text: string) => number | null) => {
   let lastText = '';
   let lastTime: number | null = null;

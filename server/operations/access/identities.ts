@@ -1,5 +1,5 @@
 // Who can act for themselves: users, and tokens without an owner (a user's token acts as the user). Every possible approver or requester
-// be is one of them. Beside what they may do it tells since when they are there, because a new identity is not an approver of a request that already waits
+// be is one of them. In addition to what they may do it tells since when they are there, because a new identity is not an approver of a request that already waits
 // already.
 
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';

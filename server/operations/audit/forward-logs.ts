@@ -1,10 +1,10 @@
 // Forwards the audit log and the request log to their sinks. Records are read from the store, so nothing is added to a request. Each sink has
 // its own cursor in the store: a sink that was away, or a service that was down, misses nothing. Each has its own loop: one that hangs
-// holds up neither the others nor the service. At least once: what was under way when the connection broke comes again, and a
+// delays neither the others nor the service. At least once: what was under way when the connection broke comes again, and a
 // record's number tells.
 //
-// In quarantine a log that is in doubt is not forwarded: it may be forged, and would stand beside the evidence that the sinks have. The duty stays with
-// its node, because another one would forward it. A log that is intact, beside rows that were changed, is forwarded: it is the evidence.
+// In quarantine a log that is in doubt is not forwarded: it may be forged, and would stand next to the evidence that the sinks have. The duty stays with
+// its node, because another one would forward it. A log that is intact, next to rows that were changed, is forwarded: it is the evidence.
 //
 // The request log is limited. What its retention removes before a sink took it is counted for the sink, in the same transaction.
 

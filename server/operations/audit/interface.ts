@@ -70,7 +70,7 @@ export interface AuditOperations {
   prove(actor: TenantActor, sequence: number): Promise<AuditProof>;
   /** Audited. The whole log from its beginning to the newest checkpoint, which is made for it, as lines of text. */
   export(actor: TenantActor): Promise<AsyncIterable<readonly string[]>>;
-  /** Audited. The records of the tenant acted in, with the hashes of all that lies between: enough for the signed root. */
+  /** Audited. The records of the tenant acted in, with the hashes of all that is between: enough for the signed root. */
   exportTenant(actor: TenantActor): Promise<AsyncIterable<readonly string[]>>;
 }
 

@@ -1,5 +1,5 @@
 // Checkpoints of the audit log: at every thousandth record, each minute in which there was one, and on request. Each checkpoint also
-// names the version of the set of policy rows. It is stored, and kept beside the root key, away from the database. At start and before
+// names the version of the set of policy rows. It is stored, and kept next to the root key, away from the database. At start and before
 // each checkpoint the two are compared, and the rows are compared with their set once a minute: a database that was put back from an older
 // copy, or changed, is not served.
 
@@ -42,7 +42,7 @@ export interface SealEvents {
 export interface AuditSealer {
   /** Covers every record; answers the newest checkpoint, also when there was nothing new. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
-  /** Makes one when it is due; where another node does, keeps its newest one beside this node's root key. Called by the clock. */
+  /** Makes one when it is due; where another node does, keeps its newest one next to this node's root key. Called by the clock. */
   run(): Promise<void>;
   /** Before anything is served. Names the log at the first start. */
   inspect(): Promise<AuditFinding>;
@@ -51,9 +51,9 @@ export interface AuditSealer {
    * and a rotation of the root key is requested, after which no older copy of the database opens it. Throws 'conflict' while one is under way.
    */
   rotateKey(actor: Actor): Promise<void>;
-  /** This node enters quarantine: nothing is signed or kept beside the root key until `accept`. */
+  /** This node enters quarantine: nothing is signed or kept next to the root key until `accept`. */
   suspend(): void;
-  /** An operator takes the database as it is: the log goes on under a new name, and says so. */
+  /** An operator takes the database as it is: the log continues under a new name, and says so. */
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
   let nameAtStart: string | undefined;
   let sealing: Promise<StoredCheckpoint | undefined> | undefined;
 
-  /** One after the other: the later one covers what came meanwhile. */
+  /** One after the other: the later one covers what came in the meantime. */
   const afterOthers = async <T extends StoredCheckpoint | undefined>(work: () => Promise<T>): Promise<T> => {
     await sealing?.catch(() => undefined);
     const own = work();

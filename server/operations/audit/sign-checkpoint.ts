@@ -30,7 +30,7 @@ export const createCheckpoints = ({
 }: Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'>): Checkpoints => {
   let sealedAt = clock.monotonic();
   const signer = { sign: (text: string) => ring.signAudit(text) };
-  /** Beside the root key stands nothing that the database does not know: after the commit. */
+  /** Next to the root key is nothing that the database does not know: after the commit. */
   const anchor = (note: string): void => {
     try {
       root.anchor.write(note);

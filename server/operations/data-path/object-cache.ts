@@ -139,7 +139,7 @@ export const createObjectCache = (
       if (record !== undefined) await directory.knowKeks([record]);
       if (before !== generation || objects.get(handle) !== cached) continue;
       if (record === undefined) return undefined;
-      // Another call may have opened it meanwhile; one reference is enough.
+      // Another call may have opened it in the meantime; one reference is enough.
       try {
         cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
       } catch (error) {

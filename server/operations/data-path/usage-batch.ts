@@ -117,7 +117,7 @@ export class UsageCounts {
     return batch;
   }
 
-  /** Adds a batch that could not be written to what was counted meanwhile. */
+  /** Adds a batch that could not be written to what was counted in the meantime. */
   putBack({ used, keys, guids, tokens, due, refused, refusedSince }: UsageBatch): void {
     for (const { tracked, uses } of used) tracked.uses += uses;
     for (const [id, { first, last }] of keys)

@@ -1,5 +1,5 @@
 // Counts uses in memory and writes them in batches (ports/usage-log.ts). What a crash can lose are counters and last-use
-// times of the last seconds, never a first use: that is written before the request goes on.
+// times of the last seconds, never a first use: that is written before the request continues.
 
 import { newId } from '../../base/ids.ts';
 import { Repeats } from '../../base/repeats.ts';

@@ -37,7 +37,7 @@ export const findBlastRadius = async (
   };
 };
 
-/** The part of it that an audit record bears. */
+/** The part of it that an audit record has. */
 export const blastRadiusSummary = (radius: BlastRadius) => ({
   appIds: radius.appIds.slice(0, 100),
   hosts: radius.hosts.slice(0, 100),

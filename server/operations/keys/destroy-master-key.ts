@@ -95,7 +95,7 @@ export const destroyKey = (ports: DestroyPorts) => {
     keyId: string,
     by: DestroyedBy,
   ): Promise<Destroyed> => {
-    // The blast radius that the record bears includes the uses of the last seconds.
+    // The blast radius that the record has includes the uses of the last seconds.
     await usage.flush(false);
     const { answer, afterCommit } = await store.write(async (tx) => {
       const key = await tx.keys.get(tenantId, keyId);

@@ -3,7 +3,7 @@
 import type { Ports } from '../../ports/ports.ts';
 
 /**
- * A unit of work itself, so that none is under way meanwhile: what it stores is not seen outside before its commit, and its keys would be taken
+ * A unit of work itself, so that none is under way in the meantime: what it stores is not seen outside before its commit, and its keys would be taken
  * away under its hands. Throws what `store.write` does.
  */
 export const retainStoredKeys = ({ store, ring }: Pick<Ports, 'store' | 'ring'>): Promise<void> =>

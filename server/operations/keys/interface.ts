@@ -40,7 +40,7 @@ export interface KeyOperations {
    */
   softDelete(actor: TenantActor, id: string): Promise<{ readonly key: Key; readonly vaultCopyCleared: boolean }>;
   planSoftDelete(actor: TenantActor, id: string): Promise<DryRun>;
-  /** Adds a version; older versions go on opening what they sealed. General keys only: 'conflict' for master keys. */
+  /** Adds a version; older versions still open what they sealed. General keys only: 'conflict' for master keys. */
   rotate(actor: TenantActor, id: string): Promise<KeyVersion>;
 }
 

@@ -44,7 +44,7 @@ export const findKeyUse = async (
   };
 };
 
-/** The part of it that a dry run and a request for approval bear. */
+/** The part of it that a dry run and a request for approval have. */
 export const lastUse = ({ lastUsedAt, endpoints, application }: Omit<KeyUse, 'copies'>) => {
   const [last] = endpoints;
   const by = application?.name ?? (last?.lastUsedAt === null ? undefined : last?.name);

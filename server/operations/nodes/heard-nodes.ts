@@ -1,5 +1,5 @@
 // How long each other node has been silent, by this node's own monotonic clock: a heartbeat counts from when it was first seen here. The database's
-// wall clock may jump, and another database may go on with another clock after a failover; so it counts only for a node that was silent before this
+// wall clock may jump, and another database may continue with another clock after a failover; so it counts only for a node that was silent before this
 // one began to listen, and has no connection any more.
 
 import type { NodeLink, SeenNode } from '../../ports/node-link.ts';

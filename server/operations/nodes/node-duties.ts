@@ -1,4 +1,4 @@
-// Work that one node does for all. A node has a duty for a few seconds, by its own monotonic clock, and renews it as it goes on with its work: a process
+// Work that one node does for all. A node has a duty for a few seconds, by its own monotonic clock, and renews it as it continues with its work: a process
 // that hangs loses it although its connections stay open, and so does one whose work for the duty makes no progress. Another node takes it over when it
 // has seen no renewal for as long, by its own clock; so no two clocks are compared. Each owner has a higher fencing number than the one before: what an
 // owner writes too late fails in its unit of work.
@@ -56,7 +56,7 @@ export const createNodeDuties = (
 
   const current = (): Performance | undefined => {
     const performance = contexts.getStore();
-    // What it has set going, and that goes on after its end, is no part of it.
+    // What it has set going, and that continues after its end, is no part of it.
     return performance === undefined || performance.over ? undefined : performance;
   };
   const progress = (): void => {

@@ -13,7 +13,7 @@ import type { NotificationSource } from './watch.ts';
 /** A new credential is used within this, or the change-over is stuck. */
 const unusedCredentialDays = 7;
 
-/** Of one statement: little enough that a request that comes in meanwhile does not notice. */
+/** Of one statement: little enough that a request that comes in in the meantime does not notice. */
 const pageSize = 50;
 
 const certificatesOf = (pem: string): readonly X509Certificate[] =>

@@ -3,5 +3,5 @@
 /** How long it is shown that an administrator, or a certificate, was created on the host. */
 export const createdDays = 30;
 
-/** Of one statement: little enough that a request that comes in meanwhile does not notice. */
+/** Of one statement: little enough that a request that comes in in the meantime does not notice. */
 export const pageSize = 50;

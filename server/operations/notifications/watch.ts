@@ -33,7 +33,7 @@ const batch = 100;
 /** Walked through at once: a millisecond or so. */
 const stepLength = 1_000;
 
-/** Walks through many without holding up what comes in meanwhile. */
+/** Walks through many without holding up what comes in in the meantime. */
 async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
   let walked = 0;
   for (const item of items) {

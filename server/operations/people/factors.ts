@@ -60,7 +60,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRol
     return session;
   };
 
-  /** The session goes on under a new value, now that two factors were shown. */
+  /** The session continues under a new value, now that two factors were shown. */
   const prove = async (tx: Repositories, user: StoredUser, from: SignInOrigin, caller: SessionCaller) => {
     const session = await sessions.requireLive(tx, caller.sessionId);
     await claimedRoles.give(tx, session, from);

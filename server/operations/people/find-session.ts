@@ -81,7 +81,7 @@ export const createFindSession = (
 };
 
 /**
- * The session of the caller as this unit of work sees it. Throws 'unauthenticated' when it was ended meanwhile, or its user disabled: what
+ * The session of the caller as this unit of work sees it. Throws 'unauthenticated' when it was ended in the meantime, or its user disabled: what
  * the session would give must not outlast that.
  */
 export const requireLive = async (tx: Repositories, sessionId: string): Promise<StoredSession> => {

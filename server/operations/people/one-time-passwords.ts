@@ -77,7 +77,7 @@ export const createOneTimePasswords = (
         await store.write(async (tx) => {
           await sessions.requireLive(tx, caller.sessionId);
           const known = await tx.factors.list(user.id);
-          // What was begun before and never used gives its place up.
+          // What was started before and never used gives its place up.
           for (const { id, kind, confirmedAt } of known)
             if (kind === 'totp' && confirmedAt === null) {
               await tx.records.wipe(id, 1, 'second-factor');

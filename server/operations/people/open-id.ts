@@ -119,7 +119,7 @@ export const createOpenIdOperations = (
       const how = { method: 'openid', proved: person.secondFactor ? 2 : 1 } as const;
       let changed = false;
       let waiting: readonly Grant[] | undefined;
-      // Roles, and what forbids them, as they are when the session starts: an administrator may have changed them meanwhile.
+      // Roles, and what forbids them, as they are when the session starts: an administrator may have changed them in the meantime.
       const takeRoles = async (tx: Repositories, current: StoredUser): Promise<StoredUser> => {
         [changed, waiting] = [false, undefined];
         if (grants === null) return current;

@@ -31,7 +31,7 @@ export const createPasskeyOperations = (
   const challenges = createPasskeyChallenges(ports);
   const { keep, take } = challenges;
 
-  /** Keeps that a passkey was used, unless it was removed meanwhile. A counter never goes back. */
+  /** Keeps that a passkey was used, unless it was removed in the meantime. A counter never goes back. */
   const keepUse = async (tx: Repositories, { id, counter }: StoredFactor): Promise<void> => {
     const current = await tx.factors.get(id);
     if (current === undefined) throw doesNotHold();

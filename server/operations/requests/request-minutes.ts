@@ -24,7 +24,7 @@ import type { Repositories } from '../../ports/store.ts';
 
 /** After the end of a minute: records are written five times a second, by nodes whose clocks may differ a little. */
 const graceMs = 60_000;
-/** Records of one step: little enough that a request that comes in meanwhile does not notice. */
+/** Records of one step: little enough that a request that comes in in the meantime does not notice. */
 const stepRecords = 100;
 /** Sequences of one step, of which few are examined closely. */
 const stepSequences = 2_000;
@@ -43,7 +43,7 @@ interface State {
   readonly next: { readonly closed: number; readonly through: number; readonly done: number } | null;
 }
 
-/** Lets what arrived meanwhile be answered, for as long as the step took. */
+/** Lets what arrived in the meantime be answered, for as long as the step took. */
 const otherWork = (tookMs: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, Math.min(tookMs, 5));
@@ -97,7 +97,7 @@ const append = (
     },
   });
 
-/** How far the hashes are, in the settings of the store: one node after the other goes on from there. */
+/** How far the hashes are, in the settings of the store: one node after the other continues from there. */
 const createHashState = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) => {
   /** Up to this minute there was nothing to hash, when the state was this. */
   let quiet: { readonly text: string | undefined; readonly through: number } | undefined;

@@ -16,7 +16,7 @@ export interface RequestLogLimits {
 
 /** Each endpoint keeps so many of its newest records, however many there are of others. */
 export const endpointMinimum = 1000;
-/** Unsigned requests have a space of this part of `requestLogRows`, beside it. */
+/** Unsigned requests have a space of this part of `requestLogRows`, next to it. */
 const unsignedPart = 0.1;
 /** Records that are read and removed in one unit of work. */
 const step = 500;

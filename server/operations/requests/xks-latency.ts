@@ -47,7 +47,7 @@ export const createXksLatency = ({
   /** By endpoint, of the minutes that are not written. */
   const waiting = new Map<string, { minute: number; counts: LatencyCounts }[]>();
   let flushedMinute = 0;
-  /** The flush under way, and how many have begun: between taking minutes out of memory and their commit they are nowhere to be read. */
+  /** The flush under way, and how many have started: between taking minutes out of memory and their commit they are nowhere to be read. */
   let flushing: Promise<void> = Promise.resolve();
   let flushes = 0;
 

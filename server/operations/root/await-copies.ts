@@ -7,7 +7,7 @@ import type { LogPosition } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 
 const lookEveryMs = 100;
-/** How long copies have before the run is called held. It goes on by itself in any case. */
+/** How long copies have before the run is called blocked. It continues by itself in any case. */
 const waitMs = 6_000;
 /** How often a copy is asked for that usually takes long. */
 const slowMs = 2_000;

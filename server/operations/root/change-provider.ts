@@ -1,4 +1,4 @@
-// A provider of the root key gets a new key while the service runs: `dke root rewrap` leaves the request beside the root key, sealed so that only
+// A provider of the root key gets a new key while the service runs: `dke root rewrap` leaves the request next to the root key, sealed so that only
 // a process that has the root key open can read it. The root key is rotated too, because older copies of its file still open with the former key.
 
 import { newId, serviceTenantId } from '../../base/ids.ts';

@@ -59,7 +59,7 @@ export interface ResealStep {
   /** Records that are under the current KEK now, or wiped. */
   readonly done: number;
   readonly damaged: readonly DamagedRecord[];
-  /** Where the next step goes on; null after the tenant's last record. */
+  /** Where the next step continues; null after the tenant's last record. */
   readonly next: RecordPosition | null;
 }
 

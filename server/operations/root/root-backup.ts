@@ -1,4 +1,4 @@
-// Whether there is a backup of the root key that is worth something. `dke root backup` leaves a receipt beside the root key, on the node
+// Whether there is a backup of the root key that is worth something. `dke root backup` leaves a receipt next to the root key, on the node
 // where it ran; each node brings its own into the store, with an audit record. A new root key makes every backup of the one before worthless.
 
 import { toRfc3339 } from '../../base/clock.ts';

@@ -110,7 +110,7 @@ const resealAll = async (
   return { done, damaged };
 };
 
-/** Nothing is amiss: the run goes on after this time. */
+/** Nothing is amiss: the run continues after this time. */
 interface Pause {
   readonly forMs: number;
 }

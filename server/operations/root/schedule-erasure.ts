@@ -105,7 +105,7 @@ export const createErasureScheduler = (
     },
     resume: async () => {
       if (!fleet.holds('erasure')) return;
-      // The service serves meanwhile.
+      // The service serves in the meantime.
       if (root.previous !== undefined) start();
       else if (await isDue()) soon();
     },

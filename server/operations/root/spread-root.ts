@@ -29,7 +29,7 @@ import { DutyLost } from '../nodes/node-duties.ts';
 import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
 import { isProofOf, keyAttributes, openParcel, prove, sealParcel } from './root-parcels.ts';
 
-/** How long nodes that are there have before the run is called held. It goes on by itself in any case. */
+/** How long nodes that are there have before the run is called blocked. It continues by itself in any case. */
 const waitMs = 6_000;
 const lookEveryMs = 100;
 
@@ -46,7 +46,7 @@ export interface RootSpread {
   isEnding(): Promise<boolean>;
   /** Whether an earlier run is to be brought to its end, without a new root key. */
   isLeftOver(): Promise<boolean>;
-  /** Makes a new root key, once the run has begun. */
+  /** Makes a new root key, once the run has started. */
   begin(): Promise<void>;
   /** Gives it to the others; answers the names of those that do not have it. */
   offer(): Promise<readonly string[]>;
@@ -217,7 +217,7 @@ const createFleetSpread = (
       const known = await link.rootRun();
       if (mayLeadRun(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
       if (!isSameRun(known, next)) await setRootRun(undefined, next);
-      // It may have stood still since, and another node may have begun a run meanwhile, after a failover that has lost this one.
+      // It may have stood still since, and another node may have started a run in the meantime, after a failover that has lost this one.
       if (!fleet.holds('erasure') || !mayMakeRootKey(next, keys())) throw new DutyLost('erasure');
       root.addEpoch();
     },
@@ -225,7 +225,7 @@ const createFleetSpread = (
       const { previous } = root;
       const run = rootRunOf(keys(), fleet.id, 'offered');
       const known = await link.rootRun();
-      // A failover may have lost that the run has begun. The others may have the new root key or not: they are asked as ever.
+      // A failover may have lost that the run has started. The others may have the new root key or not: they are asked as always.
       if (!isSameRun(known, run)) await setRootRun(known, run);
       const given = new Map<string, string>();
       return waitForNodes({ fleet, clock }, async (node) => {

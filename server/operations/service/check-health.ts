@@ -13,7 +13,7 @@ const keepBadMs = 2_000;
 /** Who asks for the health has little patience. */
 const storeMs = 2_000;
 
-/** Throws when the store takes longer than that; what it is asked for goes on. */
+/** Throws when the store takes longer than that; what it is asked for continues. */
 const soon = async (probe: Promise<void>): Promise<void> => {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(

@@ -15,7 +15,7 @@ const hadToken = async (from: Repositories): Promise<boolean> =>
   (await from.tokens.list(everyTenant, { limit: 1 })).length > 0 ||
   (await from.audit.list(everyTenant, { kind: 'token.created', order: 'oldest' }, { limit: 1 })).length > 0;
 
-/** Thrown when another node has created the first token meanwhile. */
+/** Thrown when another node has created the first token in the meantime. */
 class Done extends Error {
   override readonly name = 'Done';
 }

@@ -13,7 +13,7 @@ import { pruneOpenings } from '../snapshots/openings.ts';
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
 const usesEveryMs = 1_000;
-// Written at once: little enough that a request that comes in meanwhile does not notice.
+// Written at once: little enough that a request that comes in in the meantime does not notice.
 const requestBatch = 50;
 // For each so many that wait one more batch is written at once: a node whose loop is full serves more requests in a turn than one batch
 // holds, and the queue would run over.
@@ -117,7 +117,7 @@ export const createHousekeeping = (
     const uses = directory.drainCredentialUses();
     const keyUses = directory.keyUses(all);
     if (uses.size > 0 || keyUses.length > 0) {
-      // A power failure may take the last second's times along; waiting for the disk would hold up what comes in meanwhile.
+      // A power failure may take the last second's times along; waiting for the disk would delay what comes in in the meantime.
       await store.write(
         async (tx) => {
           for (const [id, at] of uses) await tx.endpoints.touchCredential(id, at);
@@ -148,7 +148,7 @@ export const createHousekeeping = (
       },
       { durable: false },
     );
-    // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in meanwhile is
+    // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in in the meantime is
     // written between the steps.
     await retention.remove(async () => {
       await writeRequests();

@@ -4,7 +4,7 @@ import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 
 const everyMs = 60_000;
-/** After the start, so that what was so meanwhile is known soon. */
+/** After the start, so that what was so in the meantime is known soon. */
 const firstMs = 2_000;
 
 export interface MinuteJobs {

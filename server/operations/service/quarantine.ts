@@ -1,6 +1,6 @@
-// Quarantine: a database that is not the one of the checkpoint beside the root key, at start or later, is shown, and neither used nor
+// Quarantine: a database that is not the one of the checkpoint next to the root key, at start or later, is shown, and neither used nor
 // changed, until an operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
-// those know who have the service's host, beside the permission.
+// those know who have the service's host, next to the permission.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
@@ -116,7 +116,7 @@ export const createQuarantine = (
     write: (work, options) => (open ? rawStore.write(work, options) : shut()),
     probe: () => (open ? rawStore.probe() : shut()),
   };
-  /** Read once: nothing is forwarded meanwhile. */
+  /** Read once: nothing is forwarded in the meantime. */
   let known: Promise<QuarantineState['missing']> | undefined;
   const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
     if (found.state === 'changed') return Promise.resolve(null);

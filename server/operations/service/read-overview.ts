@@ -1,4 +1,4 @@
-// How the key store endpoints do: what the first page of the console shows beside the notifications.
+// How the key store endpoints do: what the first page of the console shows next to the notifications.
 
 import { largestPageSize } from '../../domain/page.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -40,7 +40,7 @@ class Taken extends Error {
   override readonly name = 'Taken';
 }
 
-/** What stands for the node when it goes on no longer with a request that was, or may have been, carried out. */
+/** What represents the node when it continues no longer with a request that was, or may have been, carried out. */
 const givenUp = 'given up';
 /** How long an answer is waited for that another node is about to give. */
 const waitMs = 10_000;

@@ -13,7 +13,7 @@ export interface ObjectPage {
 const rowsAtOnce = 16;
 /** Most bytes of a page. An object that has more by itself is a page of its own. */
 const mostBytes = 512 * 1024;
-/** About what an object takes in an answer beside its longest members. */
+/** About what an object takes in an answer next to its longest members. */
 const objectBytes = 1024;
 
 const bytesOf = ({ attributes, label, publicKey }: StoredObject): number =>

@@ -1,4 +1,4 @@
-// Receipts that commands on the host leave beside the data of the service: each new one goes into the store, with an audit record.
+// Receipts that commands on the host leave in addition to the data of the service: each new one goes into the store, with an audit record.
 
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';

@@ -117,7 +117,7 @@ export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promi
     }
     await settleUnfinished(ports);
   }
-  // A snapshot that another node is making may have read what was destroyed meanwhile.
+  // A snapshot that another node is making may have read what was destroyed in the meantime.
   const making = await listSnapshots(store.read, ['creating']);
   if (making.length > 0)
     throw new ServiceError(

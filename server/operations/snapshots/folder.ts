@@ -1,5 +1,5 @@
 // The one folder of snapshots that all nodes use. What makes a destroyed key unrecoverable is that it is overwritten in every snapshot,
-// where it lies: in another folder, or on the bare mount point of a disk that is not mounted, nothing is found, and that would count as done. So
+// where it is: in another folder, or on the bare mount point of a disk that is not mounted, nothing is found, and that would count as done. So
 // the folder has a mark, the store knows it, and it is compared before a file is used. Where it is another one, or none, snapshots are left
 // alone.
 

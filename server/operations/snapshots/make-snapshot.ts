@@ -23,7 +23,7 @@ import { ownSigners } from './verify-snapshot.ts';
 
 export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log'>;
 
-/** Rows read at once: little enough that a request that comes in meanwhile does not notice. */
+/** Rows read at once: little enough that a request that comes in in the meantime does not notice. */
 const pageSize = 50;
 /** The unit that holds the keys by which access_guids are hashed. */
 export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';

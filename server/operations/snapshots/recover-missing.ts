@@ -1,4 +1,4 @@
-// Snapshots whose files are back, for example because their disk is mounted again: what was destroyed meanwhile is erased from them, and then
+// Snapshots whose files are back, for example because their disk is mounted again: what was destroyed in the meantime is erased from them, and then
 // they are held again.
 
 import { newId } from '../../base/ids.ts';

@@ -83,7 +83,7 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
     }
     await otherWork();
   };
-  // Vaults come first and are few. One that is another tenant's here: what follows is a copy beside the original.
+  // Vaults come first and are few. One that is another tenant's here: what follows is a copy next to the original.
   const lookAtVaults = async (): Promise<void> => {
     vaultsSeen = true;
     const ids = (batch.rows.get('vaults') ?? []).map((each) => String(each.row.id));
@@ -117,7 +117,7 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
   }
 };
 
-/** Applications that had been moved are in their group again, and what they made meanwhile goes with them. */
+/** Applications that had been moved are in their group again, and what they made in the meantime goes with them. */
 const moveStrays = async ({ tx: { tenantRows }, target }: RunningRestore): Promise<void> => {
   const strays = await tenantRows.strays(target.tenantId);
   const places = new Map(strays.map((each) => [each.id, each]));

@@ -1,4 +1,4 @@
-// The rows of one table of a snapshot: which of them are put into the tenant, as what, and what becomes of those that are here. What was
+// The rows of one table of a snapshot: which of them are put into the tenant, as what, and what happens to those that are here. What was
 // destroyed stays destroyed.
 
 import { ServiceError } from '../../base/errors.ts';
@@ -22,7 +22,7 @@ const references: { readonly [T in TenantTable]: readonly string[] } = {
   endpoint_credentials: ['id', 'endpoint_id'],
   external_key_stores: ['id', 'endpoint_id'],
 };
-/** What names one place in the world: a copy of a tenant beside it cannot have it too. */
+/** What names one place in the world: a copy of a tenant next to it cannot have it too. */
 const notCopied: ReadonlySet<TenantTable> = new Set([
   'access_guids',
   'instances',
@@ -90,7 +90,7 @@ const wantedKey = (
   // A copy stays a copy of the same key, also of a copy, and whatever its own snapshots say.
   if (existing !== undefined) wanted = { ...wanted, copy_of: existing.row.copy_of ?? null };
   else if (newIds) wanted = { ...wanted, copy_of: from.copy_of ?? String(from.id) };
-  // Versions that were made since stay, and the newest goes on being the one that seals.
+  // Versions that were made since stay, and the newest continues being the one that seals.
   if (existing !== undefined)
     wanted = {
       ...wanted,
@@ -128,7 +128,7 @@ const wantedEndpoint = ({ core, newIds }: RunningRestore, { row }: GivenRow): Sn
   return { ...row, prefix: random.toString('hex') };
 };
 
-/** XKS ciphertexts bear the tenant and the key that they were made with. */
+/** XKS ciphertexts have the tenant and the key that they were made with. */
 const putBindings = async ({ tx, target, newIds }: RunningRestore, here: readonly GivenRow[]): Promise<void> => {
   if (target.tenantId === target.fromTenantId && !newIds) return;
   const bound = here.filter(({ from }) => from.kind === 'general');

@@ -43,7 +43,7 @@ export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
     throw new ServiceError('validation', `attributes is Base64 of at most ${mostAttributeBytes} bytes`);
 };
 
-/** The caller's group, as the request began: an object created in one that the application has left meanwhile would have no owner. */
+/** The caller's group, as the request began: an object created in one that the application has left in the meantime would have no owner. */
 const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promise<TdeGroup> => {
   // Read here, not in the directory: what is made must not come after the record that stopped its tenant.
   const tenant = await findTenant(tx, application.tenantId);
@@ -339,7 +339,7 @@ export const pairAlgorithm = ({ kind, curve }: KeyDescription): KeyAlgorithm | u
   return curve === undefined ? undefined : algorithmByCurve.get(curve);
 };
 
-/** Algorithms that one type of key of the caller's stands for: which of them it is, the key itself tells. */
+/** Algorithms that one type of key of the caller's represents: which of them it is, the key itself tells. */
 const families: readonly (readonly KeyAlgorithm[])[] = [
   ['ec', 'secp256k1', 'brainpool'],
   ['ed25519', 'ed448'],

@@ -41,7 +41,7 @@ export const sealContent = (
   record: ring.seal(place(object), contentKey),
 });
 
-/** The content with another value, under the content key that the object has: who reads beside this opens the old value or the new one. */
+/** The content with another value, under the content key that the object has: who reads next to this opens the old value or the new one. */
 export const replaceContent = async (
   { core, ring }: Pick<Ports, 'core' | 'ring'>,
   tx: Repositories,

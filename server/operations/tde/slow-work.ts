@@ -1,4 +1,4 @@
-// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the event loop answers everybody meanwhile, and so
+// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the event loop answers everybody in the meantime, and so
 // much at a time that the processors have time for the loop, too. Each application has a queue of its own, and the queues are served round robin:
 // what one application asks for does not delay another one. A key or a state is checked when the work begins, not when it is requested.
 

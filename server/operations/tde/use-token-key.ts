@@ -1,5 +1,5 @@
 // The data path of a TDE application: encrypt, decrypt, sign, verify with a token key, and the check that it may be used.
-// A soft-deleted master key goes on from its sealed copy: its first use re-imports the vault copy (reimport-vault-copy.ts).
+// A soft-deleted master key continues from its sealed copy: its first use re-imports the vault copy (reimport-vault-copy.ts).
 // Refusals name the reason that the database's administrator needs. One request costs no store access when the key is in
 // the directory's cache.
 
@@ -80,7 +80,7 @@ export const admittedUses = async (
 
 /**
  * Runs `work` with the keys of these objects, each admitted for its use; counts the uses, and answers what it answers. The keys are there until
- * `work` returns: what it promises goes on without them.
+ * `work` returns: what it promises continues without them.
  */
 export const withTokenKeys = async <T>(
   ports: UsePorts,

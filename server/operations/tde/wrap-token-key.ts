@@ -1,7 +1,7 @@
 // A key of the token wraps another key (PKCS#11 C_WrapKey). What is sensitive leaves only under a key that cannot open it again in the
 // clear: one that the service made and that was never extractable, so that there is no second object with it, and that does
 // not decrypt. It is marked before the wrapped bytes leave, and from then on it never decrypts (Clulow 2003; Bortolozzo and
-// others 2010). The mark takes something from the key for ever, so only the key's owner has it set.
+// others 2010). The mark takes something from the key forever, so only the key's owner has it set.
 
 import { isShortRsa } from '../../base/compatibility.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -126,7 +126,7 @@ const admitSecretKey = async (ports: UsePorts, caller: TdeCaller, handle: number
 };
 
 /**
- * Opens both keys and wraps, in one step: nothing that was destroyed or changed meanwhile leaves. `brought` is the client's key, null for
+ * Opens both keys and wraps, in one step: nothing that was destroyed or changed in the meantime leaves. `brought` is the client's key, null for
  * one of the token.
  */
 const wrapNow = (

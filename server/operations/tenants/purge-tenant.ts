@@ -1,7 +1,7 @@
 // The purge of a deleted tenant: a crypto-erase. One transaction marks it and removes its KEK; from the commit on nothing that was
 // sealed for it opens with what the store holds. What is left is then cleared in small steps, each complete in itself and found
 // again after a crash: keys become tombstones, records and credentials go. The erasure run that follows makes old pages, logs and
-// backups worthless too. Tombstones of keys and of the tenant stay for ever.
+// backups worthless too. Tombstones of keys and of the tenant stay forever.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';

@@ -1,5 +1,5 @@
 // What nodes say to one another (ports/node-link.ts), on PostgreSQL: one connection of its own, in no transaction, that listens,
-// beats and has an advisory lock, which goes with the connection: the proof that no other process bears the node's id.
+// beats and has an advisory lock, which goes with the connection: the proof that no other process has the node's id.
 
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
@@ -32,7 +32,7 @@ type Heard = Parameters<NodeLink['listen']>[0];
 
 /**
  * The lock of the node's id went with the connection before. The server may not have seen yet that it is gone: then it is ended. When another process
- * has the lock, it is one with a copy of the data directory, which was started meanwhile.
+ * has the lock, it is one with a copy of the data directory, which was started in the meantime.
  */
 const claimAgain = async (made: OrderlyClient, id: string, onCopy: () => void): Promise<void> => {
   const until = performance.now() + endedMs;

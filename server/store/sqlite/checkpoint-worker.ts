@@ -1,7 +1,7 @@
 // A thread that keeps the write-ahead log short, when it is told to, over connections of its own: it copies what is committed from the
 // log into the database file, and then restarts the log. Both wait for the disk, and the thread that answers requests would
 // wait for it: the first commit behind a log that was copied to its end writes a new header and syncs it (sqlite.org/wal.html). So the
-// end is kept out of reach of those commits, by a reader that stands before it, until there is no writer.
+// end is kept out of reach of those commits, by a reader that comes before it, until there is no writer.
 // Passive checkpoints only, which neither wait for others nor delay them. The thread has the priority of the others: writers wait for the end of its
 // work, and on a busy machine a thread of low priority would let them wait for seconds.
 
@@ -23,7 +23,7 @@ if (!isSameFile(identity, statSync(path, { throwIfNoEntry: false })))
   throw new Error('the file of the database is another one');
 const database = new DatabaseSync(path);
 database.exec('pragma synchronous = normal');
-/** Two, so that one stands in the log before the other one leaves it. */
+/** Two, so that one is in the log before the other one leaves it. */
 const readers = [new DatabaseSync(path, { readOnly: true }), new DatabaseSync(path, { readOnly: true })] as const;
 /** What may be left to copy while writers wait: a few milliseconds of work. */
 const shortRest = 256;
@@ -57,7 +57,7 @@ const copy = (): boolean => {
   return true;
 };
 
-/** Writers wait meanwhile. */
+/** Writers wait in the meantime. */
 const renew = (): void => {
   leave();
   const { pages, copied } = checkpoint('passive');

@@ -128,7 +128,7 @@ export const createCheckpointer = ({
         worker ??= start();
         // Otherwise the process could end while it waits.
         worker.ref();
-        // Most of the log goes while others write: the pause is for what they add meanwhile.
+        // Most of the log goes while others write: the pause is for what they add in the meantime.
         await tell('copy');
         await pause(async () => {
           emptied = await tell('empty');

@@ -1,4 +1,4 @@
-// How many audit records the database had at its last durable commit, in a file beside it. SQLite recovers its log as far as the log is
+// How many audit records the database had at its last durable commit, in a file next to it. SQLite recovers its log as far as the log is
 // whole: a changed byte, or a log that was taken away, silently takes confirmed changes back. With this number that shows at the next start.
 //
 // It is written behind the commit and never synced: a killed process leaves it exact, a power failure leaves it at most too low. So it never

@@ -1,5 +1,5 @@
 // A copy of the embedded database for a backup, also while the service runs: one read transaction in this process, so that it is one state,
-// and the service goes on writing. Freed pages are not in it: what was deleted stays out of the backup.
+// and the service continues writing. Freed pages are not in it: what was deleted stays out of the backup.
 
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

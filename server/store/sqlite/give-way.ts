@@ -1,10 +1,10 @@
 // SQLite answers within the call: a walk over many rows, however many awaits it has, would never return to the event loop, and every caller who asks
-// for something meanwhile would wait until its end. So a statement that comes when statements have filled a turn of the loop waits for one of
+// for something in the meantime would wait until its end. So a statement that comes when statements have filled a turn of the loop waits for one of
 // the next. Waiting walks run in the order in which they came: a walk that uses all of its slice does not shut the others out.
 
 import { type Driver, SqliteAdapter, SqliteDialect } from 'kysely';
 
-/** Of one turn of the event loop: little enough that a request that comes in meanwhile does not notice. */
+/** Of one turn of the event loop: little enough that a request that comes in in the meantime does not notice. */
 const turnMs = 2;
 
 /** When the first statement of this turn began. All connections of the process share the loop. */

@@ -3,7 +3,7 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * `file` is beside this one, and ends with `.js`, as a literal: bundlers depend on such texts. The starter of a thread listens
+ * `file` is next to this one, and ends with `.js`, as a literal: bundlers depend on such texts. The starter of a thread listens
  * to its `error`: otherwise one that the thread does not catch ends the process.
  */
 export const startWorker = (file: `./${string}.js`, options: WorkerOptions = {}): Worker => {

@@ -34,7 +34,7 @@ export const apiTokensTables = {
 
 type Row<T extends keyof typeof apiTokensTables> = RowOf<(typeof apiTokensTables)[T]>;
 
-/** A row that was changed from outside gives no roles, whatever stands in it. */
+/** A row that was changed from outside gives no roles, whatever is in it. */
 export const parseGrants = (text: string, integrity: Integrity): readonly Grant[] =>
   integrity === 'ok' ? (JSON.parse(text) as readonly Grant[]) : [];
 

@@ -73,7 +73,7 @@ interface Common<C extends Columns> {
 
 /**
  * A table that decides who may do what. Each row has an authentication code over the columns in `code`, in that order: the order is part of
- * the bytes and never changes. Every other column is in `beside`, with the reason why a person who changes it in the database gains nothing.
+ * the bytes and never changes. Every other column is in `next to`, with the reason why a person who changes it in the database gains nothing.
  */
 export const policyTable = <const C extends Columns & CodeColumns, const Code extends readonly ColumnOf<C>[]>(
   table: Common<C> & {

@@ -242,7 +242,7 @@ const note = (on: Bench, wanted: Wanted = {}): Buffer =>
 const key = (on: Bench, wanted: Wanted = {}): Buffer =>
   on.aes(aesValue, { SENSITIVE: true, EXTRACTABLE: false, ...wanted });
 
-/** Two keys from one template: what becomes of each. */
+/** Two keys from one template: what happens to each. */
 const twins = (on: Bench, wanted: Wanted): string[] => {
   const made: Buffer[] = [];
   const seen = [0, 1].map(() => rvOf(() => made.push(on.generate(wanted))));

@@ -438,7 +438,7 @@ static void refused(CK_RV wanted) {
   IS(p11->C_SetPIN(session, (CK_UTF8CHAR_PTR) "1", 1, (CK_UTF8CHAR_PTR) "2", 1), wanted);
   IS(p11->C_GetOperationState(session, state, &length), wanted);
   IS(p11->C_SetOperationState(session, state, length, 0, 0), wanted);
-  /* Waiting for what cannot happen is refused, so that no thread waits for ever. */
+  /* Waiting for what cannot happen is refused, so that no thread waits forever. */
   IS(p11->C_WaitForSlotEvent(0, &slot, NULL), wanted);
   IS(p11->C_MessageSignInit(session, &mechanism, 1), wanted);
   IS(p11->C_MessageVerifyFinal(session), wanted);

@@ -489,7 +489,7 @@ void AHandlerMayCloseAConnectionInEveryWay(void**) {
   Write(failed, "\xfe");
   assert_true(IsClosed(failed));
   close(failed);
-  // The loop goes on, and each connection that was accepted is reported closed once.
+  // The loop continues, and each connection that was accepted is reported closed once.
   close(Greet(server.path));
   server.handler.Await([&] { return server.handler.closed.size() == 4; });
   const std::lock_guard<std::mutex> lock(server.handler.mutex);
@@ -718,7 +718,7 @@ void APeerThatSaysNothingIsDropped(void**) {
   const int greeted = Greet(server.path);
   const int silent = Dial(server.path);
   assert_true(IsClosed(silent));
-  // One that has greeted may be silent for ever.
+  // One that has greeted may be silent forever.
   Write(greeted, Frame(1, Body(kEcho)));
   ExpectReply(greeted, 1, Body(kEcho, "!"));
   close(silent);

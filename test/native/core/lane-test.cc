@@ -192,7 +192,7 @@ struct Peer {
     memcpy(Request(), message.data(), message.size());
     AskedLength() = static_cast<uint32_t>(message.size());
     Asked() = ++asked;
-    // A loop that was not scheduled for longer than it spins has gone to sleep meanwhile.
+    // A loop that was not scheduled for longer than it spins has gone to sleep in the meantime.
     if (Watching() == 0) Ring();
   }
   // A peer that breaks the rules may find that the other one has gone.
@@ -388,7 +388,7 @@ class Deafener {
     sigaction(SIGSEGV, &before_, nullptr);
   }
   static int hits() { return hits_; }
-  // What was read from the socket meanwhile.
+  // What was read from the socket in the meantime.
   static std::string Bytes() { return std::string(bytes_, read_); }
 
  private:

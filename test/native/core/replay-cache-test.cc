@@ -106,7 +106,7 @@ void AnswersAnOperationOfOnePart(void**) {
     assert_true(Ask(replays, Last("p", 0)) == BytesOf("ended") + ByteVector{1} + Number(0));
     assert_false(replays.unseen());
   }
-  // The other way is learned beside it.
+  // The other way is learned next to it.
   assert_int_equal(replays.Learn(Cbc("p", 1, key)), -1);
   assert_int_equal(replays.size(), 1);
   Ask(replays, Init("p", 2));

@@ -68,7 +68,7 @@ constexpr bool kLocks = false;
 constexpr bool kLocks = true;
 #endif
 
-// The tests stand in the order in which a process lives: before the arena, making it, using it.
+// The tests are in the order in which a process lives: before the arena, making it, using it.
 
 void WithoutAnArenaThereIsNoBuffer(void**) {
   const Result<SecureBuffer> made = SecureBuffer::Make(32);

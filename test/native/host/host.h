@@ -144,7 +144,7 @@ static inline void host_reap(pid_t child, const char *what) {
   if (child < 0 || waitpid(child, &status, 0) != child || status != 0) host_fail(what, (unsigned long)status);
 }
 
-/** How many sockets this process has open, beside its standard files, which may be some. */
+/** How many sockets this process has open, next to its standard files, which may be some. */
 static inline int host_sockets(void) {
   DIR *folder = opendir("/proc/self/fd");
   struct dirent *entry;

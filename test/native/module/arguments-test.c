@@ -1,6 +1,6 @@
 /*
  * Every function of the list with null pointers where it wants memory, and with buffers that are too small: an error code
- * each, nothing written beyond what was given, and the library goes on. PKCS#11 2.40 section 5.2; 3.0 for what came later.
+ * each, nothing written beyond what was given, and the library continues. PKCS#11 2.40 section 5.2; 3.0 for what came later.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -351,7 +351,7 @@ static void a_final_that_may_say_something_is_sent(void **state) {
   assert_string_equal(events(), "29 31 31 32 ");
   use_in_parts(CKM_AES_CBC, TOKEN_KEY);
   assert_string_equal(events(), "29 31 31 32 ");
-  /* A query for the length, after which the operation goes on. */
+  /* A query for the length, after which the operation continues. */
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_int_equal(update(16), CKR_OK);
   assert_int_equal(C_EncryptFinal(session, NULL, &length), CKR_OK);

@@ -166,7 +166,7 @@ static void the_program_that_starts_the_agent_needs_nothing_from_the_path(void *
   int status;
   (void)state;
 
-  /* Without Node beside it, in its project or on the PATH it ends, after everything else that it does. */
+  /* Without Node next to it, in its project or on the PATH it ends, after everything else that it does. */
   snprintf(agent, sizeof agent, "%s/dke-agent", built);
   copy(agent, in_folder("dke-agent"), 0755);
   snprintf(agent, sizeof agent, "%s/dke-agent", folder);

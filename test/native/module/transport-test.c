@@ -226,7 +226,7 @@ static void a_deadline_passes_also_while_another_thread_is_sending(void **state)
   agent.paused = true;
   assert_int_equal(pthread_create(&thread, NULL, call_and_fill_the_socket, &outcome), 0);
   while (!writing) sched_yield();
-  /* The agent goes on only after this call has ended, so without its own deadline it would wait for the other one's. */
+  /* The agent continues only after this call has ended, so without its own deadline it would wait for the other one's. */
   assert_int_equal(call(4, 10, NULL, 20000), UNSENDABLE);
   agent.paused = false;
   pthread_join(thread, NULL);

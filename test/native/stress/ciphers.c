@@ -50,7 +50,7 @@ static void prepare(struct worker *w, const struct cipher_row *row, struct ciphe
   use->mechanism.mechanism = row->type;
   switch (row->kind) {
     case STREAM: {
-      /* A counter that begins at zero does not come to its end, where the standard and OpenSSL differ. */
+      /* A counter that begins at zero does not complete, where the standard and OpenSSL differ. */
       const CK_ULONG bytes = 4 + below(w, 13);
       if (bytes < 16) memset(use->iv + 16 - bytes, 0, bytes);
       use->parameter.ctr.ulCounterBits = bytes * 8;

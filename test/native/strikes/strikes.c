@@ -1,5 +1,5 @@
 /*
- * Strikes a process in one of the calls that make something lasting: preloaded (LD_PRELOAD), it stands before write, sync, rename,
+ * Strikes a process in one of the calls that make something lasting: preloaded (LD_PRELOAD), it comes before write, sync, rename,
  * truncate, remove and create, counts them over all threads in one order, and ends the process at the Nth, or has it fail. Only
  * calls on regular files count, not those on sockets, pipes and terminals.
  *

@@ -1,5 +1,5 @@
 /*
- * The software keystore, in a format of our own that stands for PKCS#12: "TDEWLT1", salt, iteration count, initial value, length,
+ * The software keystore, in a format of our own that represents PKCS#12: "TDEWLT1", salt, iteration count, initial value, length,
  * AES-256-GCM of the entries under PBKDF2-HMAC-SHA-256 of the password. An entry is a kind, a name and a value. cwallet.sso is the
  * same with its password in front, which is what an automatic login amounts to: anyone who has the file has the keys.
  */
@@ -80,7 +80,7 @@ static bool read_wallet(const char *path, const char *password, struct wallet *w
   return true;
 }
 
-/** Whole or not at all: written beside, brought to the disk, and renamed. */
+/** Whole or not at all: written next to, brought to the disk, and renamed. */
 static bool write_wallet(const char *path, const char *password, bool automatic, const struct wallet *wallet) {
   static uint8_t sealed[MOST_BYTES];
   struct head head = {.iterations = ITERATIONS, .length = (uint32_t)(wallet->count * sizeof(struct entry))};

@@ -1,5 +1,5 @@
 // The built dke_core.node as Node meets it: what it takes from Node, what it shows, what it needs. It must load into every Node
-// from the floor on without being built again, beside Node's own libcrypto.
+// from the floor on without being built again, next to Node's own libcrypto.
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

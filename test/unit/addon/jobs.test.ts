@@ -1,4 +1,4 @@
-// Work on threads of its own: the thread that asked goes on, keys may be released and threads may end meanwhile.
+// Work on threads of its own: the thread that asked continues, keys may be released and threads may end in the meantime.
 import { generateKeyPairSync } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';

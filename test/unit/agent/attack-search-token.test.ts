@@ -1,5 +1,5 @@
 // The same search as attack-search.test.ts where keys of the token take part, and the service answers: generated, copied, wrapped,
-// unwrapped and derived on the token and between it and the session, and changed meanwhile. Two keys belong to a user, sensitive and
+// unwrapped and derived on the token and between it and the session, and changed in the meantime. Two keys belong to a user, sensitive and
 // extractable, one of the token and one of the session: their values must not be seen. A key that has wrapped one of them,
 // whichever object holds it, must not open that again; and a key of the token whose value could be read wraps none of them.
 //

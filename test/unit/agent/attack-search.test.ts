@@ -253,7 +253,7 @@ class Caller {
     return key === undefined ? undefined : 0;
   }
 
-  /** The message functions of 3.0: they run beside the others, and end on their own. */
+  /** The message functions of 3.0: they run next to the others, and end on their own. */
   #message(op: number, key: number, data: Buffer): number | undefined {
     const session = this.#session;
     const associatedData = Buffer.alloc(0);

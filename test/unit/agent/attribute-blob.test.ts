@@ -1,4 +1,4 @@
-// The agent's own attributes, as the service keeps them: format 1 is for ever.
+// The agent's own attributes, as the service keeps them: format 1 is forever.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeAttributes, encodeAttributes } from '../../../provider/client/attribute-blob.ts';

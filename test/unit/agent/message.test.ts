@@ -187,7 +187,7 @@ describe.each([
     expect(await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_GCM, parameter: gcm }, key })).toBe(
       'CKR_MECHANISM_PARAM_INVALID',
     );
-    // The operations go on.
+    // The operations continue.
     await seal(agent, other, { iv: Buffer.alloc(12, 8) }, 200);
   });
 

@@ -25,7 +25,7 @@ interface Kind {
   readonly cancel: Step | null;
   /** Init with a mechanism that does not exist; null where there is none. */
   readonly wrongInit: ((agent: InProcessAgent, session: number, keys: Keys) => Promise<string>) | null;
-  /** Takes a part, and the operation goes on. */
+  /** Takes a part, and the operation continues. */
   readonly part: Step | null;
   /** A whole message, or the Final: ends the operation, with whatever return value. */
   readonly ends: readonly Step[];

@@ -96,7 +96,7 @@ test('a body over HTTP/2 that comes after the handler has returned is read to it
   try {
     const stream = session.request({ ':method': 'POST', ':path': '/raw/./late' });
     stream.write('a'.repeat(1000));
-    // Turns of both event loops go by: this one has answered a second request meanwhile.
+    // Turns of both event loops go by: this one has answered a second request in the meantime.
     for (let turn = 0; turn < 5; turn++) {
       const other = session.request({ ':path': '/page' });
       other.resume();

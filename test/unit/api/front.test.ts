@@ -1,4 +1,4 @@
-// The console API's front by itself: who gets in, what is refused, what every answer bears.
+// The console API's front by itself: who gets in, what is refused, what every answer has.
 import { describe, expect, test } from 'vitest';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';

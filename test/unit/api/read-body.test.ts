@@ -96,7 +96,7 @@ const gone: readonly Gone[] = [
 const read = (incoming: IncomingMessage): Promise<string> =>
   readBody(incoming, megabyte.length).then(String, ({ code, message }) => `${code}: ${message}`);
 
-/** Reads when the sender has gone or, for 'while', lets it go when reading has begun and before anything can have come of it. */
+/** Reads when the sender has gone or, for 'while', lets it go when reading has started and before anything can have come of it. */
 const readWhenGone = async (incoming: IncomingMessage, { when }: Gone, leave: () => void): Promise<string> => {
   const closed = once(incoming, 'close').catch(() => undefined);
   if (when === 'while') {

@@ -47,7 +47,7 @@ test('of a unit of work that is not committed yet: kept, and usable in it and af
   const { tenantId, made, end, done } = beginTenant();
   await made;
   const retained = retainStoredKeys({ store, ring });
-  // Whatever that does meanwhile: reads of its own have come back by then.
+  // Whatever that does in the meantime: reads of its own have come back by then.
   await store.read.keks.list();
   expect(ring.knows({ tenantId, epoch: 1 })).toBe(true);
   end.resolve();

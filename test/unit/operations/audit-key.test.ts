@@ -1,5 +1,5 @@
 // The key that signs the audit log is rotated: who has the former verifier key, or the new one, can check the whole log; a key that no rotation
-// names is refused; and the service goes on with the new key.
+// names is refused; and the service continues with the new key.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Nodes in quarantine after a failover that has lost changes are confirmed one after the other. Each keeps a checkpoint beside its root key, which
+// Nodes in quarantine after a failover that has lost changes are confirmed one after the other. Each keeps a checkpoint next to its root key, which
 // must be of this log when the node starts again, however soon that is.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

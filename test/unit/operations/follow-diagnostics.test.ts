@@ -14,7 +14,7 @@ test('the planned checks are reported first, then each result as it arrives', as
     begun: (checks) => told.push(`begun ${checks.map(({ id }) => id).join(' ')}`),
     ended: ({ id, state }) => {
       told.push(`${id} ${state}`);
-      // The second one goes on only when the first has been told.
+      // The second one continues only when the first has been told.
       if (id === 'one') release();
     },
   };

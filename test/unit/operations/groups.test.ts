@@ -208,7 +208,7 @@ describe('a rotation history of 500 master keys', () => {
   const path = () => join(opened.folder, 'dke-data', 'dke.db');
 
   const counting = new AsyncLocalStorage<true>();
-  /** The statements that it runs, and the rows that they give; not those that the service runs by the clock meanwhile. */
+  /** The statements that it runs, and the rows that they give; not those that the service runs by the clock in the meantime. */
   const counted = async <T>(work: () => Promise<T>) => {
     const statements: string[] = [];
     let rows = 0;

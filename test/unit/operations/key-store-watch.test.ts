@@ -71,7 +71,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Beside the service, whose endpoints and tenants these have not. */
+/** In addition to the service, whose endpoints and tenants these have not. */
 const asStored = async (sql: string): Promise<void> => {
   const database = new DatabaseSync(join(folder, 'dke.db'), { enableForeignKeyConstraints: false });
   await askUnlocked(() => database.exec('begin immediate'));
@@ -88,7 +88,7 @@ const register = (...names: readonly string[]): Promise<void> =>
       )
       .join(''),
   );
-/** Two more runs have begun, so that one of them is over. */
+/** Two more runs have started, so that one of them is over. */
 const runOnce = (): Promise<void> => {
   const before = runs;
   return vi.waitFor(() => expect(runs).toBeGreaterThan(before + 1), { timeout: 300_000, interval: 1 });

@@ -1,5 +1,5 @@
 // A tenant whose vaults are under dual control is not deleted or purged by one person alone: that destroys every key in it. Through the
-// API, as people meet it: the tenant is deleted meanwhile, and nothing else in it is decided.
+// API, as people meet it: the tenant is deleted in the meantime, and nothing else in it is decided.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';

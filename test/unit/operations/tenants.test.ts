@@ -1,4 +1,4 @@
-// Tenants in the service itself: what stops with one and what goes on, restoring, and the purge down to the bytes.
+// Tenants in the service itself: what stops with one and what continues, restoring, and the purge down to the bytes.
 import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -234,7 +234,7 @@ test('after a purge nothing can be opened, neither from the store nor from an ol
     expect(keks).not.toContainEqual({ tenant_id: acme.id });
     const records = 'select object_id from key_records where tenant_id = ? and record is not null';
     expect(await queryStored(opened.folder, records, acme.id)).toEqual([]);
-    // The old database beside today's root key: it does not open, no matter who asks.
+    // The old database next to today's root key: it does not open, no matter who asks.
     const data = opened.config.dataDirectory.slice(opened.folder.length + 1);
     copyFileSync(opened.config.root.path, join(old, data, 'root.key'));
     await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });

@@ -464,7 +464,7 @@ describe('limits', () => {
       await outcome;
       return calls;
     };
-    // Some of it takes ten milliseconds only: on a busy machine this thread may get no time meanwhile, and it is tried again.
+    // Some of it takes ten milliseconds only: on a busy machine this thread may get no time in the meantime, and it is tried again.
     for (const [name, call] of Object.entries(slow))
       await expect.poll(() => callsBeside(call), { message: name }).toBeGreaterThan(1);
   });

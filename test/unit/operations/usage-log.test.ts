@@ -1,4 +1,4 @@
-// What the log of uses keeps when the database cannot take a batch: everything is in the next one, added to what came meanwhile.
+// What the log of uses keeps when the database cannot take a batch: everything is in the next one, added to what came in the meantime.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

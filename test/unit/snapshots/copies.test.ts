@@ -1,4 +1,4 @@
-// A snapshot is restored beside its own tenant: from then on the same keys are in two tenants. A destroyed key whose copy is usable is not
+// A snapshot is restored next to its own tenant: from then on the same keys are in two tenants. A destroyed key whose copy is usable is not
 // unrecoverable, its copies are named to those who may see their tenants, and destroying the copies ends it.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Key } from '../../../server/domain/key.ts';

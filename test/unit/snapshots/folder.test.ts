@@ -1,5 +1,5 @@
 // The folder of the snapshots on a disk that is not mounted for a time: the bare mount point is not taken for it, nothing that was destroyed
-// counts as gone meanwhile, and what was destroyed is erased when the disk is back. What left the service is told, also of a tenant that is
+// counts as gone in the meantime, and what was destroyed is erased when the disk is back. What left the service is told, also of a tenant that is
 // gone.
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

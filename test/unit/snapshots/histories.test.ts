@@ -1,5 +1,5 @@
 // Random histories of a tenant (how many: test/support/tiers.ts): things are made, used up, moved, removed and destroyed; somewhere in between a snapshot is made, and
-// at the end it is restored, into the same tenant, beside it, or in another service. What the database then holds, read past the service, is
+// at the end it is restored, into the same tenant, next to it, or in another service. What the database then holds, read past the service, is
 // the state of the snapshot, except that what was destroyed stays destroyed, and what was made since is still there.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ import {
 import { sizeOf } from '../../support/tiers.ts';
 
 const histories = sizeOf('snapshot histories');
-/** Histories that go on beside each other: their commits are shared. */
+/** Histories that go on next to each other: their commits are shared. */
 const lanes = 20;
 
 const memory = '[erasure]\ngather_ms = 3600000\n[memory]\nallow_unlocked = true\n';
@@ -292,7 +292,7 @@ const expectedInPlace = (then: Dump, now: Dump): Dump => {
 };
 
 const notBeside = new Set(['access_guids', 'endpoint_credentials', 'external_key_stores']);
-/** What a new tenant beside it must be: fresh ids everywhere, and no credentials. */
+/** What a new tenant next to it must be: fresh ids everywhere, and no credentials. */
 const expectedBeside = (then: Dump, now: Dump, tenantId: string): Dump => {
   const destroyed = destroyedIn(now);
   const fresh = (value: StoredRow[string]): StoredRow[string] =>
@@ -329,7 +329,7 @@ const expectedBeside = (then: Dump, now: Dump, tenantId: string): Dump => {
   }
   return expected;
 };
-/** Handles and prefixes are one of a kind in a service: a copy beside the original has others. */
+/** Handles and prefixes are one of a kind in a service: a copy next to the original has others. */
 const without = (dump: Dump, table: string, column: string): Dump =>
   new Map(
     [...dump].map(([name, rows]) => [

@@ -1,4 +1,4 @@
-// The number of confirmed audit records beside the database: as it was written at the next start, never lower without being accepted, and
+// The number of confirmed audit records in addition to the database: as it was written at the next start, never lower without being accepted, and
 // not known when anything of it was changed.
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

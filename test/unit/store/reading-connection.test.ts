@@ -1,4 +1,4 @@
-// What a thread reads for the store: answers in their order, errors as SQLite's own, and others go on meanwhile.
+// What a thread reads for the store: answers in their order, errors as SQLite's own, and others go on in the meantime.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -170,7 +170,7 @@ const stallable = () => {
   return {
     writer,
     log,
-    /** From now on this step does not end; resolves when it has begun. */
+    /** From now on this step does not end; resolves when it has started. */
     hang: (name: string): Promise<void> => {
       hanging.set(name, Promise.withResolvers());
       const begun = Promise.withResolvers<void>();

@@ -17,7 +17,7 @@ const readVector = (name: string): ((member: string) => string) => {
   };
 };
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text, 'hex'));
-/** RFC 8410: what stands before the 32 bytes of an X25519 key in PKCS#8. */
+/** RFC 8410: what comes before the 32 bytes of an X25519 key in PKCS#8. */
 const privateKey = (raw: string): Promise<Key> =>
   crypto.subtle.importKey('pkcs8', bytes(`302e020100300506032b656e04220420${raw}`), 'X25519', false, ['deriveBits']);
 

@@ -1,4 +1,4 @@
-// The audit log. Records bear identifiers, names, counts and states; never a secret.
+// The audit log. Records have identifiers, names, counts and states; never a secret.
 
 import { z } from '@hono/zod-openapi';
 import type { AuditEvent, AuditKind, SubjectKind } from '../../../domain/audit-event.ts';

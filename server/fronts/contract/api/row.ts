@@ -13,7 +13,7 @@ export interface RouteRow {
   readonly path: `/api/${string}`;
   readonly summary: string;
   readonly description?: string;
-  /** 'sign-in': open to everybody; the request bears a credential of its own. Every other route wants a token or a session; 'signed-in': any will do. */
+  /** 'sign-in': open to everybody; the request has a credential of its own. Every other route wants a token or a session; 'signed-in': any will do. */
   readonly needs: Permission | 'signed-in' | 'sign-in';
   /** Taken also by sessions that lack these: what finishes a sign-in, and what tells that it is not finished. */
   readonly unfinished?: readonly SignInStep[];
@@ -49,7 +49,7 @@ export interface RouteRow {
   readonly whenDeleted?: true;
   /** Its answer names copies of a key in other tenants, to those who have the permission for the whole platform. */
   readonly namesCopies?: true;
-  /** The row of the same group whose answer `If-Match` is compared with; that row's answers bear the `ETag`. */
+  /** The row of the same group whose answer `If-Match` is compared with; that row's answers have the `ETag`. */
   readonly changes?: string;
 }
 

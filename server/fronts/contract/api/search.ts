@@ -1,4 +1,4 @@
-// Search over what the lists hold, and for the ids that the logs bear.
+// Search over what the lists hold, and for the ids that the logs have.
 
 import { z } from '@hono/zod-openapi';
 import type { Found, SearchField, SearchKind } from '../../../domain/search.ts';

@@ -288,7 +288,7 @@ const asked = {
   ],
 } as const satisfies Record<NonNullable<Session['missing']>, readonly [string, string]>;
 
-/** What a session that has begun still needs before it may do anything. */
+/** What a session that has started still needs before it may do anything. */
 export const Unfinished = ({ missing }: { missing: NonNullable<Session['missing']> }) => {
   const signOut = useSignOut();
   const [title, text] = asked[missing];
