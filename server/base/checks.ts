@@ -53,7 +53,7 @@ export type PlannedCheck = Pick<CheckResult, 'id' | 'layer' | 'title'>;
 
 /** Told what happens while it happens. */
 export interface CheckWatch {
-  begun(checks: readonly PlannedCheck[]): void;
+  started(checks: readonly PlannedCheck[]): void;
   ended(result: CheckResult): void;
 }
 
@@ -68,7 +68,7 @@ export const runChecks = async <Context>(
     results.set(result.id, result);
     watch?.ended(result);
   };
-  watch?.begun(checks.map(({ id, layer, title }) => ({ id, layer, title })));
+  watch?.started(checks.map(({ id, layer, title }) => ({ id, layer, title })));
   for (const { id, layer, title, needs, run } of checks) {
     const missing = needs
       .map((need) => results.get(need))
@@ -77,7 +77,7 @@ export const runChecks = async <Context>(
       keep({ id, layer, title, state: 'skipped', evidence: `blocked by: ${missing.title}`, durationMs: 0 });
       continue;
     }
-    const begun = performance.now();
+    const startedAt = performance.now();
     let finding: Finding;
     try {
       finding = await run(context);
@@ -90,7 +90,7 @@ export const runChecks = async <Context>(
       title,
       ...finding,
       evidence: redact(finding.evidence),
-      durationMs: Math.round((performance.now() - begun) * 10) / 10,
+      durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
     });
   }
   return [...results.values()];

@@ -249,7 +249,7 @@ const createSearch = (statements: Statements): RequestRepository['search'] => {
     const found: Found[] = [];
     const lowest = Math.floor(first / blockLength);
     for (let top = await topOf(below); top > first; ) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const block = Math.floor((top - 1) / blockLength);
       const blocks = Array.from({ length: blocksAtOnce }, (_, at) => Math.max(block - at, -1));
       const named = await statements.withRequestId(column, id, blocks).execute();
@@ -258,7 +258,7 @@ const createSearch = (statements: Statements): RequestRepository['search'] => {
         found.push(...(await statements.named(filter, sequences, first, below).execute()).map(toRequest));
       }
       if (found.length > limit || block - blocksAtOnce < lowest) break;
-      await otherWork(performance.now() - begun);
+      await otherWork(performance.now() - startedAt);
       top = await topOf((block - blocksAtOnce + 1) * blockLength);
     }
     return pageOf(found, limit);
@@ -282,14 +282,14 @@ const createSearch = (statements: Statements): RequestRepository['search'] => {
     let top = await topOf(below);
     for (let steps = 0; top > first; steps += 1) {
       if (steps === mostSteps) return { items: found, next: String(top) };
-      const begun = performance.now();
+      const startedAt = performance.now();
       const from = Math.max(first, top - step);
       found.push(
         ...(await statements.within(filter, way, from, top, limit + 1 - found.length).execute()).map(toRequest),
       );
       if (found.length > limit) return pageOf(found, limit);
       top = await topOf(from);
-      const took = performance.now() - begun;
+      const took = performance.now() - startedAt;
       step = Math.max(shortestStep, Math.round(step * Math.min(4, stepMs / Math.max(took, 0.1))));
       await otherWork(took);
     }

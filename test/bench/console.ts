@@ -53,7 +53,7 @@ const summary = (times: readonly number[], seconds: number): Times => {
 const inLanes = async (count: number, width: number, work: (at: number) => Promise<unknown>): Promise<Times> => {
   const times: number[] = [];
   let next = 0;
-  const begun = performance.now();
+  const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: width }, async () => {
       for (let at = next++; at < count; at = next++) {
@@ -63,7 +63,7 @@ const inLanes = async (count: number, width: number, work: (at: number) => Promi
       }
     }),
   );
-  return summary(times, (performance.now() - begun) / 1000);
+  return summary(times, (performance.now() - startedAt) / 1000);
 };
 
 const program = [resolve(import.meta.dirname, '../../dist/server/cli/main.js'), 'server'];

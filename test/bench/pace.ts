@@ -23,7 +23,7 @@ export const keepPace = async (
   { perSecond, seconds, graceSeconds, mostUnderWay }: Pace,
   send: (dueAt: number) => Promise<void>,
 ): Promise<PaceReport> => {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const whole = Math.floor(perSecond * seconds);
   let due = 0;
   let sent = 0;
@@ -35,12 +35,12 @@ export const keepPace = async (
   };
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
-      const now = Math.min(whole, Math.floor(((performance.now() - begun) / 1000) * perSecond));
+      const now = Math.min(whole, Math.floor(((performance.now() - startedAt) / 1000) * perSecond));
       for (; due < now; due += 1) {
         if (underWay >= mostUnderWay) continue;
         sent += 1;
         underWay += 1;
-        void send(begun + (due / perSecond) * 1000).then(over);
+        void send(startedAt + (due / perSecond) * 1000).then(over);
       }
       if (due < whole) return;
       clearInterval(timer);

@@ -141,9 +141,9 @@ const failed = (what: string): void => {
   errors.set(what, (errors.get(what) ?? 0) + 1);
 };
 
-const begun = performance.now();
+const startedAt = performance.now();
 const cpuBefore = cpuSeconds(pid);
-const elapsed = (): number => (performance.now() - begun) / 1000;
+const elapsed = (): number => (performance.now() - startedAt) / 1000;
 let next = 0;
 const sendOne = async (dueAt: number): Promise<void> => {
   const kind = mix[next++ % mix.length] ?? encrypt;

@@ -137,8 +137,8 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     process.exit(0);
   }
 
-  const begun = performance.now();
-  countFrom = begun + job.warmUpSeconds * 1000;
+  const startedAt = performance.now();
+  countFrom = startedAt + job.warmUpSeconds * 1000;
   const whole = Math.floor(job.perSecond * (job.warmUpSeconds + job.seconds));
   const waiting: number[] = [];
   let notSent = 0;
@@ -147,7 +147,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
   for (let next = 0; next < whole; ) {
     const now = performance.now();
     for (; next < whole; next += 1) {
-      const due = begun + (next * 1000) / job.perSecond;
+      const due = startedAt + (next * 1000) / job.perSecond;
       if (due > now) break;
       if (job.waits || waiting.length < free.length) waiting.push(due);
       else if (due >= countFrom) notSent += 1;

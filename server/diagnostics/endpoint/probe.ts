@@ -85,7 +85,7 @@ export const openProber = (options: ProberOptions): Prober => {
     body: Buffer | undefined,
   ): Promise<ProbeAnswer> =>
     new Promise((resolve, reject) => {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const place =
         view === 'public' ? { host: hostOf(publicUrl), port: portOf(publicUrl) } : { host: node.host, port: node.port };
       const sent = request(
@@ -105,7 +105,7 @@ export const openProber = (options: ProberOptions): Prober => {
             resolve({
               status: answer.statusCode ?? 0,
               members: objectOf(Buffer.concat(parts).toString('utf8')),
-              durationMs: performance.now() - begun,
+              durationMs: performance.now() - startedAt,
               reused: sent.reusedSocket,
             }),
           );

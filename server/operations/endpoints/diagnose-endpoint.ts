@@ -77,7 +77,7 @@ export const diagnoseEndpoint = (
       await requireLive(actor, id);
       return eventsOf((tell) =>
         runAlone(id, request, {
-          begun: (checks) => tell({ kind: 'begun', checks }),
+          started: (checks) => tell({ kind: 'started', checks }),
           ended: (result) => tell({ kind: 'ended', result }),
         }).then((made) => tell({ kind: 'kept', diagnosis: made })),
       );

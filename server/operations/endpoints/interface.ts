@@ -72,7 +72,7 @@ export interface ExternalKeyStoreOperations {
 
 /** What happens in a run: which checks there are, each as it ends, and at last the run as it is kept. */
 export type DiagnosisEvent =
-  | { readonly kind: 'begun'; readonly checks: readonly PlannedCheck[] }
+  | { readonly kind: 'started'; readonly checks: readonly PlannedCheck[] }
   | { readonly kind: 'ended'; readonly result: CheckResult }
   | { readonly kind: 'kept'; readonly diagnosis: EndpointDiagnosisRecord };
 

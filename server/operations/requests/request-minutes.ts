@@ -179,10 +179,10 @@ async function* lateRecords(
 ): AsyncGenerator<RequestHash> {
   if (closed < 0 || next === null) return;
   for (let after = through; after < next.through && !isStopped(); after += stepSequences) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const span = { after, through: Math.min(after + stepSequences, next.through), before: (closed + 1) * minuteMs };
     yield* await store.read.requests.hashesOfLate(span);
-    await otherWork(performance.now() - begun);
+    await otherWork(performance.now() - startedAt);
   }
 }
 
@@ -215,11 +215,11 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
 
   return {
     run: async () => {
-      const begun = await close();
-      if (begun?.state.next == null) return;
-      const { state } = begun;
-      const { next } = begun.state;
-      let text: string | undefined = begun.text;
+      const opened = await close();
+      if (opened?.state.next == null) return;
+      const { state } = opened;
+      const { next } = opened.state;
+      let text: string | undefined = opened.text;
 
       const lateMinutes = await hashLate({ store, isStopped: () => stopped }, state);
       const span = { from: (next.done + 1) * minuteMs, to: (next.closed + 1) * minuteMs, through: next.through };
@@ -287,12 +287,12 @@ export const compareStored = async (read: Repositories, hashed: HashedMinutes): 
     through: await read.requests.newest(),
   };
   for (let after: { readonly at: number; readonly sequence: number } | undefined; ; ) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const page = await read.requests.hashesInTime(span, after, stepRecords);
     for (const record of page) comparison.add(record);
     if (page.length < stepRecords) return comparison.end();
     after = page.at(-1);
-    await otherWork(performance.now() - begun);
+    await otherWork(performance.now() - startedAt);
   }
 };
 

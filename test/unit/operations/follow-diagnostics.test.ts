@@ -11,7 +11,7 @@ test('the planned checks are reported first, then each result as it arrives', as
     release = resolve;
   });
   const watch: CheckWatch = {
-    begun: (checks) => told.push(`begun ${checks.map(({ id }) => id).join(' ')}`),
+    started: (checks) => told.push(`started ${checks.map(({ id }) => id).join(' ')}`),
     ended: ({ id, state }) => {
       told.push(`${id} ${state}`);
       // The second one continues only when the first has been told.
@@ -34,7 +34,7 @@ test('the planned checks are reported first, then each result as it arrives', as
     {},
     watch,
   );
-  expect(told).toEqual(['begun one two three', 'one ok', 'two failed', 'three skipped']);
+  expect(told).toEqual(['started one two three', 'one ok', 'two failed', 'three skipped']);
   expect(results.map(({ state }) => state)).toEqual(['ok', 'failed', 'skipped']);
 });
 
@@ -51,7 +51,7 @@ const endpointOf = async (name: string): Promise<string> => {
   return (await endpoints.create(administrator, { name, vaultId: vault.id, keyId: key.id })).id;
 };
 
-test('a followed run reports what a run finds, and is stored even if nobody listens to its end', async () => {
+test('a followed run reports what a run finds, and is stored even if its reader leaves early', async () => {
   const { diagnostics } = opened.operations;
   const id = await endpointOf('followed');
   const request = { callerTime: null, cloud: {} };
@@ -59,13 +59,13 @@ test('a followed run reports what a run finds, and is stored even if nobody list
   for await (const event of await diagnostics.follow(administrator, id, request)) events.push(event);
   const [first] = events;
   const last = events.at(-1);
-  if (first?.kind !== 'begun' || last?.kind !== 'kept') throw new Error('it has no beginning or no end');
+  if (first?.kind !== 'started' || last?.kind !== 'kept') throw new Error('it has no beginning or no end');
   const results = events.flatMap((event) => (event.kind === 'ended' ? [event.result] : []));
   expect(results).toEqual(last.diagnosis.results);
   expect(results.map((result) => result.id)).toEqual(first.checks.map((check) => check.id));
   expect(await diagnostics.get(administrator, id, last.diagnosis.id)).toEqual(last.diagnosis);
 
-  for await (const event of await diagnostics.follow(administrator, id, request)) if (event.kind === 'begun') break;
+  for await (const event of await diagnostics.follow(administrator, id, request)) if (event.kind === 'started') break;
   // One run at a time: this one waits for the one without a listener.
   await diagnostics.run(administrator, id, request);
   expect((await diagnostics.list(administrator, id, {})).items).toHaveLength(3);

@@ -15,7 +15,7 @@ const requestOf = ({ callerTime, cloud = {} }: NewDiagnosis): DiagnosisRequest =
 });
 
 const represent = (event: Happened): DiagnosisEvent =>
-  event.kind === 'begun'
+  event.kind === 'started'
     ? event
     : event.kind === 'ended'
       ? { kind: 'ended', result: representCheck(event.result) }

@@ -36,7 +36,7 @@ export type Diagnosis = z.output<typeof diagnosisSchema>;
 export const diagnosisEventSchema = z
   .union([
     z.strictObject({
-      kind: z.literal('begun'),
+      kind: z.literal('started'),
       checks: z.array(checkResultSchema.pick({ id: true, layer: true, title: true })).readonly(),
     }),
     z.strictObject({ kind: z.literal('ended'), result: checkResultSchema }),
@@ -88,7 +88,7 @@ export const diagnosticsRoutes = {
     scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Run the diagnostics of a key store endpoint and stream the results',
     description:
-      'The same run, with one JSON document on each line: `begun` with the list of checks, `ended` after each check, and finally ' +
+      'The same run, with one JSON document on each line: `started` with the list of checks, `ended` after each check, and finally ' +
       '`kept` with the saved run. It continues if the caller closes the connection.',
     body: newDiagnosis,
     answer: null,

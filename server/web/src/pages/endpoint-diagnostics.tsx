@@ -46,7 +46,7 @@ const follow = async (call: ApiCall, tell: (live: LiveDiagnosis) => void): Promi
   let last: DiagnosisEvent | undefined;
   await sendForLines<DiagnosisEvent>(call, (event) => {
     last = event;
-    if (event.kind === 'begun') live = { ...live, checks: event.checks };
+    if (event.kind === 'started') live = { ...live, checks: event.checks };
     if (event.kind === 'ended') live = { ...live, results: [...live.results, event.result] };
     tell(live);
   });
