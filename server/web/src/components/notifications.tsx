@@ -30,12 +30,12 @@ export const SeverityBadge = ({ severity }: { severity: Notification['severity']
   );
 };
 
-/** When it does harm. */
+/** When it starts to cause harm. */
 export const Harm = ({ harmAt }: Pick<Notification, 'harmAt'>) =>
   Date.parse(harmAt) <= Date.now() ? <span className="font-medium">now</span> : <Time value={harmAt} distance />;
 
-/** To where something is done about it. */
-export const Cure = ({ page, action }: Pick<Notification, 'page' | 'action'>) => {
+/** A link to the page where the user can act. */
+export const ActionLink = ({ page, action }: Pick<Notification, 'page' | 'action'>) => {
   const [to = '/', search = ''] = page.split('?');
   return (
     <Link to={to} search={Object.fromEntries(new URLSearchParams(search))} className={buttonClass()}>
@@ -66,7 +66,7 @@ const Row = ({ item }: { item: Notification }) => (
     <span className="text-muted">
       <Harm harmAt={item.harmAt} />
     </span>
-    <Cure page={item.page} action={item.action} />
+    <ActionLink page={item.page} action={item.action} />
   </li>
 );
 

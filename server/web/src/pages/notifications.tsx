@@ -12,7 +12,7 @@ import type { Choice } from '../components/field.tsx';
 import { FilterBar, SelectFilter } from '../components/filters.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { notificationKindNames } from '../components/notification-kinds.ts';
-import { Cure, Harm, NotificationText, SeverityBadge } from '../components/notifications.tsx';
+import { ActionLink, Harm, NotificationText, SeverityBadge } from '../components/notifications.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
 import { Time } from '../components/time.tsx';
@@ -163,7 +163,7 @@ export const NotificationsPage = () => {
               actions: true,
               cell: (notification) => (
                 <div className="flex flex-wrap gap-2 md:justify-end">
-                  <Cure page={notification.page} action={notification.action} />
+                  <ActionLink page={notification.page} action={notification.action} />
                   {notification.resolvedAt === null && <Care notification={notification} />}
                 </div>
               ),
