@@ -57,5 +57,5 @@ export const partsOf = (root: string, machine: Machine): Parts => {
   };
 };
 
-/** In addition to the folder of the program, as in the packages of npm and in Node's own archives. */
+/** Next to the folder of the program, as in the packages of npm and in Node's own archives. */
 export const licenceOfNode = ({ node }: Parts): string => join(dirname(node), '../LICENSE');

@@ -25,7 +25,7 @@ import type { Ports } from '../ports/ports.ts';
 import type { RequestStep } from '../ports/telemetry.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
-/** The built pages: in addition to what was built of this file, or in the sources' `dist`. */
+/** The built pages: next to what was built of this file, or in the sources' `dist`. */
 const pagesDirectory =
   ['../../web', '../../dist/web']
     .map((path) => join(import.meta.dirname, path))

@@ -22,7 +22,7 @@ export interface SnapshotFigure {
   readonly verifySeconds: number;
   readonly restoreSeconds: number;
   readonly fileMiB: number;
-  /** What the process had most, in addition to what it had before. */
+  /** The most that the process had, compared with what it had before. */
   readonly memoryMiB: number;
 }
 export interface ErasureFigure {

@@ -71,7 +71,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** In addition to the service, whose endpoints and tenants these have not. */
+/** Outside the service, whose endpoints and tenants these have not. */
 const asStored = async (sql: string): Promise<void> => {
   const database = new DatabaseSync(join(folder, 'dke.db'), { enableForeignKeyConstraints: false });
   await askUnlocked(() => database.exec('begin immediate'));
