@@ -9,7 +9,7 @@ import { type Layout, octal, otherLibraries } from './layout.ts';
 import { asOwner, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
 import type { Payload } from './payload.ts';
 import { usersOf } from './processes.ts';
-import { buildFolder, readManifest, type State, takeLock, writeState } from './state.ts';
+import { buildFolder, readManifest, type State, statePath, takeLock, writeState } from './state.ts';
 import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from './units.ts';
 
 export interface InstallOptions {
@@ -52,6 +52,13 @@ export class Run {
         'permission',
         `only root or ${this.files.user} can create files of ${this.files.user}`,
         `run this as root${this.layout.rootOnly ? '' : `, or as ${this.files.user}`}`,
+      );
+    const before = ownerOfPath(statePath(this.layout));
+    if (before !== undefined && before.uid !== this.files.uid)
+      throw new InstallError(
+        'refused',
+        `${this.layout.folder} was installed for ${before.user}:${before.group}, not for ${this.files.user}`,
+        `use --owner ${before.user}:${before.group}; to change the owner, uninstall it with that owner first`,
       );
   }
 

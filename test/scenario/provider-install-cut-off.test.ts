@@ -160,7 +160,7 @@ describe('a place that is not as it was left', () => {
     expect(existsSync(layout.agentName)).toBe(false);
   });
 
-  test('what was changed or taken away is mended by installing again', () => {
+  test('what was changed or removed is repaired by installing again', () => {
     install(options(), a);
     chmodSync(layout.library, 0o644);
     writeFileSync(join(layout.folder, 'agent', a.build, 'dist/main.js'), 'changed');

@@ -489,6 +489,20 @@ describe('uninstall', () => {
     expect(code).toBe(exitCodes['not-found']);
   });
 
+  test.runIf(isRoot)('is possible after another owner was named: that is refused before anything changes', async () => {
+    await reported('install', ...changing());
+    for (const action of ['install', 'upgrade', 'uninstall']) {
+      const { code, stderr } = await provider(action, ...changing(), '--owner', 'bin:bin');
+      expect([action, code, stderr]).toEqual([
+        action,
+        exitCodes.refused,
+        expect.stringContaining(`--owner ${ownerName}`),
+      ]);
+    }
+    await reported('uninstall', ...changing());
+    expect(existsSync(join(base, 'dke-provider'))).toBe(false);
+  });
+
   test('with --purge takes pkcs11.toml and the logs along', async () => {
     await reported('install', ...changing());
     await reported('uninstall', ...changing(), '--conf', join(folder, 'copy.toml'), '--purge');
