@@ -98,7 +98,7 @@ const next = (run: Run): void => {
   );
 };
 
-/** First installation. One that is there already in this very build is mended where it is damaged; another one is for `upgrade`. */
+/** First installation. One that is there already in this very build is repaired where it is damaged; another one is for `upgrade`. */
 export const install = (options: InstallOptions, payload: Payload): InstallReport => {
   const run = new Run(options);
   const { layout } = run;

@@ -63,6 +63,8 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   lifecycle.opened('the nodes', () => fleet.stop());
   const parts = createParts(options, storage.store, nodes, opened, certificates, observed);
   const { operations, metrics, latency, notifications, retention } = parts;
+  // A certificate, a signal or a rotation of the root key can start one at any time.
+  lifecycle.opened('the checks of notifications', () => notifications.stop());
   const fronts = createFronts(ports, operations, {
     ...{ config, version, core: core.raw, requestId, metrics, latency, marks, connection, observation },
   });

@@ -61,7 +61,7 @@ describe('search', () => {
     ]);
     const few = await dke('search', 'bulk', '--kind', 'key', '--limit', '3');
     expect(few.stdout.trim().split('\n').at(-1)).toBe(
-      'there are more: key; give more of the name, or --kind and --limit 100',
+      'there are more: key; enter more of the name, or use --kind and --limit 100',
     );
     expect((await dke('search', 'prod', '2026')).stdout).toContain('prod-payroll.2026');
     expect((await dke('search', 'roll')).stdout).toBe('none\n');

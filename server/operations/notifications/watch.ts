@@ -48,6 +48,9 @@ export const createNotificationWatch = (
   sources: readonly NotificationSource[],
 ) => {
   const lookedAt = new Map<NotificationSource, number>();
+  /** The last check that was requested. */
+  let running: Promise<void> = Promise.resolve();
+  let stopped = false;
 
   /** Null: nothing to do. */
   const change = (open: Notification | undefined, condition: Condition | undefined, now: number) => {
@@ -117,18 +120,30 @@ export const createNotificationWatch = (
     }
   };
 
+  const checkSources = async (all: boolean): Promise<void> => {
+    for (const source of sources) {
+      if (stopped) return;
+      const last = lookedAt.get(source);
+      const dueMs = source.every === 'minute' ? 0 : 3_600_000;
+      if (!all && last !== undefined && clock.monotonic() - last < dueMs) continue;
+      lookedAt.set(source, clock.monotonic());
+      await lookAt(source).catch((error: unknown) => log.error(`${source.about} could not be checked`, { error }));
+    }
+    const now = await deadlines.now();
+    await store.write((tx) => tx.notifications.prune(now - keptMs), { durable: false });
+  };
+
   return {
-    /** Checks every source that is due; with `all`, every source. */
-    check: async (all = false): Promise<void> => {
-      for (const source of sources) {
-        const last = lookedAt.get(source);
-        const dueMs = source.every === 'minute' ? 0 : 3_600_000;
-        if (!all && last !== undefined && clock.monotonic() - last < dueMs) continue;
-        lookedAt.set(source, clock.monotonic());
-        await lookAt(source).catch((error: unknown) => log.error(`${source.about} could not be checked`, { error }));
-      }
-      const now = await deadlines.now();
-      await store.write((tx) => tx.notifications.prune(now - keptMs), { durable: false });
+    /** Checks every source that is due; with `all`, every source. One check at a time. */
+    check: (all = false): Promise<void> => {
+      const next = running.then(() => (stopped ? undefined : checkSources(all)));
+      running = next.catch(() => undefined);
+      return next;
+    },
+    /** Resolves when no check is running; none starts after that. */
+    stop: async (): Promise<void> => {
+      stopped = true;
+      await running;
     },
   };
 };

@@ -136,7 +136,7 @@ export const createCheckpointer = ({
         return emptied;
       } finally {
         waitingForNone -= 1;
-        worker?.unref();
+        if (!closed) worker?.unref();
       }
     },
     close: async () => {

@@ -56,8 +56,8 @@ export class ReadingConnection implements DatabaseConnection {
     });
     worker.on('message', ({ rows, failed }: Answer) => {
       const first = this.#waiting.shift();
-      // Who waits for an answer keeps the process alive, the thread alone does not.
-      if (this.#waiting.length === 0) worker.unref();
+      // Who waits for an answer or for its end keeps the process alive, the thread alone does not.
+      if (this.#waiting.length === 0 && !this.#closed) worker.unref();
       if (failed === undefined) first?.resolve(rows ?? []);
       else first?.reject(sqliteError(failed));
     });

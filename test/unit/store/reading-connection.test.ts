@@ -142,6 +142,15 @@ test('what is asked before the end is answered, and nothing begins behind it', a
   await expect(ask('select 1')).rejects.toThrow('the connection is closed');
 });
 
+test('an answer during the end does not let the process end before the thread has', async () => {
+  const last = ask(long);
+  const unref = vi.spyOn(Worker.prototype, 'unref');
+  const closed = connection.close();
+  await last;
+  await closed;
+  expect(unref).not.toHaveBeenCalled();
+});
+
 test('the request log is searched and hashed, and a snapshot read, by threads and not by the one that answers', async () => {
   const own = join(folder, 'dke.db');
   const store = await openStore({ path: own, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });
