@@ -366,7 +366,7 @@ export const measureLists = async (store: StoreName, rows: number): Promise<List
       '/api/audit?kind=key.created',
       '/api/audit?to=2023-11-14T22:13:21Z',
       '/api/notifications?state=resolved',
-      '/api/snapshots?state=held',
+      '/api/snapshots?state=available',
       '/api/requests?result=refused',
     ])
       await measureList(filtered.replace(ids.vaultId, '...'), filtered);

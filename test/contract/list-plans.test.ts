@@ -54,7 +54,7 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   'runbooks.runs': [],
   'externalKeyStores.list': [],
   'approvals.list': ['state=pending', `subjectId=${keyId}`],
-  'snapshots.list': ['state=held'],
+  'snapshots.list': ['state=available'],
   'notifications.list': [
     'state=resolved',
     'state=open',
