@@ -21,7 +21,7 @@ test('its file opens only with the passphrase, and its public half is the one th
   const told = parseRecoveryKey(made.publicKey);
   expect(describeRecoveryKeyFile(path)).toEqual({ id: told?.id, publicKey: made.publicKey, passphrase: true });
   await expect(openRecoveryKeyFile(core, path, async () => Buffer.from('another one'))).rejects.toThrow(
-    'does not open',
+    'cannot be opened',
   );
   const { id, key } = await openRecoveryKeyFile(core, path, async () => Buffer.from(passphrase));
   expect([id, formatRecoveryKey(core.hpkePublicKey(key))]).toEqual([told?.id, made.publicKey]);
