@@ -43,6 +43,9 @@ export interface Balancer {
   close(): Promise<void>;
 }
 
+/** The last piece of a client's handshake (ChangeCipherSpec and Finished, RFC 8446), when it arrives without the first request. */
+const endsHandshake = (part: Buffer): boolean => part[0] === 0x14 && part.length < 100;
+
 /** Spreads connections in turn; one that cannot be made goes to the next node. */
 export const startBalancer = async (): Promise<Balancer> => {
   let targets: readonly number[] = [];
@@ -87,8 +90,8 @@ export const startBalancer = async (): Promise<Balancer> => {
         let waits = false;
         /** A request may come in pieces: it counts when its first piece follows an answer. */
         let isAnswered = true;
-        front.on('data', () => {
-          if (!isAnswered) return;
+        front.on('data', (part: Buffer) => {
+          if (!isAnswered || endsHandshake(part)) return;
           isAnswered = false;
           asked += 1;
           if (!holding || asked <= helloPieces) return;
