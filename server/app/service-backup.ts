@@ -226,7 +226,7 @@ const verifyDatabase = async (
   });
   try {
     await ring.unlock(store, root);
-    // What an earlier process confirmed is said in addition to the database that it was: this one is a copy of it.
+    // What an earlier process confirmed is recorded next to the database that it was: this one is a copy of it.
     const report = await verifyStore({ store: { read: store.read }, ring, root, core });
     await then(store);
     await store.checkpoint();

@@ -69,9 +69,11 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     ...{ config, version, core: core.raw, requestId, metrics, latency, marks, connection, observation },
   });
   telemetry?.startMetrics(metrics);
-  // From now on, a backup of the former root key opens nothing.
+  // From now on, a backup of the former root key opens nothing. As every minute, one node checks for all.
   events.on('rootRotated', () => {
-    notifications.check(true).catch((error: unknown) => log.error('the notifications could not be checked', { error }));
+    fleet
+      .perform('schedules', () => notifications.check(true))
+      .catch((error: unknown) => log.error('the notifications could not be checked', { error }));
   });
   certificates.make();
 
