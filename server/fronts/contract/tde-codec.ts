@@ -41,7 +41,7 @@ export type WireOfMembers<M extends Members> = Flat<
   }
 >;
 
-const misfit = (path: string, what: string): ServiceError =>
+export const misfit = (path: string, what: string): ServiceError =>
   new ServiceError('validation', `${path === '' ? 'the head' : path}: ${what}`);
 const inside = (path: string, name: string | number): string => (path === '' ? String(name) : `${path}.${name}`);
 

@@ -9,6 +9,7 @@ import {
   flag,
   integer,
   list,
+  misfit,
   nullable,
   object,
   oneOf,
@@ -71,7 +72,11 @@ export const createObject = object({ ...described, class: objectClass, algorithm
 const knownUsages = list(word(keyUsages), 64);
 const moment: Codec<number, string> = {
   encode: toRfc3339,
-  decode: (wire, path) => Date.parse(text(64, /^[0-9TZ:.+-]+$/).decode(wire, path)),
+  decode: (wire, path) => {
+    const time = Date.parse(text(64, /^[0-9TZ:.+-]+$/).decode(wire, path));
+    if (Number.isNaN(time)) throw misfit(path, 'must be a time (RFC 3339)');
+    return time;
+  },
 };
 const states = word(['active', 'disabled', 'soft-deleted']);
 /** Of a key that was destroyed a moment ago, too: no search finds it. */
