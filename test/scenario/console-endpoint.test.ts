@@ -32,7 +32,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     await page.goto(`/endpoints/${data.endpointId}/rules`);
     await page.getByLabel('Principal').fill('arn:aws:iam::111122223333:role/billing-batch');
     await page.getByLabel('Operation').fill('Encrypt');
-    await page.getByRole('button', { name: 'Try request' }).click();
+    await page.getByRole('button', { name: 'Test request' }).click();
     const answer = page.getByRole('status').filter({ hasText: 'AccessDeniedException' });
     await answer.getByText('no batch that encrypts').waitFor();
     await answer.getByText('not through lambda').waitFor();
@@ -51,7 +51,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     await batch.getByText('now refused').waitFor();
     // Eight of the batch would be let through, eight of the reports refused.
     await page.getByText('16 recorded requests would be decided differently').waitFor();
-    await page.getByRole('button', { name: 'Try request' }).click();
+    await page.getByRole('button', { name: 'Test request' }).click();
     await page.getByText('The active rules refuse it, by no batch that encrypts.').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('rules-draft', page);

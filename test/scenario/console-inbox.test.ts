@@ -79,7 +79,7 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('every kind is a row with the finding, the remedy, and a link to it', async () => {
+  test('every kind is a row with the finding, the fix, and a link to it', async () => {
     // Long enough for a collector that is away to be told of.
     await expect
       .poll(async () =>

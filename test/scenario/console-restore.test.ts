@@ -86,9 +86,9 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await hands.to(/^Passphrase/);
     await page.keyboard.press('Control+A');
     await hands.type(passphrase);
-    await hands.to('Dry run');
+    await hands.to('Start dry run');
     await hands.press('Enter');
-    await page.getByRole('heading', { name: 'Preview' }).waitFor();
+    await page.getByRole('heading', { name: 'Dry run' }).waitFor();
   };
 
   test('a wrong passphrase opens nothing, and says so', async () => {
@@ -111,7 +111,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await chooseKeyFile();
     await hands.to(/^Passphrase/);
     await hands.type('not this one');
-    await hands.to('Dry run');
+    await hands.to('Start dry run');
     await hands.press('Enter');
     await page.getByText('the passphrase is wrong, or the file was changed').waitFor();
     await eyes.shoot('restore-wrong-passphrase', page);
@@ -124,7 +124,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await chooseKeyFile();
     await rehearse();
     // Who uses a screen reader is where the result begins.
-    await expect.poll(() => hands.focused()).toBe('Preview');
+    await expect.poll(() => hands.focused()).toBe('Dry run');
     const keys = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'Keys', exact: true }) });
     expect(await keys.getByRole('cell').allTextContents()).toEqual(
       expect.arrayContaining([expect.stringContaining('Keys')]),
@@ -222,7 +222,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await hands.press('Enter');
     await dialog().waitFor();
     await choose(recoveryFile());
-    await dialog().getByText('It was not sent: it never leaves this browser').waitFor();
+    await dialog().getByText('It was not sent, and never leaves this browser').waitFor();
     expect(await dialog().getByRole('button', { name: 'Import snapshot' }).isDisabled()).toBe(true);
     await eyes.shoot('restore-no-snapshot', page);
     await hands.press('Escape');

@@ -81,7 +81,7 @@ describe('search', () => {
       await page.keyboard.press('Control+k');
       const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
       await field.fill('payr');
-      const options = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
+      const options = page.getByRole('listbox', { name: 'Search results' }).getByRole('option');
       await expect.poll(() => options.count()).toBe(4);
       expect(await options.first().textContent()).toContain('prod-payroll.2026');
       await eyes.shoot('search-payroll', page);

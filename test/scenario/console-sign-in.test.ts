@@ -44,7 +44,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await heading('Sign in to the console');
   };
   const givePassword = async (name: string, secret: string): Promise<void> => {
-    await typeInto('Name', name);
+    await typeInto('User name', name);
     await typeInto('Password', secret);
     await page.keyboard.press('Enter');
   };
@@ -178,7 +178,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await press('Use a passkey');
     await heading('Profile');
     await signOut();
-    await focusOn('Name');
+    await focusOn('User name');
     expect(eyes.faults).toEqual([]);
   });
 
@@ -186,7 +186,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await givePassword('ada', 'not this one, surely');
     await page.getByRole('alert').waitFor();
     await lookClosely('wrong-password');
-    expect(await page.getByLabel('Name').inputValue()).toBe('ada');
+    expect(await page.getByLabel('User name').inputValue()).toBe('ada');
     await emptied('Password');
     await focusOn('Password');
     await typeInto('Password', password);
@@ -282,7 +282,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     };
     await atProvider(null);
     await page.getByText('The sign-in at the provider is not valid', { exact: false }).waitFor();
-    await focusOn('Name');
+    await focusOn('User name');
     await lookClosely('cancelled-at-provider');
     await atProvider('carla');
     await heading(/Overview|Audit log/);
@@ -296,7 +296,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     for (const { id, holder } of items) if (holder.name === 'carla') await api.call('DELETE', `/api/sessions/${id}`);
     await hands.press('Enter');
     await page.getByText('Your session has ended').waitFor();
-    await focusOn('Name');
+    await focusOn('User name');
     await lookClosely('ended');
     // The provider still knows carla.
     await context.clearCookies();

@@ -153,7 +153,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
       .getByRole('dialog')
       .getByRole('button', { name: /^Finish/ })
       .click();
-    await page.getByText('Done', { exact: true }).first().waitFor();
+    await page.getByText('Finished', { exact: true }).first().waitFor();
     const { items } = await site.api.call<{ readonly items: readonly AuditRecord[] }>('GET', '/api/audit?limit=100');
     const kinds = items.filter(({ subjectId }) => subjectId === application.id).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === 'runbook.step-completed')).toHaveLength(steps);

@@ -1,4 +1,4 @@
-// Creation of what needs only a name: a tenant, a vault, a TDE group.
+// Creates a resource that needs only a name: a tenant, a vault, a TDE group.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
