@@ -254,5 +254,5 @@ test('the command registers, lists, probes and forgets; a store is registered on
   expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [{ name: 'orders' }] });
   expect((await dke('remove', 'orders')).code).toBe(0);
   expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [] });
-  expect((await dke('get', 'orders')).code).toBe(10);
+  expect((await dke('show', 'orders')).code).toBe(10);
 });
