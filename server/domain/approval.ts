@@ -1,4 +1,4 @@
-// A request for approval: what would be done, by whose wish, under which rules, and who has agreed. Terminal in every state but `pending`.
+// An approval request: what would be done, by whose wish, under which rules, and who has agreed. Terminal in every state but `pending`.
 
 import { Waiting } from '../base/waiting.ts';
 import type { AuditValue, SubjectKind } from './audit-event.ts';

@@ -78,13 +78,13 @@ const resolveTarget = async (host: string, allowPrivate: boolean) => {
   return first;
 };
 
-export const webhookBody = ({ id, event, at, text, remedy, notification }: NotificationMessage): string =>
+export const webhookBody = ({ id, event, at, text, fix, notification }: NotificationMessage): string =>
   JSON.stringify({
     id,
     event,
     at: toRfc3339(at),
     text,
-    remedy,
+    fix,
     notification:
       notification === null
         ? null

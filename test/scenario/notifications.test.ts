@@ -68,7 +68,7 @@ beforeEach(() => {
   answer = 200;
 });
 
-const message = { id: 'm-1', event: 'test', at: 0, text: 'a test', remedy: '', notification: null } as const;
+const message = { id: 'm-1', event: 'test', at: 0, text: 'a test', fix: '', notification: null } as const;
 const webhook = (more: object = {}) =>
   openWebhook({
     ...{ name: 'hook', url: hookUrl, secretFile, ca: authority.certificate, allowPrivate: true },
@@ -207,7 +207,7 @@ describe('the service', () => {
       (await inbox(opened)).find(({ kind }) => kind === 'dual-control.unsatisfiable'),
     );
     expect(raised).toMatchObject({ severity: 'high', subject: { name: 'ruled' } });
-    expect(raised.remedy).toContain('key-approver');
+    expect(raised.fix).toContain('key-approver');
     await until(
       'a failure of the target',
       async () => (await opened.operations.notifications.targets())[0]?.failure?.message,

@@ -14,7 +14,7 @@ export const effects = {
   'export-requests': 'a copy of the request log',
   'see-audit': 'the audit log',
   'export-audit': 'a copy of the audit log',
-  'see-approvals': 'requests for approval',
+  'see-approvals': 'approval requests',
   'see-snapshots': 'snapshots and recovery keys',
   'see-people': 'tokens, users and sessions',
   'see-notifications': 'notifications',

@@ -839,7 +839,7 @@ export interface Operations {
     }, t.ExternalKeyStoreAfterChange>;
   };
   readonly approvals: {
-    /** List requests for approval */
+    /** List approval requests */
     readonly list: Operation<{
       readonly query?: {
         /** The `next` of the previous page. */
@@ -853,7 +853,7 @@ export interface Operations {
       readonly items: readonly t.Approval[];
       readonly next: string | null;
     }> & { readonly paged: true };
-    /** Get a request for approval */
+    /** Get an approval request */
     readonly get: Operation<{
       readonly path: {
         readonly id: string;

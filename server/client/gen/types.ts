@@ -983,8 +983,8 @@ export type Notification = {
   readonly stage: number;
   readonly text: string;
   /** How to fix it. */
-  readonly remedy: string;
-  /** Short form of the remedy. */
+  readonly fix: string;
+  /** Short form of the fix. */
   readonly action: string;
   /** Path of the console page where you start. */
   readonly page: string;
@@ -2043,8 +2043,8 @@ export type NotificationAfterChange = {
   readonly stage: number;
   readonly text: string;
   /** How to fix it. */
-  readonly remedy: string;
-  /** Short form of the remedy. */
+  readonly fix: string;
+  /** Short form of the fix. */
   readonly action: string;
   /** Path of the console page where you start. */
   readonly page: string;

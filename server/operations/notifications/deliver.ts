@@ -33,7 +33,7 @@ const messageOf = ({ sequence, event, at, notification }: NotificationEvent): No
   event,
   at,
   text: textOf(notification),
-  remedy: notificationRow(notification.kind).remedy,
+  fix: notificationRow(notification.kind).fix,
   notification,
 });
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'failed');
@@ -145,7 +145,7 @@ export const createNotificationDelivery = (
             event: 'test',
             at: clock.now(),
             text: 'this is a test: you receive notifications from this service',
-            remedy: '',
+            fix: '',
             notification: null,
           };
           const failure = await target.send(message).then(() => null, reasonOf);
