@@ -72,7 +72,7 @@ const resolveTarget = async (host: string, allowPrivate: boolean) => {
   const found = await resolveWithin(10_000, host);
   const inside = found.find(({ address }) => !isPublicAddress(address));
   if (inside !== undefined && !allowPrivate)
-    throw new Error(`${host} is ${inside.address}, which is no public address: allow_private = true allows it`);
+    throw new Error(`${host} is ${inside.address}, which is not a public address: allow_private = true allows it`);
   const [first] = found;
   if (first === undefined) throw new Error(`${host} has no address`);
   return first;

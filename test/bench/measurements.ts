@@ -22,7 +22,7 @@ const times = (peer: string, times: number): Goal => ({ kind: 'peer', peer, time
 const oneCpu = { cpus: '0', processes: 1 } as const;
 const init = 'EncryptInit + Encrypt';
 
-// Strict: two keys in turn, so that no Init is that of the message before and each travels by itself. Debian's p11-kit carries
+// Strict: two keys in turn, so that no Init is that of the message before and each travels on its own. Debian's p11-kit carries
 // no AES-CBC and no AES-GCM: ECB and HMAC are compared with it.
 export const rows: readonly Row[] = [
   {

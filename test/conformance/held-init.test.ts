@@ -88,7 +88,7 @@ test('a key that loses its permission is refused by the next Init', () => {
   expect(rvOf(() => pkcs11.C_EncryptInit(session, cbc(), key))).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
 });
 
-test('an operation in parts goes on where its Init left off', () => {
+test('an operation in parts continues where its Init left off', () => {
   pkcs11.C_EncryptInit(session, cbc(5), key);
   const first = pkcs11.C_EncryptUpdate(session, data.subarray(0, 16), Buffer.alloc(32));
   expect(rvOf(() => pkcs11.C_EncryptInit(session, cbc(5), key))).toBe('CKR_OPERATION_ACTIVE');

@@ -75,7 +75,7 @@ describe('a key', () => {
     expect(sealed.map(versionOf)).toEqual([1, 2, 3, 4, 5]);
     for (const each of sealed) expect((await decrypt(door, each)).body).toEqual({ plaintext });
   });
-  test('tells when it was last used and through which endpoint; what is no use of it does not count', async () => {
+  test('tells when it was last used and through which endpoint; what is not a use of it does not count', async () => {
     const place = await makePlace();
     const [door, other] = [doorOf(place), doorOf(await makePlace())];
     const { id, name } = place.endpoint;
@@ -144,7 +144,7 @@ describe('a key', () => {
     await site.api.call('POST', `/api/keys/${door.keyId}/disable`);
     expect(await decrypt(door, sealed)).toMatchObject({ errorName: 'InvalidStateException' });
   });
-  test('that is soft-deleted is not there any more', async () => {
+  test('that is soft-deleted is no longer there', async () => {
     const door = doorOf(await makePlace());
     const sealed = await seal(door);
     await site.api.call('DELETE', `/api/keys/${door.keyId}`);
@@ -193,7 +193,7 @@ describe('a vault', () => {
     await site.api.call('POST', `/api/vaults/${endpoint.vaultId}/enable`);
     expect(await answers(door, sealed)).toEqual(all(200));
   });
-  test('that is deleted hides its key for good', async () => {
+  test('that is deleted hides its key permanently', async () => {
     const { endpoint, configuration } = await makePlace();
     const door = { configuration, keyId: endpoint.keyId };
     const sealed = await seal(door);
@@ -218,7 +218,7 @@ describe('an endpoint', () => {
     await site.api.call('POST', `/api/endpoints/${endpoint.id}/enable`);
     expect(await answers(door, sealed)).toEqual(all(200));
   });
-  test('that is deleted has no path any more, and its prefix is not given again', async () => {
+  test('that is deleted no longer has a path, and its prefix is not given again', async () => {
     const { endpoint, configuration } = await makePlace();
     const door = { configuration, keyId: endpoint.keyId };
     const sealed = await seal(door);

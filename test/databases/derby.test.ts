@@ -133,7 +133,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect(inPages()).not.toEqual([]);
   });
 
-  test('a soft-deleted master key goes on opening the database', async () => {
+  test('a soft-deleted master key still opens the database', async () => {
     const [, softDelete] = [await page.done('Disable or destroy the database', 1), await reads()];
     expect(softDelete).toContain(secret);
   });

@@ -1,4 +1,4 @@
-// The JCA provider DKE (provider/java) by itself: its AES/CBC, in any pieces, is that of OpenSSL under the same key; what it says when a key
+// The JCA provider DKE (provider/java) on its own: its AES/CBC, in any pieces, is that of OpenSSL under the same key; what it says when a key
 // file is not as it was; and eight threads under two keys while the agent is killed. On our token and on SoftHSM2.
 import { execFileSync, spawn } from 'node:child_process';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';

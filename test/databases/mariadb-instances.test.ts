@@ -305,7 +305,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       keyPath = `/api/keys/${id}`;
     });
 
-    test('that is soft-deleted goes on working: restart, and a change of keys', async () => {
+    test('that is soft-deleted keeps working: restart, and a change of keys', async () => {
       await site.api.call('DELETE', keyPath);
       await database.stop();
       database = await instance.start();
@@ -356,7 +356,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       database = await instance.start();
     });
 
-    test('that is destroyed is no longer used: the server goes on until its next start, which is refused', async () => {
+    test('that is destroyed is no longer used: the server continues until its next start, which is refused', async () => {
       const label = await site.label(database);
       await site.destroyMasterKey(instance.application, label);
       expect(await count(database)).toEqual(['50']);

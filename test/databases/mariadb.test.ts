@@ -1,4 +1,4 @@
-// MariaDB's tables, logs and temporary files under keys of the service: what lies on the disk, restarts, rotation under load, crashes in
+// MariaDB's tables, logs and temporary files under keys of the service: what is on the disk, restarts, rotation under load, crashes in
 // the middle of it, and key files that are not what they should be. The real server, agent and service; the commands of
 // docs/databases/mariadb.md.
 import { spawn } from 'node:child_process';
@@ -201,7 +201,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     expect(complaints).toContain('key ids separated by commas');
   });
 
-  test('without the service MariaDB goes on; a rotation fails with a clear message and changes nothing', async () => {
+  test('without the service MariaDB continues; a rotation fails with a clear message and changes nothing', async () => {
     const before = readFileSync(instance.keyFile, 'utf8');
     await site.stopServer('SIGKILL');
     try {

@@ -1,4 +1,4 @@
-// `npm run faults`: the built server, ended with SIGKILL at random moments of its work, many times; and once more while the root key
+// `npm run faults`: the built server, ended with SIGKILL at random moments of its work, many times; and again while the root key
 // and the tenants' keys are rotated under load. Prints what was acknowledged and what `dke verify` found; ends with 1 when anything
 // acknowledged was lost, anything destroyed came back, or anything is half done.
 //

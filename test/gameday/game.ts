@@ -136,7 +136,7 @@ export const playGameDay = async (options: GameDayOptions): Promise<GameDayRepor
   }
 };
 
-/** Everything once more, after everything was started again. */
+/** Everything again, after everything was started again. */
 const checkEnd = async (world: World, rows: readonly number[]): Promise<readonly string[]> => {
   const { site, workload, mariadb } = world;
   const findings: string[] = [];

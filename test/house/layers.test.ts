@@ -162,7 +162,7 @@ describe('who imports whom', () => {
     expect(sources.filter((path) => layerOf(path) === undefined)).toEqual([]);
   });
 
-  test.each(layers)('$name imports what lies below it', ({ name, path: pattern, may, types = [] }) => {
+  test.each(layers)('$name imports what is below it', ({ name, path: pattern, may, types = [] }) => {
     const wrong = sources
       .filter((path) => pattern.test(path) && layerOf(path)?.name === name)
       .flatMap((path) =>

@@ -43,7 +43,7 @@ const faultsOf = (expression: string): string[] => {
         faults.push(`${name} has no ${label}`);
   for (const [, list = ''] of text.matchAll(/\b(?:by|on|ignoring|group_left)\s*\(([a-z_, ]*)\)/g))
     for (const label of list.split(',').map((one) => one.trim()))
-      if (!known.has(label)) faults.push(`${label} is no label of ${samples.join(', ')}`);
+      if (!known.has(label)) faults.push(`${label} is not a label of ${samples.join(', ')}`);
   return faults;
 };
 
@@ -129,5 +129,5 @@ test('a metric, a label and a grouping that are not there are noticed', () => {
   expect(faultsOf('dke_xks_request_duration_seconds')).toEqual(['there is no dke_xks_request_duration_seconds']);
   expect(faultsOf('dke_keys_in_memory_count')).toEqual(['there is no dke_keys_in_memory_count']);
   expect(faultsOf('dke_healthy{endpoint="x"}')).toEqual(['dke_healthy has no endpoint']);
-  expect(faultsOf('sum by (principal) (dke_healthy)')).toEqual(['principal is no label of dke_healthy']);
+  expect(faultsOf('sum by (principal) (dke_healthy)')).toEqual(['principal is not a label of dke_healthy']);
 });

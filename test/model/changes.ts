@@ -94,7 +94,7 @@ interface Node {
 export interface State {
   readonly commits: readonly Commit[];
   readonly primary: Database;
-  /** As it was when it fell behind for good. */
+  /** As it was when it fell behind permanently. */
   readonly standby: Database | undefined;
   readonly era: number;
   readonly nodes: readonly Node[];
@@ -328,7 +328,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     if (node.lost) {
       if (state.left.resumes > 0)
         yield [
-          `${name} goes on: an operator has confirmed`,
+          `${name} continues: an operator has confirmed`,
           spend(withNode(loaded(state, at), at, { untold: true }), 'resumes'),
         ];
     } else if (node.request === undefined) {
@@ -450,7 +450,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
         asks ? kept : 0,
       );
       const future = commits.length <= bounds.changes;
-      // A node in a few 16-bit words, three or four bits for each number. What decides nothing any more is left out.
+      // A node in a few 16-bit words, three or four bits for each number. Numbers that no longer decide anything are omitted.
       const columns = state.nodes.map((each, at) => {
         const { beat, shows, own, settled, request } = each;
         const timed = future || (asked & ~shows) !== 0;

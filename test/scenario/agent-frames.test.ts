@@ -205,7 +205,7 @@ const breaksProtocol = (body: Buffer): boolean => {
 /** What never answers in time when there are thousands: it keeps the agent or the service busy, and is bent elsewhere. */
 const slow: ReadonlySet<number> = new Set([1, 2, calls.C_GenerateKeyPair.code]);
 
-test(`${frames} damaged frames: each is answered or ends its connection, and the agent goes on`, async () => {
+test(`${frames} damaged frames: each is answered or ends its connection, and the agent continues`, async () => {
   const conversations = recorded.filter((bodies) => bodies.length > 5);
   expect(conversations.length).toBeGreaterThan(4);
   const all = [...conversations.flat(), ...everyCall(), ...everyCall()].filter(

@@ -81,7 +81,7 @@ describe('an agent that was not started before', () => {
     expect([0, 1, 2].map((fd) => readlinkSync(`/proc/${agent}/fd/${fd}`))).toEqual(Array(3).fill('/dev/null'));
   });
 
-  test('may die between two calls, and between C_EncryptInit and C_Encrypt: session, login and operation go on', () => {
+  test('may die between two calls, and between C_EncryptInit and C_Encrypt: session, login and operation continue', () => {
     init();
     const before = encrypt();
     process.kill(listener(socket), 'SIGKILL');

@@ -140,7 +140,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await pause(randomInt(150));
     process.kill(next, 'SIGKILL');
     await goOn(1);
-    // A start that fails for good is CKR_DEVICE_REMOVED: the library does not start one agent after the other in one call.
+    // A start that fails permanently is CKR_DEVICE_REMOVED: the library does not start one agent after the other in one call.
     await finish((call) => [...afterLoss(call), 'CKR_DEVICE_REMOVED', 'CKR_DEVICE_ERROR']);
   });
 

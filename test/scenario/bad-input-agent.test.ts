@@ -95,7 +95,7 @@ describe('pkcs11.toml', () => {
   };
 
   test.each<[string, (text: string) => string, RegExp]>([
-    ['is no TOML', (text) => `${text}\nserver_url = [`, /not valid TOML \(line \d+, column \d+\)/],
+    ['is not TOML', (text) => `${text}\nserver_url = [`, /not valid TOML \(line \d+, column \d+\)/],
     ['has an unknown field', (text) => `${text}speed = 9\n`, /speed is unknown; known fields: server_url/],
     ['has no access_token', (text) => text.replace(/^access_token.*$/m, ''), /access_token is missing/],
     [
@@ -241,7 +241,7 @@ describe('noise at the agent’s socket', () => {
     ['a call before C_Initialize', [hello, frame(1, 0, 8, u32(4), u32(0))]],
     ['a signature that is longer than its message', [hello, frame(1, 0, 8, u32(1), u32(0x7fffffff))]],
     ['another handshake', [hello, initialize('LET ME IN', Buffer.alloc(1))]],
-    ['a hello that is no JSON', [hello, initialize(handshake, Buffer.from('{"config":\0'))]],
+    ['a hello that is not JSON', [hello, initialize(handshake, Buffer.from('{"config":\0'))]],
     ['a hello that is a list', [hello, initialize(handshake, Buffer.from('[]\0'))]],
     ['a hello with 100,000 brackets', [hello, initialize(handshake, Buffer.from(`${'['.repeat(100_000)}\0`))]],
     [

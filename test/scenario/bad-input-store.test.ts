@@ -1,4 +1,4 @@
-// The disk fills up under a running server, a file may not grow any more, and the database is changed by hand. What was
+// The disk fills up under a running server, a file may no longer grow, and the database is changed by hand. What was
 // confirmed stays, reading continues, nothing half is left, and one damaged record takes no other with it.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ describe.runIf(typeof disk !== 'string')('a disk that is full (ENOSPC on a tmpfs
     expect(await database.call('generate', { label: newLabel() })).toEqual({ rv: 'CKR_DEVICE_ERROR' });
   });
 
-  test('goes on to decrypt and to encrypt, for a database and for the cloud', async () => {
+  test('continues to decrypt and to encrypt, for a database and for the cloud', async () => {
     expect(await database.call('decrypt', { handle, iv: zeroIv, data: wrapped })).toEqual({
       rv: 'CKR_OK',
       data: plain,

@@ -48,7 +48,7 @@ test('is packed, installed, type-checked and run', async () => {
   expect(read(installed).version).toBe(read(root).version);
 
   writeFileSync(join(folder, 'program.ts'), program);
-  // What the pages show next to the program: each block by itself.
+  // What the pages show next to the program: each block on its own.
   writeFileSync(
     join(folder, 'snippets.ts'),
     [

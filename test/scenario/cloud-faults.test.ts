@@ -209,7 +209,7 @@ test('a proxy of another vendor, with vectors of 16 bytes and no metadata, is us
   expect((await kms.send(new DecryptCommand({ CiphertextBlob: made.CiphertextBlob }))).Plaintext).toEqual(
     made.Plaintext,
   );
-  // What it was sent is no plaintext of ours, and is signed as an independent signer signs it.
+  // What it was sent is not a plaintext of ours, and is signed as an independent signer signs it.
   const seen = proxy.requests.filter(({ path }) => path.startsWith(`/${prefix}/`));
   expect(seen.map(({ operation }) => operation)).toEqual(
     expect.arrayContaining(['health', 'metadata', 'encrypt', 'decrypt']),
@@ -318,7 +318,7 @@ describe('a proxy whose TLS is wrong', () => {
       'comes without its chain',
       () => {
         const { certificate, key } = authority.below(`issuer-${randomUUID()}`).issue(server);
-        // The file of the leaf alone lies next to the one with the chain.
+        // The file of the leaf alone is next to the one with the chain.
         return { certificate: certificate.replace(/crt$/, 'leaf'), key };
       },
     ],
@@ -333,7 +333,7 @@ describe('a proxy whose TLS is wrong', () => {
 });
 
 describe('an address', () => {
-  /** Something that listens and closes by itself at the end of the test. */
+  /** Something that listens and closes on its own at the end of the test. */
   const listen = async (greet: (socket: import('node:net').Socket) => void) => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -502,7 +502,7 @@ describe('Encrypt and Decrypt', () => {
       (name): [string, (answer: Json) => Json][] => [
         [`without ${name}`, (answer) => ({ ...answer, [name]: undefined })],
         [`with ${name} a number`, (answer) => ({ ...answer, [name]: 7 })],
-        [`with ${name} that is no Base64`, (answer) => ({ ...answer, [name]: '*' })],
+        [`with ${name} that is not Base64`, (answer) => ({ ...answer, [name]: '*' })],
         [
           `with ${name} without padding`,
           (answer) => ({ ...answer, [name]: `${String(answer[name]).replace(/=+$/, '')}A` }),
@@ -543,7 +543,7 @@ describe('Encrypt and Decrypt', () => {
   test.each<[string, (answer: Json) => Json, string]>([
     ['without plaintext', () => ({}), 'KMSInvalidStateException'],
     ['with a plaintext that is null', () => ({ plaintext: null }), 'KMSInvalidStateException'],
-    ['with a plaintext that is no Base64', () => ({ plaintext: '*' }), 'KMSInvalidStateException'],
+    ['with a plaintext that is not Base64', () => ({ plaintext: '*' }), 'KMSInvalidStateException'],
     [
       'with a plaintext that is longer',
       (answer) => ({ plaintext: cut(answer.plaintext, 47) }),

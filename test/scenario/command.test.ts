@@ -153,7 +153,7 @@ describe('vaults and keys', () => {
     });
   });
 
-  test('are tables for people, and a list says how to go on', async () => {
+  test('are tables for people, and a list says how to continue', async () => {
     await json('vault', 'create', 'a table');
     await json('vault', 'create', 'b table');
     const { stdout, code } = await dke('vault', 'list', '--limit', '1');
@@ -203,7 +203,7 @@ describe('settings of an endpoint', () => {
   });
 
   test.each([
-    ['a rate that is no number', ['--rate', 'many'], 'rate'],
+    ['a rate that is not a number', ['--rate', 'many'], 'rate'],
     ['a file that is not there', ['--rules', 'none.json'], 'none.json cannot be read (ENOENT)'],
     ['a bundle without certificates', ['--client-ca', 'token', '--client-name', 'x'], 'certificates in PEM'],
   ])('%s is refused by name', async (_what, options, message) => {
@@ -369,7 +369,7 @@ describe('databases', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test('a general-purpose key is no master key', async () => {
+  test('a general-purpose key is not a master key', async () => {
     await json('vault', 'create', 'mixed');
     await json('key', 'create', 'no master', '--vault', 'mixed');
     const run = await dke('tde', 'key', 'destroy', 'no master', '--confirm', 'no master');
@@ -474,7 +474,7 @@ describe('tokens, audit, status', () => {
     expect((await dke('audit', 'list', '--kind', 'no.such')).code).toBe(exitCodes.config);
   });
 
-  test('the default tenant is there by itself', async () => {
+  test('the default tenant is there on its own', async () => {
     const { items } = await json<Page>('tenant', 'list');
     expect(items).toHaveLength(1);
     expect(await json('tenant', 'show', items[0]?.id ?? '')).toEqual(items[0]);

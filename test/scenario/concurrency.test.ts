@@ -157,7 +157,7 @@ test('leaves nothing behind in the agent, however often processes come, go and a
   const agent = await oneAgent();
   const settled = (most: number) =>
     until('the agent to let go', async () => (descriptors(agent) <= most ? true : undefined));
-  // Kept connections to the service end by themselves; what is left then is the base.
+  // Kept connections to the service end on their own; what is left then is the base.
   let base = descriptors(agent);
   await until('the base', async () => {
     const now = descriptors(agent);

@@ -1,5 +1,5 @@
 // An endpoint's rules and diagnostics at the console, in a real browser: a request is tried against the rules that hold and against a draft, the
-// recorded ones tell what would end otherwise, the draft comes to hold; and a run of the diagnostics is seen while it continues.
+// recorded ones tell what would end otherwise, the draft comes to hold; and a run of the diagnostics is seen while it runs.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
@@ -64,7 +64,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     expect(await rules()).toEqual(['no reports']);
   });
 
-  test('a run of its diagnostics is seen while it goes on, and kept', async () => {
+  test('a run of its diagnostics is seen while it runs, and kept', async () => {
     await page.goto(`/endpoints/${data.endpointId}/diagnostics`);
     await page.getByText('Start here').waitFor();
     // The run's answer reaches the page line by line, each when it is let go: a run may be over sooner than a page draws.

@@ -243,15 +243,15 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
         await on.getByRole('status', { name: 'Loading' }).first().waitFor();
         const waiting: readonly (() => Promise<void>)[] = held;
         held = null;
-        // A request that its page has given up cannot be refused any more.
+        // A request that its page has given up can no longer be refused.
         for (const refuse of waiting) await refuse().catch(() => undefined);
         await on.getByText('The server cannot be reached').first().waitFor();
         await expectNoBarrier(`${row.name}, out of reach`, on);
         await shoot(`unreachable-${row.name}`, on);
-        // Looked for while it is out of reach: a page that asks by itself again and again has no such button soon after.
+        // Looked for while it is out of reach: a page that asks on its own again and again has no such button soon after.
         await on.getByRole('button', { name: 'Try again' }).first().waitFor();
       } finally {
-        // The page asks again by itself: its last refusals are reported before this test ends, not in the next one.
+        // The page asks again on its own: its last refusals are reported before this test ends, not in the next one.
         await on.goto('about:blank');
         await on.unrouteAll({ behavior: 'wait' });
       }

@@ -38,7 +38,7 @@ describe.runIf(chromiumPath !== null)('nodes at the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor();
   });
 
-  test('shows by itself that one is no longer connected, and that it is back', async () => {
+  test('shows on its own that one is no longer connected, and that it is back', async () => {
     const south = fleet.member('south');
     await south.stop('SIGKILL');
     await rowOf('south').getByText('Offline', { exact: true }).waitFor();

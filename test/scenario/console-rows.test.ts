@@ -84,12 +84,12 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await page.keyboard.press(key);
     return look();
   };
-  /** Goes on to the end of the list, as a person who holds the End key down does. Answers how many there are. */
+  /** Continues to the end of the list, as a person who holds the End key down does. Answers how many there are. */
   const toTheEnd = async (): Promise<number> => {
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });
     for (let before = await told(); before.more; before = await told()) {
-      // The first page of a list asks; from then on the list continues by itself.
+      // The first page of a list asks; from then on the list continues on its own.
       if (before.count < 100) await more.click();
       await expect.poll(after('End', shown), patient).toBeGreaterThan(before.count);
       expect(await page.getByRole('row').count()).toBeLessThan(mostRowsInPage);
@@ -101,7 +101,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   const lastIndex = async (): Promise<number> =>
     Number(await page.locator('[aria-rowindex]').last().getAttribute('aria-rowindex'));
 
-  /** The last row's number once the window stands at the end and nothing moves any more, else 0. */
+  /** The last row's number once the window stands at the end and nothing moves, else 0. */
   const endReached = async (): Promise<number> =>
     (await page.evaluate<boolean>(
       'Math.ceil(window.scrollY + window.innerHeight) >= document.documentElement.scrollHeight',

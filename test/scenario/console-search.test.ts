@@ -99,7 +99,7 @@ describe('search', () => {
       await page.getByRole('option', { name: label }).waitFor();
       await eyes.shoot('search-long-name', page);
       await field.fill('bulk');
-      await page.getByText('There are more keys. Type more of the name.').waitFor();
+      await page.getByText('More keys match. Type more of the name.').waitFor();
       await field.fill('snapshots');
       await page.getByRole('option', { name: 'Snapshots' }).waitFor();
       await field.fill('roll');

@@ -290,7 +290,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     // An administrator ends the session while its person is at work.
     await page.goto('/audit');
     await heading('Audit log');
-    // Whether the page finds that out by itself or is told so at the next press.
+    // Whether the page finds that out on its own or is told so at the next press.
     await hands.to('Vaults');
     const { items } = await api.call<{ items: OpenSession[] }>('GET', '/api/sessions');
     for (const { id, holder } of items) if (holder.name === 'carla') await api.call('DELETE', `/api/sessions/${id}`);

@@ -55,7 +55,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
       XksProxyAuthenticationCredential.AccessKeyId;
     const meter = (configuration: ProxyConfiguration) =>
       page.getByRole('meter', { name: `Requests signed with ${idOf(configuration)}` });
-    /** Of the newest requests, as the page renews it by itself. */
+    /** Of the newest requests, as the page renews it on its own. */
     const shows = (configuration: ProxyConfiguration, count: number): Promise<void> =>
       expect.poll(() => meter(configuration).getAttribute('value')).toBe(String(count));
 
@@ -80,7 +80,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     expect([await sign(old), await sign(fresh), await sign(fresh)]).toEqual([200, 200, 200]);
     await shows(fresh, 2);
     await shows(old, 2);
-    // A hundred requests later the old one is not among the newest any more.
+    // A hundred requests later the old one is no longer among the newest.
     for (let each = 0; each < 98; each++) expect(await sign(fresh)).toBe(200);
     await shows(old, 0);
     await shows(fresh, 100);
@@ -89,7 +89,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     await page.getByRole('button', { name: `Actions on credential ${idOf(old)}` }).click();
     await page.getByRole('menuitem', { name: 'Remove…' }).click();
     const removing = dialog('Remove this credential?');
-    await removing.getByLabel(/^Type the access key ID/).fill(idOf(old));
+    await removing.getByLabel(/^Type the access key id/).fill(idOf(old));
     await removing.getByRole('button', { name: 'Remove credential' }).click();
     await removing.waitFor({ state: 'detached' });
     expect([await sign(old), await sign(fresh)]).toEqual([401, 200]);

@@ -172,7 +172,7 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     expect(stateOfRoot()).toEqual(before);
   });
 
-  test('goes on with the same volume, and keeps its keys', async () => {
+  test('continues with the same volume, and keeps its keys', async () => {
     const volumes = [
       { from: data, to: image.data },
       { from: join(folder, 'etc'), to: image.configuration, readOnly: true },

@@ -15,7 +15,7 @@ test('the demonstration ends with 0 and has shown every fact', () => {
     '3. A database process loads libdke_pkcs11.so',
     '4. The master key is soft-deleted',
     '5. A cloud key service calls the XKS proxy',
-    '6. The master key is destroyed for good',
+    '6. The master key is destroyed permanently',
     '7. What is to be seen from outside',
   ]);
 });

@@ -137,7 +137,7 @@ test('an endpoint that is in order: every line is ok or says why it was skipped'
       .toContain(`the endpoint ${place.endpoint.name} passed all checks`);
 });
 
-test('unsigned requests are no evidence: they cannot hide the real fault', async () => {
+test('unsigned requests are not evidence: they cannot hide the real fault', async () => {
   const place = await fresh();
   expect(await callAsCloud(site, place.configuration, place.endpoint.keyId)).toMatchObject({ status: 200 });
   const stranger = withSecret(place, { RawSecretAccessKey: 'A'.repeat(64) });
@@ -475,7 +475,7 @@ describe('what the cloud is configured with', () => {
   });
 });
 
-test('rules and rates that refuse the diagnostics are no faults', async () => {
+test('rules and rates that refuse the diagnostics are not faults', async () => {
   const place = await fresh();
   await site.api.call('PUT', `/api/endpoints/${place.endpoint.id}/settings`, {
     operatorProbes: false,

@@ -135,7 +135,7 @@ describe('the probe plays the cloud’s part', () => {
     ]);
   });
 
-  test('looks by itself, and the diagnostics of the endpoint show it', async () => {
+  test('looks on its own, and the diagnostics of the endpoint show it', async () => {
     const site = await start('[external_key_stores]\nprobe_seconds = 1\n');
     const { endpoint } = await createXksEndpoint(site, 'watched');
     const { id } = await register(site, endpoint.id);
@@ -227,7 +227,7 @@ describe('the cloud, where it can be asked', () => {
         detail: 'AWS KMS has no custom key store cks-nowhere in us-east-1',
       });
       await cloud.stop();
-      // It cannot be asked any more: the probe says what it sees.
+      // It can no longer be asked: the probe says what it sees.
       expect(await seen()).toBe('probe: CONNECTED');
     } finally {
       kms.destroy();

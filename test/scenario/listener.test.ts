@@ -206,7 +206,7 @@ describe('the PROXY protocol, version 2', () => {
     expect(await through([header(0, 0x00, Buffer.alloc(0))])).toMatchObject({ status: 200 });
     await expect.poll(() => lastPeer(here, endpoint)).toBe('127.0.0.2');
 
-    // From an address that is not trusted: no header is read, so what claims to be one is no TLS.
+    // From an address that is not trusted: no header is read, so what claims to be one is not TLS.
     expect(await callXks(place, { target: '/health', body: health() })).toMatchObject({ status: 200 });
     await expect(callThrough(here, endpoint, [header(1, 0x11, ipv4)])).rejects.toThrow();
 

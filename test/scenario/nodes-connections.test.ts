@@ -219,7 +219,7 @@ test('what goes to the database by any way says that it does not answer: units o
       ]);
   await postgres.start();
   for (const [way, ask] of Object.entries(ways))
-    await until(`${way} to go on`, () =>
+    await until(`${way} to continue`, () =>
       ask().then(
         () => true,
         () => undefined,

@@ -75,7 +75,7 @@ test('a node that stands still in a unit of work keeps no change waiting until i
     two.server.child.kill('SIGSTOP');
     await held.end();
     // The other node asks once, and is not refused after the five seconds that a change may wait.
-    expect((await one.api.send('POST', '/api/vaults', { name: 'goes on' })).status).toBe(201);
+    expect((await one.api.send('POST', '/api/vaults', { name: 'continues' })).status).toBe(201);
     two.server.child.kill('SIGCONT');
     const { status, text } = await stopped;
     expect([status, text]).toEqual([503, expect.stringContaining('nothing was changed')]);
@@ -98,7 +98,7 @@ test('a copy of a data directory is refused while the node itself is cut off, an
   const startCopy = () => startServerProcess({ folder, toml });
   await expect(startCopy()).rejects.toThrow('another server runs as this node');
 
-  // No connection of either node any more, and none to be had.
+  // Neither node has a connection, nor can it get one.
   fleet.relay.moveTo('/nowhere/.s.PGSQL.5432');
   fleet.relay.cut('');
   await until('the locks to be free', async () => (instanceOf('two') === '' ? true : undefined));

@@ -229,7 +229,7 @@ test('a failover that loses what nodes told of their root keys: the run comes to
   const stop = await stopAt('insert', 'tenant_keks');
   await one.api.call('POST', '/api/root/rotate', {});
   await stop.reached();
-  // Both have the new root key, and have told so. The database does not know of it any more, nor of the run.
+  // Both nodes have the new root key and have confirmed it. The database no longer has it, nor the run.
   for (const { api } of [one, two])
     expect(await api.call('GET', '/api/root')).toMatchObject({ epoch: before + 1, previousEpoch: before });
   await fleet.postgres.failOver();

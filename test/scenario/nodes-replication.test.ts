@@ -72,7 +72,7 @@ test('a failover to a standby that lags behind a rotation of the root key leaves
   }
   for (const { server } of [one, two])
     expect((await endpoint.at(server).decrypt(sealed)).body.plaintext).toBe(plain.toString('base64'));
-  // Nothing lags any more: what was started completes.
+  // Nothing lags: what was started completes.
   await one.api.call('POST', '/api/root/rotate', {});
   await until('the rotation', async () =>
     (await rootEpochs(one)).every(({ hasOldRoot }) => !hasOldRoot) ? true : undefined,

@@ -135,7 +135,7 @@ test('an invitation, a password and a one-time code', async () => {
   expectTurns();
 });
 
-test('a passkey is made, is a second factor, and signs in by itself', async () => {
+test('a passkey is made, is a second factor, and signs in on its own', async () => {
   answeredBy = [];
   const authenticator = createAuthenticator(publicUrl);
   type Question = { readonly challenge: string; readonly user: { readonly id: string } };

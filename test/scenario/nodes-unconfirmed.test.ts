@@ -58,7 +58,7 @@ test('a repeated change that changes nothing names the node that has not receive
       expect(answer.status).toBe(200);
       const body = JSON.parse(answer.text) as { pendingNodes: string[]; pendingUntil: string };
       expect(body.pendingNodes).toEqual(['three']);
-      // By then it cannot use what it had in memory any more.
+      // By then it can no longer use what it had in memory.
       const left = Date.parse(body.pendingUntil) - Date.now();
       expect(left).toBeLessThanOrEqual(contactSeconds * 1000);
       expect(answer.headers['x-dke-pending-until']).toBe(body.pendingUntil);
@@ -129,7 +129,7 @@ test('a node whose link is down: the change is made, the answer is 503, the key 
   expect(await called('unconfirmed')).toHaveLength(1);
 });
 
-test('a removed node that stands still is named until it cannot use keys any more', async () => {
+test('a removed node that stands still is named until it can no longer use keys', async () => {
   const { endpoint } = await createXksEndpoint({ api: one.api, server: one.server }, 'removed');
   const id = (await fleet.nodes(one)).find(({ name }) => name === 'three')?.id ?? '';
   three.server.child.kill('SIGSTOP');

@@ -276,7 +276,7 @@ test('what was acknowledged is there, on both nodes, and nothing that was destro
           expect(answer).toEqual({ plaintext });
         }),
     );
-    /** A node may have to find its database again: that it says so is no loss. */
+    /** A node may have to find its database again: that it says so is not a loss. */
     const stored = (path: string) =>
       until(path, async () => {
         const { status, text } = await api.send('GET', path);

@@ -59,7 +59,7 @@ describe('the service', () => {
     });
   });
 
-  test('serves a database, whose master key is destroyed for good, over a restart', async () => {
+  test('serves a database, whose master key is destroyed permanently, over a restart', async () => {
     const group = await createGroup(site.api, 'databases');
     const application = await registerApplication(site.api, 'erp', group);
     const config = site.config('erp', application);

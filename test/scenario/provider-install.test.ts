@@ -425,7 +425,7 @@ describe.runIf(isRoot)('root, on behalf of the owner of pkcs11.toml', () => {
     for (const [pid] of processesWith(at)) await endProcess(pid);
   };
 
-  test("starts an agent that is the owner's in all it has and makes, and the database goes on with it", async () => {
+  test("starts an agent that is the owner's in all it has and makes, and the database continues with it", async () => {
     const at = join(folder, 'run/root.sock');
     const before = readdirSync(logs);
     expect(makeKey('BY-ROOT', conf, { socket: at, root: true })).toContain('BY-ROOT');

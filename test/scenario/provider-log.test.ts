@@ -185,7 +185,7 @@ const ownAgent = async (options: Parameters<typeof startAgent>[1] = {}): Promise
   });
   return { ...agent, folder };
 };
-/** The library in a folder of its own, with whatever lies next to it. */
+/** The library in a folder of its own, with whatever is next to it. */
 const installed = (agent?: string): { readonly library: string; readonly socket: string } => {
   const folder = mkdtempSync(join(site.folder, 'install-'));
   copyFileSync(library, join(folder, 'libdke_pkcs11.so'));

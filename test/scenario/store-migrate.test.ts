@@ -58,7 +58,7 @@ beforeAll(async () => {
   await begin(embedded);
   endpoint = await createXksEndpoint({ api: api(), server }, 'cloud');
   ({ body: sealed } = await endpoint.encrypt(plain));
-  // One key is destroyed for good: what is left of it goes along, too.
+  // One key is destroyed permanently: what is left of it goes along, too.
   const { id: vaultId } = await api().call<Vault>('POST', '/api/vaults', { name: 'archive' });
   await api().call('POST', '/api/keys', { name: 'kept', vaultId });
   await until('the request log', async () => {
@@ -68,7 +68,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.stop();
-  // Nothing of it is needed any more: it need not write what it has in memory.
+  // Nothing of it is needed: it need not write what it has in memory.
   await postgres?.stop('SIGQUIT');
   await postgres?.remove();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -101,7 +101,7 @@ test('a copy that is cut off leaves the target empty and the source as it was', 
   expect(digestOf(database)).toBe(before);
 });
 
-test('everything arrives: the service starts on it, keys decrypt, the audit log goes on', async () => {
+test('everything arrives: the service starts on it, keys decrypt, the audit log continues', async () => {
   const from = write('sqlite.toml', embedded);
   const to = write('postgresql.toml', tomlOf(place));
   const before = digestOf(database);

@@ -67,7 +67,7 @@ test.skipIf(untraced !== undefined)('every lasting call that strace sees is one 
       const seen = readFileSync(trace, 'utf8')
         .split('\n')
         .filter((line) => /^\d+ +\w+\(/.test(line))
-        // Sockets, pipes and what wakes threads are no files; a folder that is made is counted with the files that are.
+        // Sockets, pipes and what wakes threads are not files; a folder that is made is counted with the files that are.
         .filter((line) => !/ mkdir(at)?\(|<(socket|pipe|anon_inode|TCP|UNIX|\/dev\/(?!shm\/))/.test(line));
       expect(counted, seen.join('\n')).toBe(seen.length);
       expect(seen.length).toBeGreaterThan(20);

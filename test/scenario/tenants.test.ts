@@ -167,7 +167,7 @@ test('what was stopped is stopped after a restart of the server too', async () =
   await site.startServer();
   expect(await cloud(acme)).toBe('400 InvalidStateException');
   expect(await tde(acme)).toBe('CKR_ACTION_PROHIBITED');
-  await until('the other one goes on', async () => ((await tde(zeta)) === 'CKR_OK' ? true : undefined));
+  await until('the other one continues', async () => ((await tde(zeta)) === 'CKR_OK' ? true : undefined));
   expect(await cloud(zeta)).toBe('200');
   await change(acme, 'resume');
   expect(await served(acme)).toEqual(everything);

@@ -30,7 +30,7 @@ test.each([
         ['with messages ahead of calls', ['HELD']],
       ] as const)
     : []),
-] as const)('no message is broken, no answer goes astray, and no thread waits for ever, %s', (_, names) => {
+] as const)('no message is broken, no answer goes astray, and no thread waits forever, %s', (_, names) => {
   const said = explore(...names);
   expect(said).toMatch(/errors: 0$/m);
   expect(said).not.toMatch(/Search not completed|max search depth too small/);

@@ -1,6 +1,6 @@
 // Data of a server that was killed, with one byte of one file changed, again and again: the service either refuses to start and names the
 // file, or answers as it did before, or says of what it shows that it is damaged. What it must not do: answer something else, or end
-// without a word. The files are listed from the folder, so that a new one is checked by itself.
+// without a word. The files are listed from the folder, so that a new one is checked on its own.
 import {
   chmodSync,
   cpSync,
@@ -270,7 +270,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
         (path) => !fleeting.has(`${name}${path}`) && expected.get(name)?.get(path) !== now.get(path),
       );
       if (differing.length === 0) continue;
-      // A provider of the root key that does not open it any more is shown as such.
+      // A provider that no longer opens the root key is shown as such.
       (tellsDamage(answer) || name === '/api/root' ? told : wrong).push(
         ...differing
           .slice(0, 3)

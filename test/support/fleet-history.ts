@@ -338,7 +338,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         log(`confirm ${name}: ${answer.status} ${answer.status === 200 ? '' : answer.text}`);
         // Slow or faulty, the database takes it another time.
         if (answer.status === 503) return undefined;
-        // An earlier answer may have been late: then there is no quarantine any more.
+        // An earlier answer may have been late: then there no longer is a quarantine.
         if (answer.status !== 200 && (await findingOf({ api })) !== null)
           throw new Error(`the confirmation of ${name} was answered with ${answer.status}: ${answer.text}`);
         return true;

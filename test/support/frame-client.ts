@@ -185,7 +185,7 @@ export class FrameWorker {
     }
   }
 
-  /** Counters as they are now. The message ends the worker's turn by itself. */
+  /** Counters as they are now. The message ends the worker's turn on its own. */
   async statistics(): Promise<Extract<FrameEvent, { kind: 'statistics' }>> {
     this.worker.postMessage('statistics');
     this.#asked += 1;

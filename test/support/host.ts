@@ -39,7 +39,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Kills a process, which may have ended by itself since it was found. */
+/** Kills a process, which may have ended on its own since it was found. */
 export const killProcess = (pid: number, signal: NodeJS.Signals = 'SIGKILL'): void => {
   try {
     process.kill(pid, signal);

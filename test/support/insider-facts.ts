@@ -11,7 +11,7 @@ export interface Fact {
   /** The same for its end. */
   readonly loss: readonly Effect[];
   readonly tenantId: string | null;
-  /** When it ends by itself; null: never. Of tokens. */
+  /** When it ends on its own; null: never. Of tokens. */
   readonly until?: number | null;
   /** The vaults whose dual control has a say before it ends. */
   readonly governed?: readonly string[];

@@ -23,8 +23,8 @@ export const effects = {
   'see-root': 'root key providers',
   key: 'creates or reactivates a key or a vault',
   'end-key': 'disables or soft-deletes a key or a vault',
-  destroy: 'destroys a key, for good',
-  purge: 'destroys a tenant, for good',
+  destroy: 'destroys a key permanently',
+  purge: 'destroys a tenant permanently',
   connect: 'gives an application or an endpoint the use of keys, or takes it away',
   credential: 'creates or removes an access_guid or a credential of an endpoint',
   runbook: 'records the steps of a runbook',
@@ -50,7 +50,7 @@ const all = Object.keys(effects) as Effect[];
 
 const seeResources = ['see-resources', 'see-tenants', 'see-applications'] as const;
 
-/** The most that a role may do by itself. */
+/** The most that a role may do on its own. */
 export const most: Readonly<Record<Role, readonly Effect[]>> = {
   administrator: all,
   // A user would outlast the emergency.

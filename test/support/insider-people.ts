@@ -52,7 +52,7 @@ interface Person {
   readonly name: string;
   readonly within: boolean;
   readonly reach: Set<Effect>;
-  /** What they can give for good; the rest ends with `horizon`. */
+  /** What they can give permanently; the rest ends with `horizon`. */
   readonly lasting: Set<Role>;
   readonly emergency: Set<Role>;
   horizon: number;
@@ -211,7 +211,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
       const owner = / of (\S+) has /.exec(what)?.[1];
       if (!facts.has(`user ${owner} has ${JSON.stringify(grant)}`)) return 'a role that its owner does not have';
     }
-    // An invitation is a way to be somebody, and so to have their roles.
+    // Anyone with a user's invitation can become that user, with the user's roles.
     const invited = how === 'gained' ? /^user (\S+) (?:is invited by|signs in as) /.exec(what)?.[1] : undefined;
     if (invited !== undefined)
       for (const each of after.keys()) {

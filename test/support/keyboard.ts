@@ -1,5 +1,5 @@
 // A person who uses a page by keyboard alone: Tab, Enter, Escape, arrows and typing. What has the focus must be seen to have it, and the focus
-// must go on through the page in the order of the page.
+// must continue through the page in the order of the page.
 import type { Page } from 'playwright-core';
 import { until } from './host.ts';
 

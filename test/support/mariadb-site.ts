@@ -123,7 +123,7 @@ export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port
     },
     async end() {
       for (const database of running) await database.kill();
-      // Those that a test started by itself, or that did not come up in time.
+      // Those that a test started on its own, or that did not come up in time.
       for (const [pid] of processesWith(`--datadir=${folder}/`)) killProcess(pid);
       for (const socket of ownAgents) for (const [pid] of processesWith(socket)) await endProcess(pid);
       await site.end();

@@ -1,4 +1,4 @@
-// Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops by itself. Our key management
+// Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops on its own. Our key management
 // plugin is in the same folder of plugins as file_key_management, as links. What makes a server encrypt is a
 // list of options that docs/databases/mariadb.md has too.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -52,7 +52,7 @@ const frame = (folder: string): readonly string[] => [
   ...(process.getuid?.() === 0 ? ['--user=root'] : []),
 ];
 
-/** MariaDB's own installer has failed on a loaded machine without a fault of ours: what it says is printed, and it is run once more. */
+/** MariaDB's own installer has failed on a loaded machine without a fault of ours: what it says is printed, and it is run again. */
 const installDatabase = (folder: string): void => {
   const options = [`--datadir=${folder}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
   const user = process.getuid?.() === 0 ? ['--user=root'] : [];

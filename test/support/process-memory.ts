@@ -93,7 +93,7 @@ const mappingsOf = (pid: number): readonly Mapping[] => {
       /^([0-9a-f]+)-([0-9a-f]+) (\S+) [0-9a-f]+ \S+ \d+ *(.*)$/.exec(line) ?? [];
     if (from !== '') {
       const [start, end] = [Number.parseInt(from, 16), Number.parseInt(to, 16)];
-      // The kernel's own pages are no memory of the process.
+      // The kernel's own pages are not memory of the process.
       current = mode.startsWith('r') && !/^\[v(?!dso)/.test(name) ? { start, size: end - start } : null;
     } else if (current !== null && line.startsWith('VmFlags:')) {
       mappings.push({ ...current, dontDump: / dd( |$)/.test(line) });

@@ -40,7 +40,7 @@ const placeModules: Plugin = {
   },
 };
 
-/** Another run may have started what lies there: a file is replaced at once, or stays. */
+/** Another run may have started what is there: a file is replaced at once, or stays. */
 const put = (path: string, content: string): void => {
   if (existsSync(path) && readFileSync(path, 'utf8') === content) return;
   mkdirSync(dirname(path), { recursive: true });

@@ -20,7 +20,7 @@ export interface PublicFront {
   /** From now on, for all requests. */
   behave(fault: FrontFault): void;
   show(certificate: IssuedCertificate): void;
-  /** Nothing listens any more, until `open`. */
+  /** Nothing listens, until `open`. */
   close(): Promise<void>;
   open(): Promise<void>;
   /** Where requests go to. */

@@ -46,7 +46,7 @@ const parseAnswer = (bytes: Buffer, bodiless: boolean): Parsed | null => {
   if (end < 0) return null;
   const [line = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1] ?? Number.NaN);
-  if (Number.isNaN(status)) throw new Error(`this is no answer: ${line}`);
+  if (Number.isNaN(status)) throw new Error(`this is not an answer: ${line}`);
   const headers = new Map(
     lines.map((text): [string, string] => {
       const colon = text.indexOf(':');

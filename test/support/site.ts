@@ -1,4 +1,4 @@
-// A whole site for scenarios: the real server, its console API, and database hosts whose library starts the agent by itself.
+// A whole site for scenarios: the real server, its console API, and database hosts whose library starts the agent on its own.
 // Everything lives in one folder; `end` stops every process that was started here, by its id, and removes
 // the folder unless it was given.
 import { mkdtempSync, rmSync } from 'node:fs';

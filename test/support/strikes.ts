@@ -28,7 +28,7 @@ export interface Strikes {
   readonly environment: NodeJS.ProcessEnv;
   /** From now on calls count. */
   arm(blow: Blow): void;
-  /** They do not any more. Answers how many there were, how many were struck, and the kind of the first one that was. */
+  /** Ends the strikes. Returns the number of calls and of failures, and the kind of the first failure. */
   disarm(): { readonly counted: number; readonly struck: number; readonly kind: CallKind | undefined };
 }
 

@@ -81,7 +81,7 @@ const strikeOperation = async (
       const work = await ready();
       const { child } = place.server;
       const over = new AbortController();
-      // Given up, it stays open: nothing waits for it any more.
+      // Given up, it stays open: nothing waits for it.
       const gone = once(child, 'exit', { signal: over.signal }).then(
         () => 'gone',
         () => new Promise<string>(() => undefined),
@@ -109,7 +109,7 @@ const strikeOperation = async (
         return false;
       }
       strikes += 1;
-      // A server that ends by itself may have answered before. Its store takes nothing from the failure on, so that a change tells whether
+      // A server that ends on its own may have answered before. Its store takes nothing from the failure on, so that a change tells whether
       // it ends: it is made, or it is refused (or cut off) and the end comes.
       const afterwards = outcome === 'gone' ? outcome : await outcomeOf(workload.change);
       const itEnds = afterwards !== 'done';

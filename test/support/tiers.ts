@@ -9,8 +9,8 @@ const noService = 'no service runs';
 /** Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts says so of single tests. */
 export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
-  'test/contract/{columns,database-writer,released-schemas,search,store}.test.ts': 'runs on both stores by itself',
-  'test/contract/request-log.test.ts': 'runs on both stores by itself, or reads the embedded one',
+  'test/contract/{columns,database-writer,released-schemas,search,store}.test.ts': 'runs on both stores on its own',
+  'test/contract/request-log.test.ts': 'runs on both stores on its own, or reads the embedded one',
   'test/house/**': noService,
   'test/native/**': noService,
   'test/scenario/aarch64.test.ts': 'what is built, over the embedded database',
@@ -41,7 +41,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/struck-server.test.ts': 'strikes the system calls of the embedded database',
   'test/unit/{addon,api,base,cli,codec,config,domain,roots,web,xks}/**': noService,
   'test/unit/operations/{authorization-rules,base,endpoint-checks}.test.ts': noService,
-  'test/unit/operations/request-minutes.test.ts': 'runs on both stores by itself, or reads the embedded one',
+  'test/unit/operations/request-minutes.test.ts': 'runs on both stores on its own, or reads the embedded one',
   'test/unit/snapshots/{file,format}.test.ts': noService,
   'test/unit/store/**': 'parts of the embedded store, and of both',
 };

@@ -1,5 +1,5 @@
 // A token under test, as a program finds it: the path of a library and the environment that the library reads. Ours is the built
-// library with the agent that it starts by itself and the real service; the reference is Debian's SoftHSM2 with a token of its
+// library with the agent that it starts on its own and the real service; the reference is Debian's SoftHSM2 with a token of its
 // own. Everything of a token lives in one folder, which `end` removes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -116,7 +116,7 @@ export const openXksCaller = (server: { readonly port: number; readonly caFile: 
                 const errorName = status === 200 ? undefined : String(parsed.errorName);
                 resolve({ status, errorName, body: parsed, text, headers: incoming.headers });
               } catch {
-                reject(new Error(`an answer is no JSON: ${status} ${text}`));
+                reject(new Error(`an answer is not JSON: ${status} ${text}`));
               }
             });
           },

@@ -315,7 +315,7 @@ export class Instance {
     this.#state = 'mounted';
     if (!existsSync(this.#redo()))
       await this.#do(this.#process('lgwr'), 'create-redo', { path: this.#redo(), sequence: this.control.redo.current });
-    // A wallet with an automatic login opens by itself, and with it the token whose PIN it has.
+    // A wallet with an automatic login opens on its own, and with it the token whose PIN it has.
     if (existsSync(this.#automatic)) await this.#openAutomatically();
     return mount ? [] : await this.#openDatabase();
   }
@@ -900,7 +900,7 @@ export class Instance {
     return [];
   }
 
-  /** RMAN BACKUP and RESTORE in one: everything that a restored database needs, as it lies on the disk. */
+  /** RMAN BACKUP and RESTORE in one: everything that a restored database needs, as it is on the disk. */
   copyTo(directory: string, parts: readonly ('wallet' | 'data')[] = ['wallet', 'data']): void {
     copyDatabase(this.directory, directory, parts);
   }

@@ -172,7 +172,7 @@ describe('the agent', () => {
     for (const client of clients) await client.end();
   });
 
-  test('that is not there and cannot be started is named in the error, and the database goes on when it is back', async () => {
+  test('that is not there and cannot be started is named in the error, and the database continues when it is back', async () => {
     const database = await ready();
     const start = join(stage.host.base, 'hsm/dke/1.0/dke-agent');
     chmodSync(start, 0o600);
@@ -216,7 +216,7 @@ describe('a master key', () => {
   const keyIdOf = async (database: Instance): Promise<string> =>
     (await site.api.masterKey(applicationId(), labelOf(profile, database.keyOf()))).id;
 
-  test('that is soft-deleted in the console goes on working, in running processes and in new ones', async () => {
+  test('that is soft-deleted in the console keeps working, in running processes and in new ones', async () => {
     const database = await ready();
     const id = await keyIdOf(database);
     await site.api.call('DELETE', `/api/keys/${id}`);

@@ -144,7 +144,7 @@ describe('docs/databases/oracle.md', () => {
     expect(await on.execute('SELECT card FROM payments')).toEqual([{ C: canary }]);
   });
 
-  test('opens by itself', async () => {
+  test('opens on its own', async () => {
     const on = await database('AUTO', '12c-19c', '19c');
     await play(on, sql('From zero: 19c')[0] ?? '');
     const rows = await play(on, sql('Auto-login')[0] ?? '');

@@ -109,6 +109,6 @@ export const mechanismNumber = (name: MechanismName): number => CKM[name];
 /** The label of a master key on the token. */
 export const labelOf = (profile: Profile, id: string): string => {
   const role = profile.masterKeys.find(({ idPrefix }) => id.startsWith(idPrefix));
-  if (role === undefined) throw new Error(`${id} is no id of a master key of ${profile.name}`);
+  if (role === undefined) throw new Error(`${id} is not an id of a master key of ${profile.name}`);
   return `${role.labelPrefix}${id}${role.labelSuffix}`;
 };

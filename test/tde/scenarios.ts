@@ -408,7 +408,7 @@ const migration = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** The PIN in a wallet that opens by itself; 11g has orapki for it, and puts no secret there. */
+/** The PIN in a wallet that opens on its own; 11g has orapki for it, and puts no secret there. */
 const automaticLogin = async (database: Instance): Promise<void> => {
   const administer = 'ADMINISTER KEY MANAGEMENT';
   const place = '/opt/oracle/admin/wallet';
@@ -607,5 +607,5 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   standby: { title: 'has a standby that reads its redo and takes over', run: standby },
   restore: { title: 'is restored on a target of the group, and not outside of it', run: restore },
   clone: { title: 'has a clone that opens inside the group alone', run: clone, containers: true },
-  destroyed: { title: 'loses its master key for good', run: destroyed },
+  destroyed: { title: 'loses its master key permanently', run: destroyed },
 };

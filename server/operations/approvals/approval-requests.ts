@@ -63,7 +63,7 @@ export const createApprovalRequests = (
     return after;
   };
 
-  /** What would be done now; undefined when it is not what the request was about, or not possible any more. */
+  /** What would be done now; undefined when it is no longer what the request was about, or not possible. */
   const currentPlan = async (tx: Repositories, approval: Approval): Promise<Plan | undefined> => {
     const operation = operationOf(approval.kind);
     try {

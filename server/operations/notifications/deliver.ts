@@ -1,6 +1,6 @@
 // Sends what happens in the inbox on to the targets of the configuration file, from the node that has the duty. Each has a cursor of its own
 // in the store and a loop of its own: one that is offline misses nothing, and does not delay the others. At least once; the event's id tells a repeat.
-// What was over before it could be sent is not sent any more.
+// What was over before it could be sent is no longer sent.
 
 import { newId } from '../../base/ids.ts';
 import { isAtLeast, notificationRow, textOf } from '../../domain/notification.ts';

@@ -79,6 +79,6 @@ export const toAuditEvent = (row: Row<'audit_events'>): AuditEvent => ({
   subjectKind: row.subject_kind as SubjectKind,
   subjectId: row.subject_id,
   requestId: row.request_id,
-  // What is no document any more is found by the verification of the log: it is shown without.
+  // The verification of the log finds records that are no longer a document. The list shows them without it.
   details: readDocument<AuditEvent['details']>(row.details, {}, {}),
 });

@@ -91,7 +91,7 @@ const parseSettings = (text: string): EndpointSettings => {
   }
 };
 
-/** Without the time of its use, which is no policy and is written by itself. */
+/** Without the time of its use, which is not policy and is written on its own. */
 export const endpointRow = (endpoint: Endpoint) => ({
   id: endpoint.id,
   tenant_id: endpoint.tenantId,

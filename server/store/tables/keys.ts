@@ -164,7 +164,7 @@ export const toRecord = (row: Row<'key_records'>): StoredRecord | undefined =>
         record: toBuffer(row.record),
       };
 
-/** Without the times of its use, which are no policy and are written by themselves. */
+/** Without the times of its use, which are not policy and are written on their own. */
 export const keyRow = (key: Key) => ({
   id: key.id,
   tenant_id: key.tenantId,

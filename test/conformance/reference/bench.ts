@@ -85,7 +85,7 @@ const shown = (name: AttributeName, value: Buffer | undefined): Seen => {
   if (value === undefined) return null;
   const kind = attributeKind(attributes[name].type);
   if (kind === 'boolean' || kind === 'byteBoolean') return value[0] === 1;
-  // CK_UNAVAILABLE_INFORMATION is no number that JavaScript holds.
+  // CK_UNAVAILABLE_INFORMATION is not a number that JavaScript holds.
   if (kind === 'ulong') return value.every((byte) => byte === 0xff) ? 'unavailable' : Number(value.readBigUInt64LE());
   return value.toString('hex');
 };

@@ -143,8 +143,8 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
         'Section 4.1.1 distinguishes an attribute that Cryptoki does not know from a known attribute of another kind of object. SoftHSM2 has one code for both.',
       rules: {
         'C_CreateObject: an attribute that is no such object’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
-        'C_SetAttributeValue: an attribute that is no key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
-        'C_CopyObject: an attribute that is no key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
+        'C_SetAttributeValue: an attribute that is not a key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
+        'C_CopyObject: an attribute that is not a key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
         'C_GenerateKey with a value': 'CKR_ATTRIBUTE_READ_ONLY',
         'C_GenerateKey of another class': 'CKR_ATTRIBUTE_VALUE_INVALID',
       },

@@ -263,7 +263,13 @@ const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = 
   ['the key type', {}, { KEY_TYPE: CKK.GENERIC_SECRET }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
   ['the value', {}, { VALUE: Buffer.alloc(16) }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
   ['local', {}, { LOCAL: true }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
-  ['an attribute that is no key’s', {}, { APPLICATION: 'x' }, 'CKR_TEMPLATE_INCONSISTENT', 'CKR_TEMPLATE_INCONSISTENT'],
+  [
+    'an attribute that is not a key’s',
+    {},
+    { APPLICATION: 'x' },
+    'CKR_TEMPLATE_INCONSISTENT',
+    'CKR_TEMPLATE_INCONSISTENT',
+  ],
   ['the label of what is not modifiable', { MODIFIABLE: false }, { LABEL: 'new' }, 'CKR_ACTION_PROHIBITED', 'CKR_OK'],
   ['the label of what is not copyable', { COPYABLE: false }, { LABEL: 'new' }, 'CKR_OK', 'CKR_ACTION_PROHIBITED'],
 ];

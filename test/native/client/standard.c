@@ -332,7 +332,7 @@ given:
     length = sizeof out;
     IS(output->run(out, &length), CKR_OPERATION_NOT_INITIALIZED);
   }
-  /* An error ends the operation, also one that the library finds by itself. Of messages it ends none. */
+  /* An error ends the operation, also one that the library finds on its own. Of messages it ends none. */
   reset();
   output->start();
   IS(output->run(out, NULL), CKR_ARGUMENTS_BAD);

@@ -944,7 +944,7 @@ void ASocketPathIsTakenOverOnlyFromTheDead(void**) {
   options.path = folder + "/socket";
   // A file that is not a socket stays.
   close(open(options.path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "is no socket"));
+  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "is not a socket"));
   unlink(options.path.c_str());
   // A dead owner's socket is replaced.
   const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -202,7 +202,7 @@ struct Peer {
   }
 
   // Puts a message there while the loop looks, and waits for its answer in the lane. A loop that went to sleep in between, because
-  // it was not run for longer than it spins, answers through the socket: then it is done once more.
+  // it was not run for longer than it spins, answers through the socket: then it is done again.
   void PutAndAwait(const std::string& message, int frames) {
     for (bool there = false; !there;) {
       Listening() = 1;

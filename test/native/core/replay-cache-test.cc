@@ -123,7 +123,7 @@ void ShowsTheHandlerThePartThatItHasNotSeen(void**) {
   Ask(replays, Init("p", 3));
   Ask(replays, Part("p", 32, 32));
   Ask(replays, Init("a", 4));
-  // A second part, a Final that asks for its length, and data that is no whole block are the handler's.
+  // A second part, a Final that asks for its length, and data that is not a whole block are the handler's.
   for (const ByteVector& message : {Part("p", 32, 32), Last("p", 0xffffffff), BytesOf("something else")}) assert_true(Ask(replays, message).empty());
   assert_true(Unseen(replays) == Init("p", 3));
   assert_true(Unseen(replays) == Part("p", 32, 32));

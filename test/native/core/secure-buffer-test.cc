@@ -39,7 +39,7 @@ std::string FlagsOf(const void* address) {
 
 bool HasFlag(const void* address, const char* flag) { return FlagsOf(address).find(std::string(" ") + flag + " ") != std::string::npos; }
 
-// What a child does ends by this signal, or 0 when it ends by itself.
+// What a child does ends by this signal, or 0 when it ends on its own.
 int SignalOf(const std::function<void()>& act) {
   const pid_t child = fork();
   if (child == 0) {
@@ -204,7 +204,7 @@ void CryptoMemoryIsWipedAndGrowsWithItsContents(void**) {
   uint8_t* smaller = static_cast<uint8_t*>(OPENSSL_realloc(larger, 8));
   for (size_t i = 0; i < 8; i++) assert_int_equal(smaller[i], 0x5a);
   OPENSSL_free(smaller);
-  // Across the border of what is mapped by itself.
+  // Across the border of what is mapped on its own.
   uint8_t* mapped = static_cast<uint8_t*>(OPENSSL_malloc(kLargest));
   memset(mapped, 0x77, kLargest);
   mapped = static_cast<uint8_t*>(OPENSSL_realloc(mapped, kLargest + 1));

@@ -106,7 +106,7 @@ void CheckKey(KeyRef key) {
     const auto spki = dke::ExportPublicKey(key);
     Must(spki.ok());
     const auto again = dke::ImportPublicKey(spki.value().data(), spki.value().size());
-    // An X25519 public key is not held by itself, and libcrypto's check of an RSA modulus draws random bases (SP 800-56B, 6.4.1): one
+    // An X25519 public key is not held on its own, and libcrypto's check of an RSA modulus draws random bases (SP 800-56B, 6.4.1): one
     // that has a factor it should not have is taken in one draw and refused in the next.
     Must(again.ok() || description.kind == dke::KeyKind::kX25519Private || description.kind == dke::KeyKind::kRsaPublic);
     if (again.ok()) dke::ReleaseKey(again.value());

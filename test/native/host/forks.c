@@ -179,7 +179,7 @@ static void parent_dies_child_goes_on(void) {
   }
   close(ends[1]);
   host_reap(parent, "the parent");
-  if (read(ends[0], &byte, 1) != 1) host_fail("the orphan did not go on", 0);
+  if (read(ends[0], &byte, 1) != 1) host_fail("the orphan did not continue", 0);
   host_await_connections(0);
 }
 

@@ -1,4 +1,4 @@
-/* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), told here once more and by
+/* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), told here again and by
  * hand, because callers go by position. */
 #include <setjmp.h>
 #include <stdarg.h>

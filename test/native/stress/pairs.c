@@ -250,7 +250,7 @@ static bool curve_signature(struct worker *w, int i) {
 
   w->size = hashed ? 20 + below(w, 45) : size_of_message(w, 65536);
   fill(w, w->plain, w->size);
-  /* What lies behind the length of the order is not signed. */
+  /* What is behind the length of the order is not signed. */
   if (hashed && w->size > coordinate) w->size = coordinate;
   if (makes ? !makes_signature(w, &mechanism, w->curve_private[i], !hashed, own[i].pkey, coordinate, &how)
             : !takes_signature(w, &mechanism, w->curve_public[i], !hashed, own[i].pkey, coordinate, &how))

@@ -46,7 +46,7 @@ struct block {
   char magic[4];
   uint32_t spare;
   uint64_t scn;
-  uint8_t check[CHECK]; /* over the body as it lies on the disk */
+  uint8_t check[CHECK]; /* over the body as it is on the disk */
   uint8_t body[BLOCK - 32];
 };
 struct log_header {

@@ -77,7 +77,7 @@ describe.each([
     await expect(recover(agent, session, signature)).rejects.toMatchObject({ rv: 'CKR_OPERATION_NOT_INITIALIZED' });
   });
 
-  test('what does not fit, or is no signature, is named and ends the operation', async () => {
+  test('what does not fit, or is not a signature, is named and ends the operation', async () => {
     const { agent, session, publicKey, privateKey } = await start(token);
     await agent.call('C_SignRecoverInit', { session, mechanism, key: privateKey });
     await expect(sign(agent, session, Buffer.alloc(246))).rejects.toMatchObject({ rv: 'CKR_DATA_LEN_RANGE' });

@@ -130,7 +130,7 @@ describe('a master key', () => {
     expect(await auditKindsOf(opened, key.id)).toEqual(before);
     await tde.checkUse(caller, key.handle, 'encrypt');
     expect(await admitted()).toEqual([key.usages]);
-    // Who lists everything does not go on to use it.
+    // Who lists everything does not continue to use it.
     expect((await tde.findObjects(caller, { after: 0, limit: 10 })).objects.map(({ admits }) => admits)).toEqual([
       undefined,
     ]);
@@ -244,7 +244,7 @@ describe('a group', () => {
   });
 });
 
-describe('token objects that are no secret keys', () => {
+describe('token objects that are not secret keys', () => {
   const data = (label: string) => ({
     ...masterKey(label),
     class: 'data' as const,

@@ -51,7 +51,7 @@ interface Recorded {
   readonly count: number;
 }
 const most = 100;
-/** The service's own requests are no evidence about the cloud. */
+/** The service's own requests are not evidence about the cloud. */
 const ownOperation = 'DkeDiagnostics';
 const gather = (items: readonly EndpointRequest[]): readonly Recorded[] => {
   const found = new Map<string, { request: SimulatedRequest; count: number }>();
