@@ -10,7 +10,7 @@
 //   --strikes <how>        every (each call), some (when absent: ever fewer of a long operation), none
 //   --blows <list>         killed,torn,full disk,failed sync; all when absent
 //   --operations <list>    as the report names them; all when absent
-//   --seed <n>             of the random moments and operations; told at the beginning
+//   --seed <n>             of the random moments and operations; printed at the start
 
 import { parseArgs } from 'node:util';
 import { faultOperations } from '../support/fault-workload.ts';

@@ -1,5 +1,5 @@
 // What people watch the service by: the page, the dashboard and the alert rules name metrics that there are, with labels that they
-// have, and none is left out of the page.
+// have, and the page lists them all.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -30,7 +30,7 @@ const metricOf = (sample: string): string | undefined => {
   return (rows[name]?.type === 'histogram') === (name !== sample) && rows[name] !== undefined ? name : undefined;
 };
 
-/** What an expression says that is not so. */
+/** The wrong statements of an expression. */
 const faultsOf = (expression: string): string[] => {
   // What is in quotes are values.
   const text = expression.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');

@@ -25,7 +25,7 @@ describe.each(ours)('%s', (name) => {
     expect(librariesOf(path).filter((name) => !ofGlibc.test(name))).toEqual([]);
   });
 
-  // A user who can create that folder could put a library of their own there.
+  // A user who can create that folder could place their own library there.
   test('names no folder to look for libraries in', () => {
     expect(searchFoldersOf(path)).toEqual([]);
   });

@@ -46,7 +46,7 @@ export interface Balancer {
 /** The last piece of a client's handshake (ChangeCipherSpec and Finished, RFC 8446), when it arrives without the first request. */
 const endsHandshake = (part: Buffer): boolean => part[0] === 0x14 && part.length < 100;
 
-/** Spreads connections in turn; one that cannot be made goes to the next node. */
+/** Distributes connections in turn; a connection that fails goes to the next node. */
 export const startBalancer = async (): Promise<Balancer> => {
   let targets: readonly number[] = [];
   let turn = 0;
@@ -57,7 +57,7 @@ export const startBalancer = async (): Promise<Balancer> => {
   const connected: number[] = [];
   /** What each held connection continues with. */
   const held = new Set<() => void>();
-  /** Until a client has said more than its hello, what comes back is TLS. */
+  /** Until a client has sent more than its hello, everything in the other direction is TLS. */
   const helloPieces = 1;
   const server: Server = createServer((front) => {
     open.add(front);
@@ -88,7 +88,7 @@ export const startBalancer = async (): Promise<Balancer> => {
         back.once('close', () => connected.splice(connected.indexOf(port), 1));
         let asked = 0;
         let waits = false;
-        /** A request may come in pieces: it counts when its first piece follows an answer. */
+        /** A request may arrive in pieces: the first piece after an answer counts as the request. */
         let isAnswered = true;
         front.on('data', (part: Buffer) => {
           if (!isAnswered || endsHandshake(part)) return;
@@ -149,7 +149,7 @@ export const startBalancer = async (): Promise<Balancer> => {
 export interface TestFleet {
   readonly folder: string;
   readonly postgres: PostgresServer;
-  /** Between the nodes and the database, where it was asked for. */
+  /** Between the nodes and the database, on request. */
   readonly relay: DatabaseRelay;
   readonly place: PostgresPlace;
   readonly balancer: Balancer;
@@ -291,13 +291,13 @@ export const startFleet = async (
   };
 };
 
-/** Waits until every node shows every change: on a busy machine an answer comes before, and names those that do not. */
+/** Waits until every node shows every change. On a busy machine, an answer can be earlier and then names the other nodes. */
 export const untilShown = (fleet: TestFleet, from: FleetMember): Promise<boolean> =>
   until('every change on every node', async () =>
     (await fleet.nodes(from)).every(({ behind }) => behind === 0) ? true : undefined,
   );
 
-/** Waits until the first node knows each of these. */
+/** Waits until the first node has each of these. */
 export const untilActive = (fleet: TestFleet, from: FleetMember, names: readonly string[]): Promise<boolean> =>
   until('the nodes to be known', async () => {
     const nodes = await fleet.nodes(from);

@@ -18,7 +18,7 @@ export interface Fact {
 }
 export type Facts = ReadonlyMap<string, Fact>;
 
-/** Of these tenants, and of the platform what was made since `since` (an id). */
+/** Facts of these tenants, and of the platform's resources that were created since `since` (an id). */
 export interface Extent {
   readonly tenants: readonly string[];
   readonly since: string;
@@ -46,7 +46,7 @@ export const readFacts = async ({ query }: StoredRows, { tenants, since }: Exten
   }
   const vaults = await read('vaults', 'id, tenant_id, kind, state, dual_control');
   for (const { id, tenant_id, kind, state, dual_control } of vaults) {
-    // A group comes with its vault.
+    // A group has its own vault.
     const gain: readonly Effect[] = kind === 'tde' ? ['key', 'connect'] : ['key'];
     const governed = dual_control === null ? [] : [String(id)];
     if (state === 'enabled') add(`vault ${id} is enabled`, tenant_id, gain, ['end-key']);

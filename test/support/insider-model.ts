@@ -1,5 +1,5 @@
 // What insiders may gain: every operation of the API by its effects, and for each role the most that it may do. The permission
-// tables say what the service allows; this says, independently of them, what it may ever allow.
+// tables define what the service allows; this model defines, independently of them, what it may ever allow.
 
 import type { Role } from '../../server/domain/access.ts';
 import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
@@ -50,7 +50,7 @@ const all = Object.keys(effects) as Effect[];
 
 const seeResources = ['see-resources', 'see-tenants', 'see-applications'] as const;
 
-/** The most that a role may do on its own. */
+/** The most that a role alone may do. */
 export const most: Readonly<Record<Role, readonly Effect[]>> = {
   administrator: all,
   // A user would outlast the emergency.
@@ -340,7 +340,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   clock: { get: sees('see-platform'), confirm: does('quarantine') },
 };
 
-/** By the name "group.operation"; undefined for one that the model does not know. */
+/** By the name "group.operation"; undefined if it is not in the model. */
 export const effectOf = (name: string): Row | undefined => {
   const [group = '', operation = ''] = name.split('.');
   return (operations as Readonly<Record<string, Readonly<Record<string, Row>> | undefined>>)[group]?.[operation];

@@ -160,7 +160,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
     requests: [],
     things: thingsOf(facts),
   };
-  /** Who has asked for it, and the people who have agreed, by request. */
+  /** The requester and the approvers of each request. */
   const requests = new Map<string, { readonly by: Person; readonly agreed: Set<string> }>();
   const history: string[] = [];
   const honest: ReadonlyMap<string, string> = new Map([
@@ -220,7 +220,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
           return 'a way to be a person who may do more than they can give';
       }
     if (how === 'gained') return undefined;
-    // What a rule protects that names the two approvers ends only when as many of them as it asks for have agreed themselves.
+    // A resource under a rule ends only when the required number of its approvers have approved.
     const ruled = /^vault (\S+) has the rule /.exec(what)?.[1];
     for (const vaultId of ruled === undefined ? (fact.governed ?? []) : [ruled]) {
       const before = ruleOf(vaultId);

@@ -12,7 +12,7 @@ export type Row = readonly [number, AttributeValue];
 export type Pair = { readonly publicKey: number; readonly privateKey: number };
 export const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
 
-/** What both kinds of keys are made with here. */
+/** The template of both kinds of keys. */
 export const aesRows: Row[] = [
   [CKA.CLASS, CKO.SECRET_KEY],
   [CKA.KEY_TYPE, CKK.AES],

@@ -23,7 +23,7 @@ export interface Site {
   database(config: string, options?: Partial<DatabaseOptions>): Database;
   /** The agents that serve the site's socket. */
   agents(): readonly number[];
-  /** Ends the server, `SIGTERM` unless told otherwise. */
+  /** Ends the server; `SIGTERM` by default. */
   stopServer(signal?: NodeJS.Signals): Promise<number | null>;
   /** Starts the server again, at the same address with the same data; with other lines of dke.toml when they are given. */
   startServer(toml?: string): Promise<void>;

@@ -18,7 +18,7 @@ export interface Token {
   readonly label: string;
   /** The user's PIN. Ours takes any. */
   readonly pin: string;
-  /** What the library needs to know, beyond the environment of the tests. */
+  /** Environment variables for the library, in addition to those of the tests. */
   readonly environment: NodeJS.ProcessEnv;
   /** For files of the test; removed at the end. */
   readonly folder: string;
@@ -31,7 +31,7 @@ export const softhsm = [
   '/usr/lib64/pkcs11/libsofthsm2.so',
 ].find(existsSync);
 
-/** Writes the configuration of a fresh SoftHSM2 token and makes the token; answers the environment that leads to it. */
+/** Writes the configuration of a fresh SoftHSM2 token and creates the token; returns the environment that selects it. */
 export const makeReferenceToken = (folder: string, label: string, pin: string): NodeJS.ProcessEnv => {
   const config = join(folder, 'softhsm2.conf');
   mkdirSync(join(folder, 'tokens'));
