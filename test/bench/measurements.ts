@@ -1,4 +1,4 @@
-// What is measured over PKCS#11, next to whom, and what is wanted. Rows only: pkcs11.ts runs them, main.ts judges and prints.
+// The PKCS#11 measurements, their references and goals. Rows only: pkcs11.ts runs them, main.ts compares and prints.
 
 import { ourName } from './ours.ts';
 import { p11Kit, softHsm } from './peers.ts';
@@ -257,7 +257,7 @@ export const rows: readonly Row[] = [
     iterations: { default: 5, [ourName]: 2_000 },
     peers: [softHsm, p11Kit],
     rounds: 3,
-    // Found, not searched for: ten times as many objects take no longer, within what the machine varies by.
+    // An index lookup, not a scan: ten times as many objects take no longer, within the machine's variation.
     goals: [{ kind: 'row', title: 'FindObjects by label among 1,000', times: 0.75 }],
   },
   {
@@ -295,7 +295,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    // Its whole life: fork, load, login, find a token key, decrypt once, end. With us the last two ask the service.
+    // From fork to end: load, login, find a token key, decrypt once, end. Our last two steps call the service.
     title: 'a new process: load, login, find, one decrypt with a token key',
     scenario: 'new-process',
     processes: 1,

@@ -1,6 +1,6 @@
 // HTTP/1.1 at its edges, on raw TLS sockets against the real server, as one table: what is sent, what is answered (status and
 // errorName), and whether the connection stays open. A request that was not understood to its end closes it, so that nothing
-// behind it is taken for another request. After every row the server answers a signed call.
+// after it counts as another request. After every row the server answers a signed call.
 // RFC 9110, RFC 9112; limits of the External Key Store Proxy API. HTTP/2 is in xks-http2.test.ts.
 import { createConnection } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 type Pieces = string | Buffer | readonly (string | Buffer)[];
-/** `P` represents the endpoint's path, `K` for its key's path; what is sent is Latin-1. */
+/** `P` stands for the endpoint's path, `K` for its key's path; requests are Latin-1. */
 type Row = readonly [
   name: string,
   send: () => Pieces | Promise<Pieces>,
@@ -89,7 +89,7 @@ const raw = (headers: readonly string[], body: string): string =>
 const chunked = (body: string, headers: readonly string[] = []): string =>
   raw(['Transfer-Encoding: chunked', ...headers], body);
 const whole = (text: string): string => `${text.length.toString(16)}${crlf}${text}${crlf}0${crlf}${crlf}`;
-/** What must never be taken for a request: it would be answered with 404. */
+/** Bytes that must never count as a request: the answer would be 404. */
 const smuggled = lines('POST /xks/smuggled HTTP/1.1', 'Host: edge', 'Content-Length: 0', '', '');
 
 const bad = '400 ValidationException';

@@ -82,7 +82,7 @@ describe('a key', () => {
     const use = (key: string) => site.api.call<KeyUse>('GET', `/api/keys/${key}/use`);
     expect([(await health(door)).status, (await metadata(door)).status]).toEqual([200, 200]);
     expect((await decrypt(door, await seal(other))).status).toBe(400);
-    // What comes later is written later: once it is seen, those would have been.
+    // Uses are written in order: when this one is visible, the earlier ones would be too.
     await expect.poll(async () => (await use(other.keyId)).lastUsedAt).not.toBeNull();
     const copies = { count: 0, items: [] };
     const before = { keyId: door.keyId, copies, firstUsedAt: null, lastUsedAt: null, application: null };
@@ -101,7 +101,7 @@ describe('a key', () => {
     });
     const { plan } = await site.api.call<DeletedKey>('DELETE', `/api/keys/${door.keyId}?dryRun=true`);
     expect(plan?.impact).toEqual({ endsForGood: true, endpoints: [name], lastUsedAt, lastUsedBy: name });
-    // Of an endpoint that is gone it stays known what came through it.
+    // The last use through a deleted endpoint stays known.
     await site.api.call('DELETE', `/api/endpoints/${id}`);
     const gone = await site.api.call<DeletedKey>('DELETE', `/api/keys/${door.keyId}?dryRun=true`);
     expect(gone.plan?.impact).toEqual({ endsForGood: true, endpoints: [], lastUsedAt, lastUsedBy: name });
@@ -295,7 +295,7 @@ describe('credentials', () => {
       XksProxyAuthenticationCredential: { AccessKeyId, RawSecretAccessKey: 'x'.repeat(64) },
     };
     expect(await encrypt({ configuration: forged, keyId: endpoint.keyId })).toMatchObject({ status: 401 });
-    // What comes later is written later: once it is seen, the refused one would have been.
+    // Uses are written in order: when this one is visible, the refused one would be too.
     const other = doorOf(await makePlace());
     await seal(other);
     const seen = async () => {

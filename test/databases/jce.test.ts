@@ -80,7 +80,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
   });
   afterAll(() => token.end());
 
-  /** A data key whose value is known here: made outside, wrapped by the master key as `new` does it. */
+  /** A data key with a known value: created outside, wrapped by the master key as `new` does it. */
   const knownKey = (value: Buffer): string => {
     Object.assign(process.env, token.environment);
     const pkcs11 = new pkcs11js.PKCS11();
@@ -217,7 +217,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     );
   });
 
-  /** A Java that encrypts and decrypts in eight threads until it is told to end. */
+  /** A Java process that encrypts and decrypts in eight threads until it is stopped. */
   const startThreads = async (one: string, other: string) => {
     const child = spawn('java', [...options(), `-Ddke.keys=${keys}`, 'JceCases'], {
       env: { ...process.env, ...token.environment },

@@ -1,5 +1,5 @@
 // The demonstration: starts the built server, lets a database process load the built library, drives both main jobs on real
-// input and says what it sees. Ends with 0 when everything was as it should be, with 1 at the first thing that was not.
+// input and prints what happens. Exits with 0 if everything was as expected, with 1 at the first difference.
 //
 //   npm run demo              proves it, then stops everything and removes its folder
 //   npm run demo -- --keep    leaves server and agent running and prints how to try them by hand

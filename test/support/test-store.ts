@@ -19,7 +19,7 @@ export const onPostgresql = process.env.DKE_TEST_STORE === 'postgresql';
 
 /** For `runIf` of tests about the embedded database's files. Prints `why` when the test is skipped. */
 export const onSqlite = (why: string): boolean => {
-  if (onPostgresql) console.log(`left out on PostgreSQL: ${why}`);
+  if (onPostgresql) console.log(`not on PostgreSQL: ${why}`);
   return !onPostgresql;
 };
 

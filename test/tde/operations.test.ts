@@ -306,7 +306,7 @@ describe('what a statement costs the service', () => {
     };
     console.log(`requests: ${JSON.stringify(costs)}`);
     expect(later).toBeLessThanOrEqual(first);
-    // One key to make, one object of data, one key of a tablespace and one of redo to wrap, each with a search for its key before.
+    // Creates one key and one data object, and wraps one tablespace key and one redo key, each after a search for its key.
     expect(costs.setKey).toBeLessThanOrEqual(14);
     expect(costs.newProcess).toBeLessThanOrEqual(6);
     expect(costs.cached).toBe(0);
@@ -362,7 +362,7 @@ describe('the logs', () => {
     // The provider's log has the id that the audit record has.
     const created = records.find(({ kind }) => kind === 'key.created');
     expect(providerLog()).toContain(created?.requestId);
-    // A heartbeat that is refused is there with process, call, code and label of what it was about.
+    // The log has the refused heartbeat with its process, call, code and label.
     await database.advance(3);
     const line = await until('the line of the heartbeat', async () =>
       providerLog()
@@ -404,7 +404,7 @@ describe('other releases and ways', () => {
       `${keyManagement} SET ENCRYPTION KEY IDENTIFIED BY "${pin}" MIGRATE USING "${walletPassword}" WITH BACKUP USING 'before'`,
     );
     expect(await statusOf(database)).toEqual(['OPEN', 'OPEN']);
-    // The migration is in the audit log: a master key was made.
+    // The migration is in the audit log: a master key was created.
     const created = await site.api.audit('kind=key.created');
     expect(created.map(({ details }) => details.name)).toContain(labelOf(profile, database.keyOf()));
     const { items } = await site.api.call<{ items: readonly KeyMigration[] }>('GET', '/api/audit/migrations');

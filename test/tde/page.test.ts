@@ -56,7 +56,7 @@ const database = async (name: string, profile: ProfileName, release: string): Pr
   return made;
 };
 
-/** Runs a block of SQL as it is printed; answers the rows of its last query. */
+/** Runs a block of SQL as printed; returns the rows of its last query. */
 const play = async (on: Instance, block: string): Promise<readonly Row[]> => {
   let rows: readonly Row[] = [];
   for (const statement of block.split(/;\s*$/m).map((each) => each.trim())) {

@@ -45,7 +45,7 @@ const aesValue = Buffer.from('2b7e151628aed2a6abf7158809cf4f3c', 'hex');
 const subject = Buffer.from('300d310b300906035504061302444b', 'hex');
 const certificate = Buffer.from('3003020105', 'hex');
 
-/** How an object of each kind is made, with nothing but what the standard asks for. */
+/** The template of an object of each kind, with only the required attributes. */
 const least: Readonly<Record<string, Wanted>> = {
   'a data object': { CLASS: CKO.DATA, VALUE: Buffer.from('data') },
   'an X.509 certificate': { CLASS: CKO.CERTIFICATE, CERTIFICATE_TYPE: CKC.X_509, SUBJECT: subject, VALUE: certificate },
@@ -81,7 +81,7 @@ const secretAttributes: Partial<Record<AttributeName, Seen>> = {
   WRAP_WITH_TRUSTED: false,
 };
 
-/** What such an object then says, where the standard has a default, or the value follows. */
+/** The attributes of such an object for which the standard has a default, or whose value follows. */
 const attributesOf: Readonly<Record<string, Partial<Record<AttributeName, Seen>>>> = {
   'a data object': { ...storage, CLASS: CKO.DATA, APPLICATION: '', OBJECT_ID: '', VALUE: hexOf(Buffer.from('data')) },
   'an X.509 certificate': {
@@ -184,7 +184,7 @@ const attributeRules: readonly Rule[] = Object.entries(attributesOf).flatMap(([k
   );
 });
 
-/** A template that cannot be, and what it is called. */
+/** An invalid template, with its name. */
 const refused: readonly (readonly [string, Wanted, string])[] = [
   ['nothing', {}, 'CKR_TEMPLATE_INCOMPLETE'],
   ['no class', { VALUE: Buffer.of(1) }, 'CKR_TEMPLATE_INCOMPLETE'],
@@ -250,7 +250,7 @@ const twins = (on: Bench, wanted: Wanted): string[] => {
   return seen;
 };
 
-/** C_SetAttributeValue and C_CopyObject on a key, and what each says. */
+/** C_SetAttributeValue and C_CopyObject on a key, with the result of each. */
 const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = [
   ['the label', {}, { LABEL: 'new' }, 'CKR_OK', 'CKR_OK'],
   ['the id', {}, { ID: Buffer.of(9) }, 'CKR_OK', 'CKR_OK'],

@@ -221,7 +221,7 @@ void AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone(void**) {
   const KeyRef back = Good(OpenKek(own, sealed));
   assert_int_equal(static_cast<int>(Good(DescribeKey(back)).kind), static_cast<int>(KeyKind::kKek));
   AssertBytes(ValueOf(back), ValueOf(kek));
-  // What was sealed as a KEK is not another key's way out of the memory: what comes of it is a KEK again.
+  // A sealed KEK can only be opened as a KEK, so this is not a way to export other keys.
   assert_int_equal(static_cast<int>(Good(DescribeKey(Good(OpenKek(own, Seal(own, Good(GenerateAes(256))))))).kind),
                    static_cast<int>(KeyKind::kKek));
 }
