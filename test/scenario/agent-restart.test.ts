@@ -1,4 +1,4 @@
-// The agent comes and goes under a loaded library: the library starts it, loses it, and continues.
+// The agent starts and stops under a loaded library: the library starts it, loses it, and continues.
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -105,7 +105,7 @@ describe('an agent that was not started before', () => {
     process.kill(listener(socket), 'SIGKILL');
     expect(rvOf(() => seal(2))).toBe('CKR_MECHANISM_PARAM_INVALID');
     process.kill(listener(socket), 'SIGKILL');
-    // A call that was under way is sent again, and gives what it would have given.
+    // A call in progress is sent again, with the same result.
     expect(seal(1)).toBe(first);
   });
 

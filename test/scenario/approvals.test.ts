@@ -75,7 +75,7 @@ test('a key under a rule of two is deleted when two others have agreed', async (
   expect(done).toMatchObject({ state: 'completed', decisions: [{ by: { name: 'anna' } }, { by: { name: 'bert' } }] });
   expect(await state()).toBe('soft-deleted');
 
-  // Taking the rule away is itself held back. Over HTTP that is 202 with the request's place.
+  // Removing the rule itself needs approval. Over HTTP that is 202 with the address of the request.
   const removal = await security.api.send('DELETE', `/api/vaults/${vault.id}/dual-control`);
   expect(removal.status).toBe(202);
   const place = String(removal.headers.location);

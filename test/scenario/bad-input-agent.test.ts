@@ -1,5 +1,5 @@
-// What goes wrong on a database host: a configuration that is not right, strangers and noise at the agent's socket, a socket
-// that another user prepared, an agent that stands still, a service that is away. Each has its code and one line in a log;
+// Faults of a database host: a wrong configuration, foreign processes and noise at the agent's socket, a socket
+// that another user prepared, an agent that hangs, a service that is unreachable. Each has its code and one line in a log;
 // the others continue.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -54,7 +54,7 @@ const errors = (): readonly string[] =>
     .split('\n')
     .filter((line) => line.includes('"level":50'));
 const libraryLog = (folder: string): string => {
-  // What the library itself has to say, it says in log_dir, else in the system's folder, else next to the socket.
+  // The library writes its own messages into log_dir, else into the system's folder, else next to the socket.
   for (const path of [
     join(site.logDirectory, 'library.log'),
     '/var/log/dke-pkcs11/library.log',

@@ -1,6 +1,6 @@
 // What arrives at the server's port and is not as it should be: at the console API, at the XKS proxy, at the TDE API, and
 // bytes that are not TLS at all. Each is refused with the error that its caller understands; after each the server is healthy
-// and a key made before opens what it closed.
+// and a key from before decrypts its ciphertext.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -371,7 +371,7 @@ describe('bytes that are not TLS', () => {
       const [data] = (await once(other, 'data')) as [Buffer];
       expect(data.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
     };
-    // Its first request would have to come within 5 s.
+    // Its first request would have to arrive within 5 s.
     await ask();
     const answer = await plainly(bytes());
     expect(answer.toString('latin1')).not.toContain('HTTP/1.1 200');

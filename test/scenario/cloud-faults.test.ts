@@ -94,7 +94,7 @@ const createStore = async (prefix: string, uriEndpoint = proxy.url): Promise<str
   );
   return answer.CustomKeyStoreId ?? '';
 };
-/** The state of the store after its connecting has come to an end, or the ConnectionErrorCode. */
+/** The state of the store after the end of its connection attempt, or the ConnectionErrorCode. */
 const connect = async (CustomKeyStoreId: string): Promise<string> => {
   await kms.send(new ConnectCustomKeyStoreCommand({ CustomKeyStoreId }));
   return vi.waitFor(
@@ -368,7 +368,7 @@ describe('an address', () => {
   });
 });
 
-/** One operation alone misbehaves: what it would have answered, changed. */
+/** Only one operation misbehaves: its answer is changed. */
 const spoil = (prefix: string, operation: ProxyOperation, change: (answer: Json) => Json): void =>
   proxy.tell(prefix, (outgoing, answer, request) =>
     answerWith(outgoing, 200, request.operation === operation ? change(answer()) : answer()),
@@ -554,7 +554,7 @@ describe('Encrypt and Decrypt', () => {
       (answer) => ({ plaintext: cut(answer.plaintext, 45) }),
       'KMSInvalidStateException',
     ],
-    // Of the right form: only the cloud's own seal tells that it is wrong.
+    // Of the right form: only the cloud's own seal shows that it is wrong.
     [
       'with a plaintext that is another',
       (answer) => ({ plaintext: flip(answer.plaintext) }),

@@ -1,5 +1,5 @@
 // An endpoint's rules and diagnostics at the console, in a real browser: a request is tried against the rules that hold and against a draft, the
-// recorded ones tell what would end otherwise, the draft comes to hold; and a run of the diagnostics is seen while it runs.
+// recorded ones show different decisions, the draft is applied; and a run of the diagnostics is shown while it runs.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';

@@ -1,6 +1,6 @@
-// The console's pages as the server serves them, in a real browser: sign in, make a vault, a key, a group, an application and
+// The console's pages as the server serves them, in a real browser: sign in, create a vault, a key, a group, an application and
 // an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
-// security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
+// security policy blocked, no request to another host, no secret in address or storage. Screenshots are in
 // test/output/console, light and dark, wide and narrow.
 
 import { execFileSync } from 'node:child_process';
@@ -138,7 +138,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     );
     expect(kept).not.toContain(guid);
 
-    // The downloaded file is what a database host needs.
+    // The downloaded file is complete for a database host.
     const config = writeProviderConfig(
       join(site.folder, 'pkcs11.toml'),
       { config: { pkcs11_toml: toml } as never },

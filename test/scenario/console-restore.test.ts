@@ -1,5 +1,5 @@
 // A restore at the console by keyboard alone, in a real browser before a real server: the file of a recovery key with its passphrase, a dry run
-// that changes nothing, a cancelled confirmation, the restore; under dual control; and a copy that comes back from a file. Neither the recovery
+// that changes nothing, a cancelled confirmation, the restore; under dual control; and the restore of a copy in a file. Neither the recovery
 // key nor its passphrase leaves the browser.
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
   const restored = () => site.api.audit('kind=snapshot.restored');
 
   beforeAll(async () => {
-    // A disabled key comes back into use, which otherwise waits for a second person.
+    // A disabled key becomes active, which otherwise needs approval.
     site = await startSite({ toml: '[snapshots]\nrestore_second_person = false\n' });
     writeFileSync(join(site.folder, 'passphrase'), `${passphrase}\n`, { mode: 0o600 });
     const { code, stdout, stderr } = await runCommand([
@@ -66,7 +66,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     page.on('request', (request) =>
       sent.push(`${request.url()} ${request.postDataBuffer()?.toString('latin1') ?? ''}`),
     );
-    // The browser's own window for files is asked for from here on, however soon a key opens it.
+    // Waits for the browser's file dialog from here on, even if a key opens it immediately.
     page.on('filechooser', () => undefined);
     hands = useKeyboard(page);
     await eyes.signIn(page, site.token);
@@ -199,7 +199,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     const [asked] = (await api.call<{ readonly items: readonly Approval[] }>('GET', '/api/approvals?state=pending'))
       .items;
     await openConsoleApi(site.server, approver.token).call('POST', `/api/approvals/${asked?.id}/approve`, {});
-    // The same page is asked again, without a new dry run.
+    // The same page again, without a new dry run.
     await confirm();
     await page.getByRole('heading', { name: 'Restored' }).waitFor();
     expect(await keyState()).toBe('active');

@@ -1,4 +1,4 @@
-// The demonstration is a promise of the README: it runs here as a newcomer runs it, on what was built.
+// The README promises this demonstration: it runs here as a new user runs it, on the built programs.
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

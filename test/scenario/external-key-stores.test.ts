@@ -1,5 +1,5 @@
-// External key stores: their connection as the service's own probe sees it, and as the cloud says where it can be asked. The cloud
-// is the real `dke cloud`; what comes before the service is made to fail.
+// External key stores: their connection according to the service's own probe, and to the cloud if it can be queried. The cloud
+// is the real `dke cloud`; the failures are injected between it and the service.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -227,7 +227,7 @@ describe('the cloud, where it can be asked', () => {
         detail: 'AWS KMS has no custom key store cks-nowhere in us-east-1',
       });
       await cloud.stop();
-      // It can no longer be asked: the probe says what it sees.
+      // It can no longer be queried: the result of the probe counts.
       expect(await seen()).toBe('probe: CONNECTED');
     } finally {
       kms.destroy();

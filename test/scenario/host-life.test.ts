@@ -13,7 +13,7 @@ let answers: string;
 beforeAll(async () => {
   site = await startSite();
   const application = await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance'));
-  // On a loaded machine a call may take its time.
+  // Calls may be slow on a loaded machine.
   config = site.config('pkcs11', application, 'connect_timeout_ms = 10000\ncall_timeout_ms = 30000\n');
   answers = writeAnswers(site.folder, randomBytes(32));
 });

@@ -1,5 +1,5 @@
-// A node dies after it has made what a database asked for, and before the database hears of it: the agent sends the call to another
-// node, which answers what was made. Nothing is made twice, and the database sees a call that succeeded.
+// A node dies after it has created an object for a database and before its answer arrives: the agent sends the call to another
+// node, which returns the created object. Nothing is created twice, and the database sees a successful call.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const one = fleet.member('one');
   await untilActive(fleet, one, ['one', 'two']);
   application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
-  // Time for a machine that is busy: what is judged is that the call succeeds within its deadline, whatever that is.
+  // Enough time for a busy machine: the call must succeed within its deadline, however long that is.
   database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n');
   expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
 });
@@ -27,7 +27,7 @@ const sql = (text: string): string => fleet.postgres.run(fleet.place.database, t
 const base64 = (label: string): string => Buffer.from(label).toString('base64');
 const newLabel = (): string => `ORACLE.TDE.HSM.MK.06${randomBytes(16).toString('hex').toUpperCase()}`;
 
-/** Has `victim` carry out a call, kills it once that is committed, and answers what the database saw. */
+/** Lets `victim` carry out a call, kills it after the commit, and returns the result that the database saw. */
 const killedAfterCommit = async (
   victim: FleetMember,
   other: FleetMember,
@@ -37,7 +37,7 @@ const killedAfterCommit = async (
   before = 0,
 ): Promise<Answer> => {
   fleet.balancer.use([victim.server.port]);
-  // Connections to the other node end when they have been idle for some seconds; until then, it is asked, too.
+  // Idle connections to the other node end after some seconds; until then, it gets requests as well.
   await until('the other node to be left', async () =>
     fleet.balancer.connectedTo(other.server.port) ? undefined : true,
   );
@@ -94,7 +94,7 @@ test('C_CreateObject and C_SetAttributeValue are carried out once', async () => 
     other,
     () => database.call('import', { label, value: randomBytes(32).toString('hex') }),
     () => liveOf(label) === '1',
-    // The agent asks first what the key is to be sealed to.
+    // The agent first requests the key to seal to.
     1,
   );
   expect(made.rv).toBe('CKR_OK');

@@ -11,7 +11,7 @@ const model = resolve(import.meta.dirname, '../model/wire.pml');
 const folder = mkdtempSync(join(tmpdir(), 'dke-model-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What SPIN says of a variant of the model, with one defect or none. */
+/** SPIN's result for a variant of the model, with one defect or none. */
 const explore = (...names: readonly string[]): string => {
   const run = (command: string, ...words: string[]): string =>
     execFileSync(command, words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
