@@ -216,8 +216,8 @@ export const measureMariadb = async (ours: Ours, rounds: number): Promise<Mariad
     const largeStart = await startsWith(pools.large);
     const start = await startsWith(pools.reads);
     const log = running.get('ours')?.log() ?? '';
-    const told = [...log.matchAll(/unwrapped by .* in (\d+) ms/g)].slice(-startsOfRound * rounds);
-    const unwraps = told.map(([, took]) => Number(took));
+    const lines = [...log.matchAll(/unwrapped by .* in (\d+) ms/g)].slice(-startsOfRound * rounds);
+    const unwraps = lines.map(([, took]) => Number(took));
     const load = async (procedure: 'inserts' | 'reads', statements: number): Promise<MariadbFigure> => {
       const pairs: Pair[] = [];
       const one = (name: string): Promise<number> => {

@@ -157,7 +157,7 @@ const sendOne = async (dueAt: number): Promise<void> => {
   }
 };
 
-let told = 0;
+let reportedCount = 0;
 let settings = (await api.call<Endpoint>('GET', `/api/endpoints/${place.endpoint.id}`)).settings;
 const change = async (): Promise<void> => {
   const rules = settings.rules.length === 0 ? [{ name: 'everybody', effect: 'allow' as const, when: {} }] : [];
@@ -181,8 +181,8 @@ const timers = [
   }, signEveryMs),
   setInterval(() => {
     if (wanted > 0) return;
-    const since = Float64Array.from(latencies.slice(told)).sort();
-    told = latencies.length;
+    const since = Float64Array.from(latencies.slice(reportedCount)).sort();
+    reportedCount = latencies.length;
     const count = [...errors.values()].reduce((sum, each) => sum + each, 0);
     say(
       `${elapsed().toFixed(0).padStart(5)} s  ${(since.length / reportEverySeconds).toFixed(0).padStart(6)}/s` +

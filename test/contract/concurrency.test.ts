@@ -156,7 +156,7 @@ const tables: Readonly<Record<string, string>> = {
   runbook_ticks: 'run_id in (select id from runbook_runs where tenant_id = ?)',
   snapshot_exports: 'snapshot_id in (select id from snapshots where tenant_id = ?)',
 };
-/** Codes, secrets and what is sealed again each time; marks of use; and what the service does on its own. */
+/** Codes, secrets and values that are sealed again each time; marks of use; and the service's own changes. */
 const ignoredColumns =
   /^(row_mac|row_version|first_used_at|last_used_at|used_at|last_sign_in_at|hash|password|invitation_hash|data|content|check_value|public_key|record|epoch|handle|connection|looked_at|access_key_id|prefix|peer|size|audit_size|counts|signer|unrecoverable_at)$/;
 /** Columns of notifications that depend on the clock. */
@@ -244,7 +244,7 @@ const whileWritersWait = async <T>(begin: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** What a caller learns. Which of several reasons comes first may differ. */
+/** The caller's view. The first of several reasons may differ. */
 type Outcome = 'done' | 'waits' | 'refused';
 const refusalOf = (code: string, error: unknown): Outcome => {
   if (code === 'internal' || code === 'unavailable' || code === 'undefined')
@@ -253,7 +253,7 @@ const refusalOf = (code: string, error: unknown): Outcome => {
 };
 const asksAgain = (error: unknown): boolean =>
   error instanceof ServiceError && error.code === 'conflict' && error.hint === 'try again';
-/** Again while the refusal says so: what was read before the unit of work is old, and the node is about to show what is new. */
+/** Repeats while the refusal asks for it: the data from before the unit of work are old, and the node will soon show the new ones. */
 const carryOut = async (call: () => Promise<unknown>): Promise<unknown> => {
   for (let more = 1_000; ; more -= 1)
     try {
@@ -347,8 +347,8 @@ test(`two concurrent operations have the outcome of a serial order: ${chosen.len
         ...serial.map(({ outcomes: [first, second], state }) => ({ outcomes: [second, first] as const, state })),
       );
     const found = await run(one, other, 'concurrent');
-    const told = JSON.stringify(found);
-    if (!serial.some((each) => JSON.stringify(each) === told))
+    const foundText = JSON.stringify(found);
+    if (!serial.some((each) => JSON.stringify(each) === foundText))
       lost.push({ pair: `${one.name} and ${other.name}`, differs: serial.map((each) => differences(found, each)) });
   }
   expect(lost).toEqual([]);

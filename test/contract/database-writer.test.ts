@@ -43,7 +43,7 @@ const idOf = (table: Table): string => {
 };
 const ok = { integrity: 'ok' } as const;
 
-/** How one row of each table is written, changed or removed, and what the service makes of it when it loads it. */
+/** How one row of each table is written, changed or removed, and the service's reaction when it loads it. */
 interface Sample {
   make(tx: Repositories): Promise<unknown>;
   /** Undefined: rows of this table are not changed, only removed. */
@@ -68,7 +68,7 @@ const sample = <T extends { readonly integrity: 'ok' | 'tampered' }>(
       ? {}
       : {
           change: async (tx: Repositories) => {
-            // A unit of work changes only what it has read.
+            // A unit of work changes only rows that it has read.
             await load(tx);
             return change.write(tx, { ...entity, ...change.to });
           },
@@ -550,7 +550,7 @@ describe.each(implementations)('in the $name database', ({ prepare, open, ask })
       expect(await isSound()).toBe(true);
       await put(table, removed);
       expect(await isSound()).toBe(false);
-      // Of a database that others write to, too, only the comparison tells.
+      // In a database with other writers, only the comparison shows it.
       if (store.link === undefined) expect(await integrityOf(table)).toBe('tampered');
     },
   );
@@ -629,7 +629,7 @@ describe.each(implementations)('in the $name database', ({ prepare, open, ask })
           ...Object.values(row),
         );
     };
-    // A whole older state: rows and set.
+    // A complete older state: rows and set.
     await replace('api_tokens', was);
     await putSet(older);
     expect([await integrityOf('api_tokens'), await isSound()]).toEqual(['tampered', false]);

@@ -1,6 +1,6 @@
 // Insiders: every role at every operation of the API, within a tenant and for the whole platform, with dual control and without. The real service
 // carries each one out, each with a subject of its own; the stored rows are compared before and after. What a role may is what the
-// model says (insider-model.ts), not what the permission tables say: an operation or a role that the model does not know fails here by its name.
+// model defines (insider-model.ts), not the permission tables: an operation or a role that is not in the model fails here by its name.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -97,7 +97,7 @@ const waiting = new Map<string, Attempt>();
 const also: Readonly<Record<string, Effect>> = {
   // With its first access_guid.
   'applications.register': 'credential',
-  // The last agreement carries out what was asked for.
+  // The last approval carries out the operation.
   'approvals.approve': 'end-key',
 };
 interface Planned {
@@ -184,7 +184,7 @@ describe.each([false, true])('dual control: %s', (governed) => {
       for (const { attempt } of quiet) await tokenFor(attempt.scope);
       const before = await factsOf(...quiet.map(({ attempt }) => attempt));
       for (const answer of await Promise.all(quiet.map((each) => call(each)))) {
-        // A role in one tenant does not even learn of another one.
+        // A role in one tenant cannot even detect another one.
         const isRefused = answer.status === 403 || (within !== null && answer.status === 404);
         if (answer.mayHere ? !answer.isExpected : !isRefused) problems.push({ problem: 'refused or not', ...answer });
       }
@@ -214,7 +214,7 @@ describe.each([false, true])('dual control: %s', (governed) => {
         }
         if (!answer.isExpected) tell('it was not done');
         if (attempt.changes === true && differences.length === 0) tell('nothing changed');
-        // What came about is what the operation is for.
+        // The result is the purpose of the operation.
         for (const difference of differences)
           if (!effectsOf(difference).some((one) => one === effect || also[name] === one))
             tell(`beyond: ${effects[effect]}`);

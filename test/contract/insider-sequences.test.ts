@@ -1,6 +1,6 @@
 // Insiders over time: people of mixed roles, honest ones and others, act in one tenant at random, with every credential that they have come by: tokens
-// that they made, invitations that they were given, sessions of users whose password they have reset. After each step the stored rows
-// are compared with those before it (insider-facts.ts): nothing may have come about, or ended, beyond what the model says (insider-model.ts).
+// that they created, invitations that they received, sessions of users whose password they have reset. After each step the stored rows
+// are compared with those before it (insider-facts.ts): nothing may have been created or ended beyond the model (insider-model.ts).
 // Its size: test/support/tiers.ts.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

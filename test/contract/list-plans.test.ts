@@ -20,7 +20,7 @@ const many = { sqlite: 500, postgres: 10_000 } as const;
 const ids = longTableIds();
 const { applicationId, endpointId, vaultId, keyId, groupId } = ids;
 
-/** Filters of each list; every list is asked for without one, too. */
+/** Filters of each list; every list is also requested without one. */
 const filters: Readonly<Record<string, readonly string[]>> = {
   'vaults.list': [],
   'keys.list': [
@@ -232,16 +232,16 @@ describe(`the lists in ${name}`, () => {
   };
 
   /** What is wrong with how the database answers. */
-  const faultsOf = (sql: string, told: string): readonly string[] => {
+  const faultsOf = (sql: string, explained: string): readonly string[] => {
     const isLog = /from "request_log"/.test(sql);
     if (name === 'postgres')
       return [
-        ...(/Seq Scan on (?!endpoints)/.test(told) ? ['reads a table from end to end'] : []),
+        ...(/Seq Scan on (?!endpoints)/.test(explained) ? ['reads a table from end to end'] : []),
         // Within a step of the request log's sequences, which has an end.
-        ...(/\bSort\b/.test(told) && !(isLog && /"sequence" >= .*"sequence" < /.test(sql)) ? ['sorts'] : []),
+        ...(/\bSort\b/.test(explained) && !(isLog && /"sequence" >= .*"sequence" < /.test(sql)) ? ['sorts'] : []),
       ];
     const faults: string[] = [];
-    for (const line of told.split('\n')) {
+    for (const line of explained.split('\n')) {
       if (/TEMP B-TREE/.test(line)) faults.push('sorts');
       if (/^SCAN \w+$/.test(line) && / where /.test(sql)) faults.push('reads a table from end to end');
       // In the order of the list, and each row is one of it.
@@ -251,7 +251,7 @@ describe(`the lists in ${name}`, () => {
     // So is the audit log from a time on, in the order of its records: clocks can step back, so that times are not a bound for them.
     if (isLog || / "at" >= /.test(sql)) return faults.filter((fault) => fault === 'sorts');
     const columns = [...sql.matchAll(/"(\w+)" = \?/g)].map(([, column = '']) => column);
-    const found = [...told.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
+    const found = [...explained.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
     for (const column of columns)
       if (!found.includes(column) && !beside[column]?.some((other) => found.includes(other)))
         faults.push(`${column} is in no index`);
@@ -276,8 +276,10 @@ describe(`the lists in ${name}`, () => {
         if (name === 'postgres' || tables[list] === 'request_log')
           expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
         for (const statement of statements) {
-          const told = await explain(statement);
-          expect(`${faultsOf(statement.sql, told).join(', ')} ${told}`, `${asked}: ${statement.sql}`).toBe(` ${told}`);
+          const explained = await explain(statement);
+          expect(`${faultsOf(statement.sql, explained).join(', ')} ${explained}`, `${asked}: ${statement.sql}`).toBe(
+            ` ${explained}`,
+          );
         }
       }
   });

@@ -1,4 +1,4 @@
-// The request log of every store (ports/store.ts, `requests`): what a search finds, page by page, and what goes when.
+// The request log of every store (ports/store.ts, `requests`): the results of a search, page by page, and the removal of old records.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -194,7 +194,7 @@ describe('pruning the request log', () => {
 });
 
 describe('the statements of a search in SQLite', () => {
-  // No statement may read the whole log, or sort more than what it found.
+  // No statement may read the whole log, or sort more than its results.
   const plan = (
     build: (statements: ReturnType<typeof requestStatements>) => { compile(): { sql: string } },
   ): string => {

@@ -281,11 +281,11 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
       ['words apart', (s) => s.together(ours.id, 'key', 'bulk', ['0777', 'payroll'], 50)],
       ['the things', (s) => s.things('key', ['many-000001', 'many-077777'])],
     ])('%s is read by an index', async (what, build) => {
-      const told = await plan(build);
-      expect(told).not.toMatch(scans);
-      expect(told).toMatch(/search_terms_pk|search_terms_by_subject|keys_pkey|autoindex_(keys|search_terms)/);
+      const explained = await plan(build);
+      expect(explained).not.toMatch(scans);
+      expect(explained).toMatch(/search_terms_pk|search_terms_by_subject|keys_pkey|autoindex_(keys|search_terms)/);
       // Those of words that stand apart are two thousand at most.
-      if (what !== 'words apart') expect(told).not.toMatch(sorts);
+      if (what !== 'words apart') expect(explained).not.toMatch(sorts);
     });
   });
 });

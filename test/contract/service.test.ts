@@ -470,7 +470,7 @@ describe('the way over HTTPS', () => {
     await call();
     hook.enable();
     for (let at = 0; at < 20; at += 1) expect(await call()).toMatchObject({ code: 'conflict' });
-    // Of those that are cleared all are gone by then; the collector of garbage would take the others along only later.
+    // All cleared ones are released by then; the garbage collector would release the others only later.
     for (let turn = 0; turn < 10; turn += 1) await setImmediate();
     hook.disable();
     expect(timers.size).toBeLessThan(10);

@@ -1,5 +1,5 @@
-// A row that was changed in the database, not by the service: whatever is in it now, the list that it is in is answered, its
-// other rows are as they were, and a row that is authenticated says of itself that it was changed.
+// A row that was changed in the database, not by the service: with any content, its list is still answered, its
+// other rows are unchanged, and an authenticated row is marked as tampered with.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { SQLInputValue } from 'node:sqlite';
@@ -121,7 +121,7 @@ afterAll(async () => {
   await opened.remove();
 });
 
-/** What may be put in the place of a value. */
+/** Replacements for a value. */
 const oddFor = (column: string, value: unknown): readonly (string | number | bigint)[] => {
   if (typeof value === 'number' || (value === null && column.endsWith('_at')))
     return [-1, Number.MAX_SAFE_INTEGER, 2n ** 62n];
@@ -159,7 +159,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
   async (table, each) => {
     const list = each.list();
     const before = await itemsOf(list);
-    // Not the token that asks.
+    // Not the calling token.
     const victim = before.find(({ name }) => name?.endsWith('spoilt') === true) ?? before[0];
     expect(before.length).toBeGreaterThan(1);
     if (victim === undefined) throw new Error('the list is empty');
@@ -177,7 +177,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
             what as SQLInputValue,
             victim.id,
           );
-        // What the database itself refuses, a reference or a range, cannot be put there.
+        // The database itself refuses some values, such as a broken reference or a value out of range.
         const refused = await put(odd).then(
           () => false,
           () => true,
@@ -191,7 +191,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
     }
     expect(wrong).toEqual([]);
     expect(tried).toBeGreaterThan(4);
-    // The service may have found more to tell of in the meantime.
+    // The service may have raised more notifications in the meantime.
     const after = (await itemsOf(list)).map(({ id }) => id);
     expect(after).toEqual(expect.arrayContaining(before.map(({ id }) => id)));
   },

@@ -326,11 +326,11 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect((await store.read.objects.listByApplication(application.id, 1, 1)).map(({ handle }) => handle)).toEqual([2]);
     expect((await store.read.records.copies(ids)).map(({ objectId }) => objectId).sort()).toEqual(ids.toSorted());
 
-    // The first use stays; whatever else changes of the object leaves both.
+    // The first use stays; all other changes of the object leave both.
     const [first = ''] = ids;
     await store.write((tx) => tx.keys.touch(first, 100, 400));
     await store.write(async (tx) => {
-      // Of another node, which writes later what it saw earlier.
+      // From another node, which writes an earlier use later.
       await tx.keys.touch(first, 300, 350);
       const key = await tx.keys.get(tenant.id, first);
       if (key !== undefined) await tx.keys.update({ ...key, name: 'other', firstUsedAt: null, lastUsedAt: null });
@@ -441,7 +441,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
   });
 });
 
-// What a database server keeps of old rows is not in our hands: there the erasure run makes it worthless.
+// We cannot control old rows in a database server: there the erasure run makes them worthless.
 describe('the store that is a file', () => {
   let folder: string;
   let store: Store;

@@ -18,7 +18,7 @@ import {
 } from '../support/open-service.ts';
 import { handOf } from '../support/snapshots.ts';
 
-/** What there is in a tenant: the ids by which it is asked for, by the words of the paths. */
+/** The resources of a tenant: their ids, by the words of the paths. */
 interface World {
   readonly name: string;
   readonly tenantId: string;
@@ -51,11 +51,11 @@ type Thing =
 interface Case {
   /** What each parameter of the path names. */
   readonly path?: Readonly<Record<string, Thing | { readonly text: string }>>;
-  /** A body that would do, with what it refers to. */
+  /** A valid body, with its references. */
   readonly body?: (ids: World['ids']) => object;
-  /** Ids of the tenant that a list without parameters must show to its own people: the list is one that could tell. */
+  /** Ids of the tenant that a list without parameters must show to its own users, so that a leak would be visible. */
   readonly shows?: readonly Thing[];
-  /** For the whole platform: refused, whatever is asked for. */
+  /** For the whole platform: always refused. */
   readonly platform?: true;
   /** About the caller alone, or the same for everybody. */
   readonly own?: true;
@@ -373,7 +373,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
     region: 'eu-central-1',
     endpointId: endpoint.id,
   });
-  // Which changes what is said of it, once for the next minutes.
+  // This changes its shown state, once for the next minutes.
   await until('the key store has been checked', async () => {
     const path = `/api/external-key-stores/${keyStore.id}`;
     const { connection } = await must<{ connection: { checkedAt: string | null } }>(token, 'get', path);
@@ -416,14 +416,14 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
 
 /** Everything of a tenant as its own people see it. */
 const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
-  const told: string[] = [];
+  const texts: string[] = [];
   for (const { row, given } of routes)
     if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
-      // The log of requests and of what was done continues on its own, and so does what is noticed.
+      // Request log, audit log and notifications continue to grow.
       if (/audit|requests|diagnostics|tokens|notifications/.test(row.path)) continue;
-      told.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
+      texts.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
     }
-  return told;
+  return texts;
 };
 
 const targetOf = (row: RouteRow, given: Case | undefined, ids: World['ids']): string =>

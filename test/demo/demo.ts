@@ -297,12 +297,12 @@ const destroy = async (
   check(found.count === 0, `a new agent (process ${oneAgent(run)}) does not find it either`, found);
   const reread = await run.api.masterKey(applicationId, label);
   check(reread.state === 'destroyed' && !reread.sealedCopy, 'the restarted server keeps it destroyed', reread);
-  const told = (await run.api.audit(`subjectId=${key.id}`)).find(({ kind }) => kind === 'key.destroyed');
-  if (told === undefined) throw new DemonstrationFailure('the audit log shows key.destroyed');
+  const event = (await run.api.audit(`subjectId=${key.id}`)).find(({ kind }) => kind === 'key.destroyed');
+  if (event === undefined) throw new DemonstrationFailure('the audit log shows key.destroyed');
   check(
-    told.actorKind === 'application' && told.actorName === 'erp' && told.at >= String(erased.destroyedAt),
-    `the audit log tells who (${told.actorKind} ${told.actorName}), what (${told.kind} ${key.id}) and when (${told.at})`,
-    told,
+    event.actorKind === 'application' && event.actorName === 'erp' && event.at >= String(erased.destroyedAt),
+    `the audit log tells who (${event.actorKind} ${event.actorName}), what (${event.kind} ${key.id}) and when (${event.at})`,
+    event,
   );
 
   const next = newLabel();

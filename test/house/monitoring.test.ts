@@ -74,13 +74,13 @@ describe('docs/monitoring/alerts.yaml', () => {
     expect(faultsOf(expression)).toEqual([]);
   });
   test.each(rules)('$name tells of labels that its expression keeps', ({ expression, text }) => {
-    const told = [...text.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label ?? '');
+    const used = [...text.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label ?? '');
     const kept = [...expression.matchAll(/^\s*(?:\d - )?sum by \(([^)]*)\)/gm)].flatMap(([, list = '']) =>
       list.split(', '),
     );
     const [sample = ''] = expression.match(/\b(?:dke|process|nodejs)_[a-z0-9_]+/) ?? [];
     const labels = kept.length > 0 ? kept : [...added, ...(rows[metricOf(sample) ?? '']?.labels ?? [])];
-    expect(told.filter((label) => !labels.includes(label))).toEqual([]);
+    expect(used.filter((label) => !labels.includes(label))).toEqual([]);
   });
 });
 
@@ -106,8 +106,8 @@ describe('docs/monitoring/dashboard.json', () => {
   test.each(targets)('$title asks for what there is', ({ expr, legendFormat }) => {
     expect(faultsOf(expr.replaceAll('$__rate_interval', '5m'))).toEqual([]);
     const labels = [...added, 'name', ...Object.values(rows).flatMap((row) => row.labels)];
-    const told = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '');
-    expect(told.filter((label) => !labels.includes(label))).toEqual([]);
+    const used = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '');
+    expect(used.filter((label) => !labels.includes(label))).toEqual([]);
   });
   test('shows every metric that an alert asks for', () => {
     const metricsIn = (texts: readonly string[]) =>

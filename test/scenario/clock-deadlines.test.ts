@@ -33,14 +33,14 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
     const afterJobs = async () => {
       const api = openConsoleApi(server, token);
       const state = async () => (await api.call<Tenant>('GET', `/api/tenants/${id}`)).state;
-      const told = async () =>
+      const isNotified = async () =>
         (await api.call<{ items: Notification[] }>('GET', '/api/notifications?limit=100')).items.some(
           ({ kind }) => kind === 'clock.jumped',
         );
       const agreed = async () => (await api.call<ClockState>('GET', '/api/clock')).agreedSeconds ?? 0;
       const before = await agreed();
       await expect
-        .poll(async () => (await state()) === 'purged' || ((await told()) && (await agreed()) > before))
+        .poll(async () => (await state()) === 'purged' || ((await isNotified()) && (await agreed()) > before))
         .toBe(true);
       return { api, state: await state() };
     };

@@ -99,15 +99,15 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     `);
     const letGo = (lines: string) => page.evaluate(`window.letGo(${lines})`);
     await page.getByRole('button', { name: 'Run now' }).click();
-    const told = page.getByRole('status').filter({ has: page.getByRole('progressbar') });
-    await told.getByText('Starting…').waitFor();
+    const status = page.getByRole('status').filter({ has: page.getByRole('progressbar') });
+    await status.getByText('Starting…').waitFor();
     // What is planned, and the first result; then four more; then all that there are.
     await letGo('2');
-    await told.getByText(/^1 of \d+ checks completed$/).waitFor();
+    await status.getByText(/^1 of \d+ checks completed$/).waitFor();
     expect(await page.getByRole('progressbar').getAttribute('value')).toBe('1');
     expect(await page.locator('[aria-current=step]').count()).toBe(1);
     await letGo('4');
-    await told.getByText(/^5 of \d+ checks completed$/).waitFor();
+    await status.getByText(/^5 of \d+ checks completed$/).waitFor();
     await letGo('Infinity');
     await page.getByRole('heading', { name: 'Results' }).waitFor();
     await page.getByRole('row').nth(2).waitFor();

@@ -95,8 +95,8 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
     await page.goto('/notifications');
     for (const { text, action } of await open()) {
       // Times are shown in the user's time zone.
-      const [told = ''] = `${text.charAt(0).toUpperCase()}${text.slice(1)}`.split(/\d{4}-/);
-      await row(told).first().getByRole('link', { name: action }).waitFor();
+      const [shownText = ''] = `${text.charAt(0).toUpperCase()}${text.slice(1)}`.split(/\d{4}-/);
+      await row(shownText).first().getByRole('link', { name: action }).waitFor();
     }
     await eyes.lookClosely('inbox', page);
   });

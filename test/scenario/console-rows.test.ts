@@ -65,11 +65,11 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
 
   const status = () => page.getByRole('status').filter({ hasText: 'shown' });
   /** How many rows are shown, and whether there are more: of one sight, for the list continues in the meantime. */
-  const told = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
+  const progress = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
     const text = (await status().textContent()) ?? '';
     return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('there are more') };
   };
-  const shown = async (): Promise<number> => (await told()).count;
+  const shown = async (): Promise<number> => (await progress()).count;
   /** Bytes of the page's own objects after a garbage collection. */
   const heap = async (): Promise<number> => {
     const session = await page.context().newCDPSession(page);
@@ -88,7 +88,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   const toTheEnd = async (): Promise<number> => {
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });
-    for (let before = await told(); before.more; before = await told()) {
+    for (let before = await progress(); before.more; before = await progress()) {
       // "Show more" loads the second page; then the list loads more automatically.
       if (before.count < 100) await more.click();
       await expect.poll(after('End', shown), patient).toBeGreaterThan(before.count);

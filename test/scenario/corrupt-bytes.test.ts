@@ -59,8 +59,8 @@ test.each([
 
 test('a changed byte anywhere in the log of the database is noticed: what was confirmed is not silently taken back', async () => {
   const expectTold = (offset: number, outcome: ByteOutcome): void => {
-    expect([offset, outcome]).toEqual([offset, { kind: 'told', what: expect.anything() }]);
-    expect(outcome.kind === 'told' ? outcome.what.join() : '').toContain('/api/quarantine');
+    expect([offset, outcome]).toEqual([offset, { kind: 'reported', what: expect.anything() }]);
+    expect(outcome.kind === 'reported' ? outcome.what.join() : '').toContain('/api/quarantine');
   };
   const tryAt = (offset: number): Promise<ByteOutcome> => site.tryByte('dke-data/dke.db-wal', offset, 0x10);
   const size = site.sizeOf('dke-data/dke.db-wal');

@@ -351,8 +351,8 @@ describe('signatures', () => {
     const found = results.find(({ id }) => id === 'caller-signatures');
     expect(found).toMatchObject({ state: 'warning', predicts: exception });
     expect(found?.evidence).toContain(`unknown access key id ${AccessKeyId}`);
-    const told = await diagnose(site, place.endpoint.name, '--cloud-access-key-id', AccessKeyId);
-    expect(told.first).toMatchObject({ id: 'cloud-configuration', predicts: exception });
+    const diagnosed = await diagnose(site, place.endpoint.name, '--cloud-access-key-id', AccessKeyId);
+    expect(diagnosed.first).toMatchObject({ id: 'cloud-configuration', predicts: exception });
   });
 
   test('no credential at all', async () => {
@@ -417,8 +417,8 @@ describe('key and vault', () => {
     const { first } = await diagnose(site, place.endpoint.name);
     expect(first).toMatchObject({ id: 'key-found', predicts: 'XksKeyNotFoundException' });
     expect(first?.evidence).toContain(evidence);
-    const told = await diagnose(site, place.endpoint.name, '--cloud-key-id', change(place.endpoint.keyId));
-    expect(told.first).toMatchObject({ id: 'cloud-configuration', predicts: 'XksKeyNotFoundException' });
+    const diagnosed = await diagnose(site, place.endpoint.name, '--cloud-key-id', change(place.endpoint.keyId));
+    expect(diagnosed.first).toMatchObject({ id: 'cloud-configuration', predicts: 'XksKeyNotFoundException' });
   });
 
   test.each([

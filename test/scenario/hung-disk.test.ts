@@ -96,14 +96,14 @@ describe.each(tried)('%s', (kind) => {
       detail: expect.stringMatching(/has not answered for [0-9]+ s/),
     });
 
-    const told = [await first, await second];
+    const outcomes = [await first, await second];
     disk.goOn();
     await until('a change', async () => ((await change('well again')).status === 201 ? true : undefined));
     await until('good health', async () =>
       (await site.api.send('GET', '/health')).text === '{"status":"healthy"}' ? true : undefined,
     );
     const { items } = await site.api.call<{ items: Vault[] }>('GET', '/api/vaults');
-    for (const { name, detail = '' } of told)
+    for (const { name, detail = '' } of outcomes)
       if (detail.includes('nothing was changed')) expect(items.map((vault) => vault.name)).not.toContain(name);
     expect(items.map(({ name }) => name)).not.toContain('refused at once');
     expect(site.server.child.exitCode).toBeNull();

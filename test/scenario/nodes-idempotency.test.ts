@@ -66,8 +66,8 @@ test('a secret is shown by one node, once; the other tells where what it made is
   const ask = (member: FleetMember) => member.api.send('POST', '/api/tokens', body, { 'idempotency-key': 'a-secret' });
   const both = await Promise.all([ask(one), ask(two)]);
   expect(both.map(({ status }) => status).toSorted()).toEqual([201, 409]);
-  const [shown, told] = both.toSorted((a, b) => a.status - b.status);
-  expect(told?.headers.location).toBe(shown?.headers.location);
+  const [shown, repeated] = both.toSorted((a, b) => a.status - b.status);
+  expect(repeated?.headers.location).toBe(shown?.headers.location);
 });
 
 test('a node dies at any moment of many creates: asked again at the other one, each is made once', async () => {

@@ -80,10 +80,10 @@ test('the last change that a node tells counts while the database has it in its 
   expect(await shownAfter({ ...second, history: 'lost' })).toBe(0);
   expect(await shownAfter({ ...first, history: 'lost' })).toBe(0);
 
-  const told: number[] = [];
+  const reported: number[] = [];
   link.listen({
     changed: () => undefined,
-    applied: (_, epoch) => told.push(epoch),
+    applied: (_, epoch) => reported.push(epoch),
     rootRunChanged: () => undefined,
     lost: () => undefined,
     copied: () => undefined,
@@ -91,8 +91,8 @@ test('the last change that a node tells counts while the database has it in its 
   await link.tellShown(id, { ...second, history: 'lost' });
   await link.tellShown(id, first);
   await link.tellShown(id, second);
-  await until('the notifications', async () => (told.includes(second.epoch) ? true : undefined));
-  expect(told).toEqual([first.epoch, second.epoch]);
+  await until('the notifications', async () => (reported.includes(second.epoch) ? true : undefined));
+  expect(reported).toEqual([first.epoch, second.epoch]);
 
   // A node that is behind the oldest stored change is behind.
   postgres.run(database, 'delete from node_changes');

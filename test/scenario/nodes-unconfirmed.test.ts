@@ -107,8 +107,8 @@ test('a node whose link is down: the change is made, the answer is 503, the key 
     const [vault] = await called('unconfirmed');
     // Asked again there, it is as before; at another node, the outcome is there, by the key.
     expect((await createVault(two, 'unconfirmed', 'unconfirmed-key')).status).toBe(503);
-    const told = await createVault(one, 'unconfirmed', 'unconfirmed-key');
-    expect([told.status, told.headers['idempotent-replayed'], JSON.parse(told.text)]).toMatchObject([
+    const created = await createVault(one, 'unconfirmed', 'unconfirmed-key');
+    expect([created.status, created.headers['idempotent-replayed'], JSON.parse(created.text)]).toMatchObject([
       201,
       'true',
       { id: vault?.id },

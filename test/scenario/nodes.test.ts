@@ -205,8 +205,8 @@ test('a stopped node is named in every answer to a change, until it continues', 
     const { headers, text } = await one.api.send('POST', `${path}/disable`);
     expect(JSON.parse(text)).toMatchObject({ state: 'disabled', pendingNodes: ['two'] });
     expect(headers['x-dke-pending-nodes']).toBe('two');
-    const told = await dke('key', 'disable', here.endpoint.keyId);
-    expect([told.code, told.stderr]).toEqual([0, expect.stringContaining('not confirmed it: two')]);
+    const disabled = await dke('key', 'disable', here.endpoint.keyId);
+    expect([disabled.code, disabled.stderr]).toEqual([0, expect.stringContaining('not confirmed it: two')]);
     await until('it to be silent', async () =>
       (await fleet.nodes(one)).some(({ name, state }) => name === 'two' && state === 'offline') ? true : undefined,
     );

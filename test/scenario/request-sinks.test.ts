@@ -69,10 +69,10 @@ test('requests reach a file and a collector that was away, those of one endpoint
     expect(events).toEqual([]);
     collector.listen(collectorPort, '127.0.0.1');
     // Records that may not have been read are sent again.
-    const told = () => [...new Set(events.map(({ metadata }) => metadata.correlation_uid))].toSorted();
-    await until('the collector', async () => (told().length >= 3 ? true : undefined));
+    const delivered = () => [...new Set(events.map(({ metadata }) => metadata.correlation_uid))].toSorted();
+    await until('the collector', async () => (delivered().length >= 3 ? true : undefined));
     expect(new Set(events.map(({ class_uid }) => class_uid))).toEqual(new Set([6003]));
-    expect(told()).toEqual(idsOf(logged));
+    expect(delivered()).toEqual(idsOf(logged));
   } finally {
     await server.stop();
     collector.close();

@@ -387,7 +387,7 @@ describe('the listener', () => {
   });
 
   test("keeps V8's helpers out of the way, by flags that V8 knows", async () => {
-    const told = [
+    const source = [
       "import v8 from 'node:v8'",
       "import { syncBuiltinESMExports } from 'node:module'",
       'const set = v8.setFlagsFromString',
@@ -395,7 +395,7 @@ describe('the listener', () => {
       'syncBuiltinESMExports()',
     ].join(';');
     const main = join(import.meta.dirname, '../../server/main.ts');
-    const server = await start({ program: ['--import', `data:text/javascript,${encodeURIComponent(told)}`, main] });
+    const server = await start({ program: ['--import', `data:text/javascript,${encodeURIComponent(source)}`, main] });
     // Its output arrives separately from the line that it listens.
     await expect.poll(() => server.log()).toContain('set --no-parallel-scavenge');
     expect(server.log()).toContain('set --concurrent-marking-max-worker-num=1');

@@ -105,16 +105,16 @@ test('everything arrives: the service starts on it, keys decrypt, the audit log 
   const from = write('sqlite.toml', embedded);
   const to = write('postgresql.toml', tomlOf(place));
   const before = digestOf(database);
-  const told = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
-  expect(told.findings).toEqual([]);
+  const verified = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
+  expect(verified.findings).toEqual([]);
   const report = await migrate(from, to);
   expect(report).toMatchObject({
     findings: [],
-    auditRecords: told.auditRecords,
+    auditRecords: verified.auditRecords,
     auditRoot: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
   expect(digestOf(database)).toBe(before);
-  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(told);
+  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(verified);
   await expect(migrate(from, to)).rejects.toThrow(/is not empty.*nothing was changed/);
 
   await begin(tomlOf(place));
@@ -134,10 +134,10 @@ test('and comes back, with what was made meanwhile', async () => {
   await expect(migrate(from, to)).rejects.toThrow('move it away');
   renameSync(database, `${database}.before`);
   for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
-  const told = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
-  expect(await migrate(from, to)).toMatchObject({ findings: [], auditRecords: told.auditRecords });
+  const verified = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
+  expect(await migrate(from, to)).toMatchObject({ findings: [], auditRecords: verified.auditRecords });
   expect(existsSync(`${database}.part`)).toBe(false);
-  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(told);
+  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(verified);
   await begin(embedded);
   endpoint = endpoint.at(server);
   expect((await endpoint.decrypt(sealed)).body.plaintext).toBe(plain.toString('base64'));

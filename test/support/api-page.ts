@@ -10,7 +10,7 @@ export const withRoutes = (page: string): string => {
   const start = page.indexOf('| route | what it does |');
   const end = page.indexOf('\n\n', start);
   const table = page.slice(start, end === -1 ? undefined : end).trimEnd();
-  const told = new Map(
+  const descriptions = new Map(
     table.split('\n').map((line) => {
       const [, route = '', what = ''] = line.split(' | ').join('|').split('|');
       return [route.trim(), what.trim()];
@@ -20,7 +20,7 @@ export const withRoutes = (page: string): string => {
     .flatMap((group: RouteGroup) => Object.values(group))
     .map(({ method, path, summary }) => {
       const route = `\`${method.toUpperCase()} ${path}\``;
-      return `| ${route} | ${told.get(route) ?? summary} |`;
+      return `| ${route} | ${descriptions.get(route) ?? summary} |`;
     });
   const made = ['| route | what it does |', '|---|---|', ...rows].join('\n');
   return `${page.slice(0, start)}${made}${end === -1 ? '\n' : page.slice(end)}`;

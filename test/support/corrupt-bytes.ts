@@ -70,7 +70,7 @@ export type ByteOutcome =
   | { readonly kind: 'as before' }
   | { readonly kind: 'refused'; readonly message: string }
   /** It started, and reported some of its data as damaged or did not return them. */
-  | { readonly kind: 'told'; readonly what: readonly string[] }
+  | { readonly kind: 'reported'; readonly what: readonly string[] }
   | { readonly kind: 'wrong'; readonly what: readonly string[] };
 
 const filesBelow = (folder: string): string[] =>
@@ -257,12 +257,13 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
       if (expected.get(name)?.get(path) !== leaf) fleeting.add(`${name}${path}`);
 
   /** What is answered otherwise, item by item where it is a list. */
-  const compare = (answers: Answers): { readonly told: string[]; readonly wrong: string[] } => {
-    const told: string[] = [];
+  const compare = (answers: Answers): { readonly reported: string[]; readonly wrong: string[] } => {
+    const reported: string[] = [];
     const wrong: string[] = [];
     for (const [name, answer] of answers) {
       if (answer !== null && typeof answer === 'object' && 'refused' in answer) {
-        if (JSON.stringify(answer) !== JSON.stringify(one.get(name))) told.push(`${name}: refused (${answer.refused})`);
+        if (JSON.stringify(answer) !== JSON.stringify(one.get(name)))
+          reported.push(`${name}: refused (${answer.refused})`);
         continue;
       }
       const now = new Map(leaves(answer));
@@ -271,7 +272,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
       );
       if (differing.length === 0) continue;
       // A provider that no longer opens the root key is shown as such.
-      (tellsDamage(answer) || name === '/api/root' ? told : wrong).push(
+      (tellsDamage(answer) || name === '/api/root' ? reported : wrong).push(
         ...differing
           .slice(0, 3)
           .map((path) => `${name}${path}: ${expected.get(name)?.get(path)} became ${now.get(path)}`),
@@ -279,14 +280,14 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
     }
     // In quarantine everything is shown with that word next to it, and nothing is used.
     const quarantined = tellsDamage(answers.get('/api/quarantine'));
-    return quarantined ? { told: [...told, ...wrong], wrong: [] } : { told, wrong };
+    return quarantined ? { reported: [...reported, ...wrong], wrong: [] } : { reported, wrong };
   };
 
   const judge = (answers: Answers | StartError, named: string): ByteOutcome => {
     if (!(answers instanceof StartError)) {
-      const { told, wrong } = compare(answers);
+      const { reported, wrong } = compare(answers);
       if (wrong.length > 0) return { kind: 'wrong', what: wrong };
-      return told.length > 0 ? { kind: 'told', what: told } : { kind: 'as before' };
+      return reported.length > 0 ? { kind: 'reported', what: reported } : { kind: 'as before' };
     }
     const { message } = answers;
     return answers.class !== 'internal' && message.includes(named)
@@ -337,7 +338,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
         throw error;
       });
       if (meant && answers instanceof StartError && answers.class !== 'internal')
-        return { kind: 'told', what: [`another setting, which might be meant: ${answers.message}`] };
+        return { kind: 'reported', what: [`another setting, which might be meant: ${answers.message}`] };
       return judge(answers, basename(file).replace(/-(wal|shm)$/, ''));
     },
     end: () => rmSync(folder, { recursive: true, force: true }),
@@ -367,7 +368,7 @@ export const corruptBytes = async (
   const tried: Record<string, Record<ByteOutcome['kind'], number>> = {};
   const wrong: string[] = [];
   for (const file of site.files) {
-    const counts = { 'as before': 0, refused: 0, told: 0, wrong: 0 };
+    const counts = { 'as before': 0, refused: 0, reported: 0, wrong: 0 };
     tried[file] = counts;
     const size = site.sizeOf(file);
     // One alone is by chance: the first byte of most files is a magic number.

@@ -87,7 +87,7 @@ const behave = (key: Buffer, { operation, body }: ProxyRequest): Json => {
 
 export const startScriptedProxy = async (certificate: IssuedCertificate): Promise<ScriptedProxy> => {
   const key = randomBytes(32);
-  const told = new Map<string, Misdeed>();
+  const misdeeds = new Map<string, Misdeed>();
   const requests: ProxyRequest[] = [];
   const sockets = new Set<Socket>();
   const pair = ({ certificate: cert, key: keyFile }: IssuedCertificate) => ({
@@ -110,7 +110,7 @@ export const startScriptedProxy = async (certificate: IssuedCertificate): Promis
       };
       requests.push(request);
       const good = (): Json => behave(key, request);
-      const misdeed = told.get(path.split('/')[1] ?? '');
+      const misdeed = misdeeds.get(path.split('/')[1] ?? '');
       if (misdeed === undefined) answerWith(outgoing, 200, good());
       else misdeed(outgoing, good, request);
     });
@@ -130,8 +130,8 @@ export const startScriptedProxy = async (certificate: IssuedCertificate): Promis
     url: `https://127.0.0.1:${port}`,
     requests,
     tell: (prefix, misdeed) => {
-      if (misdeed === undefined) told.delete(prefix);
-      else told.set(prefix, misdeed);
+      if (misdeed === undefined) misdeeds.delete(prefix);
+      else misdeeds.set(prefix, misdeed);
     },
     show: (next) => {
       server.setSecureContext(pair(next));

@@ -112,8 +112,8 @@ describe.runIf(installed('opensc-pkcs11', spy ?? '/usr/lib/x86_64-linux-gnu/pkcs
         await one.stop();
         await two.stop();
         const own = [one, two].map(({ trace }) => driverTraceOf(trace).map(lineOf).join('\n'));
-        const told = readSpyTraces(readFileSync(paths.spied, 'utf8')).map((calls) => calls.map(lineOf).join('\n'));
-        expect(told.toSorted()).toEqual(own.toSorted());
+        const spyCalls = readSpyTraces(readFileSync(paths.spied, 'utf8')).map((calls) => calls.map(lineOf).join('\n'));
+        expect(spyCalls.toSorted()).toEqual(own.toSorted());
       } finally {
         await world.end();
       }

@@ -1,4 +1,4 @@
-// Ciphers through the addon: pieces give what the whole gives, buffers that are too short cost nothing, wrong shapes are
+// Ciphers through the addon: the result in pieces is that of the whole, buffers that are too short have no effect, wrong lengths are
 // refused by name, and Node's own libcrypto (another version than ours) agrees.
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
-// addon/FORMAT.md is enough to read what the core writes: a second implementation, made from the document alone with Node's
-// own cryptography, agrees with the core on the document's vectors and on what the core seals now.
+// addon/FORMAT.md is sufficient to read the files of the core: a second implementation, written from the document only with Node's
+// own cryptography, agrees with the core on the document's vectors and on newly sealed data.
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, scryptSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -110,7 +110,7 @@ describe('key record, format 1', () => {
       withKey(core.openRecord(kek, context, vector.bytes('record')), (key) => {
         const { kind } = core.describe(key);
         expect(kind).toBe({ 1: 'aes', 2: 'generic', 3: 'kek', 8: 'ed25519-private' }[vector.number('kind')]);
-        // A KEK and a private key are not given out: they show what they are by what is sealed of them.
+        // A KEK and a private key cannot be read: data that are sealed under them show their identity.
         if (kind === 'aes' || kind === 'generic') expect(core.exportSecret(key)).toEqual(vector.bytes('value'));
         expect(openByDocument(vector.bytes('kek'), context, core.sealRecord(kek, context, key))).toEqual(plain);
       });
@@ -293,7 +293,7 @@ describe('root key file, format 2', () => {
         );
         expect(opened.roots.map(({ epoch }) => epoch)).toEqual([5, 4]);
         const root = wrappedRoot(core, opened);
-        // The same keys: what is sealed under them the document opens.
+        // The same keys: the second implementation opens data that are sealed under them.
         const context = contextOf(vectorOf('record aes'));
         for (const { epoch, key } of opened.roots) {
           const sealed = withKey(genericKey(Buffer.from('canary')), (canary) => core.sealRecord(key, context, canary));

@@ -1,4 +1,4 @@
-// Keys on their way to another host, through the addon: a second implementation, made from RFC 9180 with Node's own cryptography,
+// Keys in transit to another host, through the addon: a second implementation of RFC 9180 with Node's own cryptography,
 // agrees with the core in both directions and on the vector of addon/FORMAT.md, section 4. What is refused in detail is in
 // test/native/core/hpke-test.cc.
 import {

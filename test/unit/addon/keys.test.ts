@@ -1,5 +1,5 @@
 // Keys through the addon: making, importing, describing, giving out, wrapping, deriving; digests, MACs and random bytes; and
-// what a released or unfitting key is answered. What ciphers do is in ciphers.test.ts, signatures in signatures.test.ts.
+// the errors for a released key or a key of the wrong kind. Ciphers are in ciphers.test.ts, signatures in signatures.test.ts.
 import { createHash, createHmac, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

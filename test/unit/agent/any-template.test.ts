@@ -1,5 +1,5 @@
-// Whatever a caller puts into a template or a mechanism's parameter, the answer is one of the standard's codes for it: never
-// CKR_GENERAL_ERROR, which says that the agent itself failed, and no key is left behind.
+// For any content of a template or a mechanism's parameter, the answer is one of the standard's codes for it: never
+// CKR_GENERAL_ERROR, which means that the agent itself failed, and no key is left behind.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
@@ -45,7 +45,7 @@ const attribute: fc.Arbitrary<Attribute> = fc
 const classes = fc.constantFrom(...Object.values(CKO));
 const keyTypes = fc.constantFrom(CKK.RSA, CKK.EC, CKK.EC_EDWARDS, CKK.AES, CKK.GENERIC_SECRET, CKK.DES3);
 const number = (type: number, value: number): Attribute => ({ type, value, length: 8 });
-/** All that an object of a class and type needs, so that some come as far as being made. */
+/** The required attributes of an object of a class and type, so that some creations succeed. */
 const needed = (objectClass: number, keyType: number): readonly number[] => {
   if (objectClass === CKO.CERTIFICATE) return [CKA.SUBJECT, CKA.VALUE];
   if (objectClass !== CKO.PUBLIC_KEY && objectClass !== CKO.PRIVATE_KEY) return [CKA.VALUE];
@@ -146,7 +146,7 @@ const start = async () => {
   return { agent, session, keys };
 };
 
-/** Ends what was made, and checks whether more is left than there was. */
+/** Destroys the created objects, and checks that no more objects remain than before. */
 const checkNothingLeft = async (agent: InProcessAgent, session: number, keys: readonly number[], before: number) => {
   for (const object of (await agent.connection.application?.candidates([])) ?? []) {
     if (!keys.includes(object.handle)) agent.connection.application?.removeObject(object);

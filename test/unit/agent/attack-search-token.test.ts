@@ -3,7 +3,7 @@
 // extractable, one of the token and one of the session: their values must not be seen. A key that has wrapped one of them,
 // whichever object holds it, must not open that again; and a key of the token whose value could be read wraps none of them.
 //
-// Which objects hold one key is known here by where they come from: the service tells no one.
+// The test knows from their origin which objects contain the same key: the service does not reveal it.
 //
 // DKE_TEST_TOKEN_SEQUENCES: how many, in place of that of test/support/tiers.ts.
 import { randomBytes } from 'node:crypto';
@@ -52,12 +52,12 @@ const rows = fc.uniqueArray(fc.tuple(fc.constantFrom(...flags), fc.boolean()), {
   maxLength: 3,
 });
 const at = fc.nat({ max: 11 });
-/** What belongs to a user, and what was made to wrap it: chosen more often than by chance. */
+/** A user's keys and their wrapping keys: chosen more often than by chance. */
 const victim = fc.oneof(fc.constantFrom(0, 2), at);
 const wrapper = fc.oneof(fc.constantFrom(1, 3, 5), at);
 const token = fc.boolean();
 const how = fc.constantFrom(...wrappings);
-/** Under a cipher nothing sensitive is wrapped: that is asked, but not half of the time. */
+/** No sensitive key can be wrapped under a cipher: that is tried, but not half of the time. */
 const usual = fc.oneof(how, fc.constantFrom(...wrappings.slice(0, 2)));
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('generate' as const), token, rows }) },
@@ -196,12 +196,12 @@ class Caller {
     return true;
   }
 
-  /** Whether a key opens what it, by whatever object, has wrapped. */
+  /** Whether a key opens its own wrappings, through any of its objects. */
   async #open({ handle: key, is }: Held, data: Wrapped): Promise<void> {
     if (is !== data.by) return;
     const session = this.#aside;
     if (this.#wrappers.has(is)) {
-      // Of a key of the token the service knows; it is asked at the Init, and again with the data.
+      // For a token key, the service checks it: at the Init, and again with the data.
       await this.#try('C_SetAttributeValue', { session, object: key, template: template([CKA.DECRYPT, true]) });
       for (const start of ['C_DecryptInit', 'C_MessageDecryptInit'] as const) {
         const mechanism = start === 'C_DecryptInit' ? ecb : gcm;
@@ -286,7 +286,7 @@ class Caller {
           wrappedKey: data.bytes,
           template: asked,
         };
-        // Under another key, or in another way, something else comes out.
+        // Under another key, or with another mechanism, the result is different.
         return made(await this.#try('C_UnwrapKey', call), by.is === data.by ? data.is : '');
       }
       case 'derive': {

@@ -1,6 +1,6 @@
 // A bounded search over sequences of calls for one that brings the value of a sensitive key out (security of PKCS#11 key
 // management: Clulow 2003; Delaune, Kremer, Steel 2008; Bortolozzo, Centenaro, Focardi, Steel 2010). The caller may do everything
-// but bring keys of its own: under a key whose value it knows, the standard lets it wrap whatever may be extracted. Keys of the
+// but import its own keys: under a key with a known value, the standard lets it wrap every extractable key. Keys of the
 // session alone, where nothing waits; attack-search-token.test.ts has those of the token.
 //
 // DKE_TEST_SEQUENCES: how many (100,000).
@@ -39,7 +39,7 @@ const wrappings: readonly Mechanism[] = [
   { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes } },
   { type: CKM.AES_CBC_PAD, parameter: { kind: 'bytes', bytes } },
 ];
-/** A derivation that two keys of one value may come of. */
+/** A derivation that can create two keys with one value. */
 const hkdf = (type: number, how: number): Mechanism => ({
   type,
   parameter: {
@@ -94,7 +94,7 @@ class Caller {
   readonly #values = new Map<number, string>();
   readonly #wrapped: Buffer[] = [];
   readonly #secrets: Buffer[] = [];
-  /** Values of keys that have wrapped what is sensitive. */
+  /** Values of keys that have wrapped a sensitive key. */
   readonly #wrappers = new Set<string>();
   /** Of the keys that decrypt, or did. */
   #decrypting = '';
@@ -156,7 +156,7 @@ class Caller {
     for (const secret of this.#secrets) if (seen.includes(secret)) throw new Found(how);
   }
 
-  /** A key that has come to be. */
+  /** A new key. */
   #add(key: number, secret: boolean): void {
     const object = this.#application.sessionObject(key, 'object');
     if (object?.key == null) throw new Error('a key without a key');
@@ -177,7 +177,7 @@ class Caller {
     return this.#try('C_UnwrapKey', { session, mechanism, unwrappingKey, wrappedKey, template: whole });
   }
 
-  /** A key that has wrapped what is sensitive must not open it again: neither decrypt, nor unwrap into what can be read. */
+  /** A key that has wrapped a sensitive key must not open it again: neither decrypt it, nor unwrap it into a readable key. */
   #probeKey(key: number): void {
     const session = this.#aside;
     this.#read(key, 'C_GetAttributeValue');
@@ -206,7 +206,7 @@ class Caller {
     const touched = this.#keys.slice(keysBefore);
     if (changed !== 0) touched.push(changed);
     const data = this.#wrapped.slice(dataBefore);
-    // A wrapping makes its key one that wraps, and every other object of the same key.
+    // A wrapping marks its key as a wrapping key, and every other object of the same key.
     for (const key of data.length > 0 ? this.#keys : touched) this.#probeKey(key);
     for (const key of touched) for (const each of this.#wrapped) this.#probePair(key, each);
     for (const key of this.#keys) for (const each of data) this.#probePair(key, each);
@@ -285,7 +285,7 @@ class Caller {
     return this.#done('C_MessageEncryptFinal', { session }) ? 0 : undefined;
   }
 
-  /** Keys, and data, that come of others: the same again as often as it is asked for. */
+  /** Keys and data that are derived from others: the same for each repetition. */
   #derive(op: number, at: number, data: Buffer, how: number, rows: readonly Row[]): number | undefined {
     const session = this.#session;
     const length: Row = [CKA.VALUE_LEN, (how & 2) === 0 ? 32 : 16];
@@ -317,7 +317,7 @@ class Caller {
     return derive({ type: CKM.ECDH1_DERIVE, parameter }, privateKey);
   }
 
-  /** It agrees with itself: what it derives no one else knows. */
+  /** It agrees with itself: no other party has the derived key. */
   #ownPair() {
     if (this.#pair !== null) return this.#pair;
     const made = this.#try('C_GenerateKeyPair', {

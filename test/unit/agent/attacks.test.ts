@@ -38,10 +38,10 @@ const extractable: Row = [CKA.EXTRACTABLE, true];
 const noDecrypt: Row = [CKA.DECRYPT, false];
 const clear: readonly Row[] = [[CKA.SENSITIVE, false], extractable];
 const known = Buffer.from(Array.from({ length: 32 }, (_, i) => 255 - i));
-/** 2.40, section 6: mechanisms that make keys of parts of others, or of others and something known. */
+/** 2.40, section 6: mechanisms that derive keys from parts of others, or from others and known data. */
 const combining = { CONCATENATE_BASE_AND_KEY: 0x360, XOR_BASE_AND_DATA: 0x364, EXTRACT_KEY_FROM_KEY: 0x365 } as const;
 
-/** Refused, by whatever name the call has for it. */
+/** Refused, with any of the call's error codes for it. */
 const refusals = [
   'CKR_KEY_NOT_WRAPPABLE',
   'CKR_KEY_UNEXTRACTABLE',
@@ -163,7 +163,7 @@ describe.each([
       expect(wrapped).toBe('CKR_KEY_NOT_WRAPPABLE');
       return;
     }
-    // A key of the token decrypts in the service, which asks at that moment whether it may.
+    // A token key decrypts in the service, which checks the permission at that moment.
     const call = { session, encryptedData: wrapped.subarray(0, 32), data: room(32) };
     expect(await agent.rv('C_Decrypt', call)).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
   });
@@ -393,7 +393,7 @@ describe.each([
     const { agent, session, generate } = await start(token);
     await agent.call('C_DigestInit', { session, mechanism: mech(CKM.SHA256) });
     expect(await agent.rv('C_DigestKey', { session, key: await generate() })).toBe('CKR_KEY_INDIGESTIBLE');
-    // What names no key is told so.
+    // A handle without a key is refused as such.
     for (const key of [0, 999_999, 2 ** 31 + 999]) {
       await agent.call('C_DigestInit', { session, mechanism: { type: CKM.SHA256, parameter: null } });
       expect(await agent.rv('C_DigestKey', { session, key })).toBe('CKR_KEY_HANDLE_INVALID');
@@ -409,7 +409,7 @@ describe.each([
   });
 
   test('what is known of the cipher is what everybody knows', async () => {
-    // The tests above rest on `encrypt` being the cipher it says: a planted key is a known one.
+    // The tests above assume that `encrypt` is the named cipher: an imported key has a known value.
     const { bring, encrypt } = await start(token);
     const cipher = createCipheriv('aes-256-cbc', known, iv).setAutoPadding(false);
     const expected = Buffer.concat([cipher.update(known), cipher.final()]);

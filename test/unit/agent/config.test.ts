@@ -1,4 +1,4 @@
-// pkcs11.toml: who may read it, and what it may say.
+// pkcs11.toml: its permissions and its valid content.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -168,7 +168,7 @@ describe('the files of TLS', () => {
     expect(openTls({ ...none, caFile: clientCertificate.certificate, clientCertificate })).toBeDefined();
   });
 
-  // A caller's configuration says where they are: what is there must not stop the agent for the others.
+  // A caller's configuration names these paths: their content must not stop the agent for the others.
   test('are refused when there is a FIFO, a device, a folder, too much, nothing, or no PEM', () => {
     const fifo = join(folder, 'fifo');
     execFileSync('mkfifo', [fifo]);

@@ -1,5 +1,5 @@
 // Pairs of keys: PKCS#11 2.40, sections 5.7, 5.11, 5.12 and 5.14; mechanisms 2.1 and 2.3. Node's own cryptography is the other
-// side: it imports what the token shows, checks what the token signs, and signs what the token checks.
+// side: it imports the public keys of the token, verifies the token's signatures, and signs for the token.
 import {
   constants,
   createPublicKey,
@@ -309,7 +309,7 @@ describe('imported keys', () => {
     const { agent, session } = await start();
     const key = await create(agent, session, [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
     const asked = numbers.map(([type]) => ({ type, capacity: 1024 }));
-    // Compared in the turn of the answer: what is secret in it is wiped after it.
+    // Compared in the same turn as the answer, because its secrets are wiped afterwards.
     const { values } = (await agent.call('C_GetAttributeValue', { session, object: key, template: asked })) as {
       values: readonly AttributeValue[];
     };

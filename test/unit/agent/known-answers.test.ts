@@ -1,4 +1,4 @@
-// Every mechanism of the table gives what the standards publish, with keys of a session and of the token: constants from FIPS 180-4
+// Every mechanism of the table returns the published results, with session keys and token keys: constants from FIPS 180-4
 // and FIPS 202 (digests), RFC 2202, RFC 4231 and NIST's examples for SHA-3 (HMAC), SP 800-38A to 38D (AES), RFC 3394 and RFC 5649
 // (key wrap), RFC 5869 (HKDF), RFC 5903 (ECDH), RFC 6979 (ECDSA), RFC 8032 (Ed25519). Where nothing short is published (RSA, and the
 // signatures with SHA-3) Node's own cryptography is the other side.
@@ -334,7 +334,7 @@ class Host {
     const [spki] = (await agent.call('C_GetAttributeValue', asked)).values;
     return { ...pair, node: createPublicKey({ key: Buffer.from(spki as Uint8Array), format: 'der', type: 'spki' }) };
   }
-  /** A public key made by Node. */
+  /** A public key from Node. */
   publicKey(node: KeyObject): Promise<number> {
     const { kty, n, e, x, y } = node.export({ format: 'jwk' });
     const bytes = (text: unknown): Buffer => Buffer.from(String(text), 'base64url');

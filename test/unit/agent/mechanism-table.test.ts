@@ -1,5 +1,5 @@
-// Every mechanism is started in every function, with keys of the session and of the token: what docs/conformance.md says is carried
-// starts, all else is CKR_MECHANISM_INVALID; and what the standard has and we have not has a reason.
+// Every mechanism is started in every function, with session keys and token keys: those in docs/conformance.md
+// start, all others are CKR_MECHANISM_INVALID; and each missing mechanism of the standard has a reason.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { findMechanism } from '../../../provider/client/operations/mechanisms.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
@@ -202,7 +202,7 @@ describe.each([
       }
     }
   };
-  /** Where Init is a function of its own, it succeeds; the others are told here that their templates say too little. */
+  /** A separate Init succeeds; the other functions refuse because their templates are incomplete. */
   const starts = (use: Use): boolean => use === 'digest' || use in inits;
 
   test.each(Object.keys(uses) as Use[])('%s', async (use) => {

@@ -132,7 +132,7 @@ describe.each([
         const input = { session, parameter: parameter({ iv, tag }), ciphertextPart: part, plaintextPart: out, flags };
         return given(out, await agent.call('C_DecryptMessageNext', input));
       };
-      // Nothing comes out before the tag is checked.
+      // There is no output before the tag is checked.
       const first = Buffer.from(sealed.subarray(0, 30));
       if (spoil) first[3] = (first[3] ?? 0) ^ 1;
       expect(await next(first, 0, 100)).toEqual(nothing);

@@ -27,11 +27,11 @@ interface Kind {
   readonly wrongInit: ((agent: InProcessAgent, session: number, keys: Keys) => Promise<string>) | null;
   /** Takes a part, and the operation continues. */
   readonly part: Step | null;
-  /** A whole message, or the Final: ends the operation, with whatever return value. */
+  /** A whole message, or the Final: ends the operation with any return value. */
   readonly ends: readonly Step[];
-  /** A step that cannot be, and what it is called. */
+  /** An invalid step, with its name. */
   readonly wrong: readonly (readonly [Step, string])[];
-  /** Whether an error leaves the operation as it is: messages and searches. */
+  /** Whether an error does not change the operation: messages and searches. */
   readonly lasts: boolean;
   /** Whether it uses a key, and so ends with the login. */
   readonly private: boolean;
@@ -341,7 +341,7 @@ describe.each([
     await agent.call('C_SessionCancel', { session: where, flags: kind.flag });
     expect(await kind.init(agent, where, keys)).toBe('CKR_OK');
   };
-  /** Whether one is running: a second Init tells. */
+  /** Whether one is running, which a second Init shows. */
   const isRunning = async (kind: Kind, where = session): Promise<boolean> => {
     const rv = await kind.init(agent, where, keys);
     if (rv === 'CKR_OK') await agent.call('C_SessionCancel', { session: where, flags: kind.flag });

@@ -58,7 +58,7 @@ describe.each([
     expect(publicDecrypt({ key, padding: constants.RSA_PKCS1_PADDING }, signature)).toEqual(data);
     await agent.call('C_VerifyRecoverInit', { session, mechanism, key: publicKey });
     expect(await recover(agent, session, signature)).toEqual(data);
-    // It is the signature that C_Sign makes.
+    // It is the same signature as that of C_Sign.
     await agent.call('C_VerifyInit', { session, mechanism, key: publicKey });
     expect(await agent.rv('C_Verify', { session, data, signature })).toBe('CKR_OK');
   });

@@ -115,7 +115,7 @@ test('a key that is too large is refused in every way in', async () => {
   const large = numbers.map(([type]): Row => [type, Buffer.alloc(type === CKA.MODULUS ? 1792 : 896, 0xc5)]);
   const refused = { session, template: template(...rsa, ...large) };
   expect(await agent.rv('C_CreateObject', refused)).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
-  // A PKCS#8 of 14,336 bits, whatever its numbers.
+  // A PKCS#8 of 14,336 bits, with any numbers.
   const integer = (bytes: number): Buffer =>
     Buffer.concat([Buffer.from([2, 0x82, bytes >> 8, bytes & 0xff, 0x45]), Buffer.alloc(bytes - 1, 0xc5)]);
   const sequence = (tag: number, content: Buffer): Buffer =>

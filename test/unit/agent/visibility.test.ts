@@ -23,7 +23,7 @@ const secret: Row[] = [
   [CKA.VALUE, value],
 ];
 
-/** A call that names the object, and what it says when there is none. */
+/** A call that names the object, and its return value if there is none. */
 const uses: readonly (readonly [
   string,
   (agent: InProcessAgent, session: number, object: number) => Promise<string>,
@@ -145,7 +145,7 @@ describe('a private object of the token', () => {
   });
 });
 
-/** A call that makes an object out of a template. */
+/** A call that creates an object from a template. */
 const makers: readonly (readonly [
   string,
   (agent: InProcessAgent, session: number, source: number, ...rows: Row[]) => Promise<string>,

@@ -90,7 +90,7 @@ describe('wrapping', () => {
     await refused(wrap(keyWrap, generic, key), 'CKR_WRAPPING_KEY_TYPE_INCONSISTENT');
     await refused(wrap(keyWrap, await generate([CKA.WRAP, false]), key), 'CKR_KEY_FUNCTION_NOT_PERMITTED');
     await refused(wrap(keyWrap, wrapping, 2 ** 31 + 999), 'CKR_KEY_HANDLE_INVALID');
-    // The number could be that of an object of the token: the service is asked.
+    // The number could be that of a token object, so the service is called.
     await refused(wrap(keyWrap, wrapping, 999_999), 'CKR_KEY_HANDLE_INVALID');
     await refused(wrap(keyWrap, 999_999, key), 'CKR_WRAPPING_KEY_HANDLE_INVALID');
     await refused(unwrap(keyWrap, 999_999, Buffer.alloc(40), ...aesRows), 'CKR_UNWRAPPING_KEY_HANDLE_INVALID');
@@ -161,7 +161,7 @@ describe('a sensitive key does not come out', () => {
     })) as number;
     const key = await generate(extractable);
     await expect(wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
-    // Not either when the object goes while it decrypts.
+    // Nor if the object is destroyed while it decrypts.
     await agent.call('C_DecryptInit', { session, ...decryptInit(cbc, decrypting) });
     await agent.call('C_DestroyObject', { session, object: decrypting });
     await expect(wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');

@@ -1,4 +1,4 @@
-// The console API's front on its own: who gets in, what is refused, what every answer has.
+// The console API's front alone: authentication, refusals, and the headers of every answer.
 import { describe, expect, test } from 'vitest';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';

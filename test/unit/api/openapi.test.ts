@@ -1,4 +1,4 @@
-// The API's description is made of the same rows as the API.
+// The API's description is generated from the same rows as the API.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -125,7 +125,7 @@ export const openFront = (
       return current;
     },
     'vaults.list': (_actor: unknown, query: unknown) => ({ items: [], next: JSON.stringify(query) }),
-    // What the sign-in page asks before anyone is known.
+    // The sign-in page's request before a sign-in.
     'openId.label': () => null,
     'signIn.hasPasskeys': () => false,
     ...members,

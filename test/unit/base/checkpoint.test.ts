@@ -1,4 +1,4 @@
-// Checkpoints: read what was written, refuse everything else.
+// Checkpoints: reads written ones, refuses everything else.
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';

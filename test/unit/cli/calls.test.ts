@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-/** Runs a command to its end; answers what was sent. */
+/** Runs a command to its end; returns its requests. */
 const dke = async (...words: readonly string[]): Promise<readonly string[]> => {
   printed = '';
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => {

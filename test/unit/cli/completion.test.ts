@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Each line is what a person has typed; the last word is not finished. */
+/** Each line is a user's input; the last word is not finished. */
 const typed: readonly (readonly [line: string, expected: readonly string[]])[] = [
   ['dke tena', ['tenant']],
   ['dke vault dual-control ', ['remove', 'set', 'show']],
@@ -76,7 +76,7 @@ test.skipIf(missing('bash'))('bash completes commands, options, their values and
 });
 
 test.skipIf(missing('zsh'))('zsh has the same candidates', () => {
-  // The completion system wants a terminal: what it is given is asked for.
+  // The completion system needs a terminal, so the test queries the candidates.
   const script = `compdef() { :; }; compadd() { shift; print -r -- "\${(j:	:)\${(M)@:#\${words[CURRENT]}*}}" }; _files() { echo files }
     source ./zsh
     while IFS= read -r line; do

@@ -1,4 +1,4 @@
-// What a command loads: the file of its noun, and no library that it does not use. Help and completion know all nouns.
+// The modules that a command loads: the file of its noun, and no library that it does not use. Help and completion have all nouns.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

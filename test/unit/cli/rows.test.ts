@@ -1,4 +1,4 @@
-// Commands as rows of the contract: where their words go, and what a row may not say.
+// Commands as rows of the contract: the place of their words in a request, and invalid rows.
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { makeProgram } from '../../../server/cli/program.ts';

@@ -33,8 +33,8 @@ describe('the life of a tenant', () => {
     for (const event of tenantEvents) expect(nextTenantState({ state: 'purged', suspendedAt: null }, event)).toBeNull();
   });
   test('everything in it is served while it is active and its row is sound, and nothing otherwise', () => {
-    const told = tenantStates.map((state) => isStopped({ state, integrity: 'ok' }));
-    expect(told).toEqual([null, 'suspended', 'deleted', 'deleted']);
+    const stopped = tenantStates.map((state) => isStopped({ state, integrity: 'ok' }));
+    expect(stopped).toEqual([null, 'suspended', 'deleted', 'deleted']);
     for (const state of tenantStates) expect(isStopped({ state, integrity: 'tampered' })).not.toBeNull();
   });
 });

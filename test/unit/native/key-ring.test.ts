@@ -1,4 +1,4 @@
-// The keys of tenants in memory while units of work are under way: what one of them has made is not taken away by another one's end.
+// The keys of tenants in memory during units of work: the end of one does not remove a key that another one has created.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ test('of a unit of work that is not committed yet: kept, and usable in it and af
   const { tenantId, made, end, done } = beginTenant();
   await made;
   const retained = retainStoredKeys({ store, ring });
-  // Whatever that does in the meantime: reads of its own have come back by then.
+  // Its own reads have ended by then.
   await store.read.keks.list();
   expect(ring.knows({ tenantId, epoch: 1 })).toBe(true);
   end.resolve();

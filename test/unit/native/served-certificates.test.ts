@@ -1,4 +1,4 @@
-// Certificates as they lie in files: read when whole, refused when a single bit is another.
+// Certificates in files: accepted when unchanged, refused when a single bit differs.
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -123,7 +123,7 @@ test('a self-signed certificate replaces another of a different subject, also wh
     );
     return readFileSync(path('crt'), 'utf8');
   };
-  // The certificates are made a little later.
+  // The certificates are created a little later.
   const now = Date.now() + 3_600_000;
   const replaced = { names: ['keys.example'], authorities: [], now };
   expect(replacementFault({ ...replaced, present: make('one'), next: make('two') })).toBeUndefined();

@@ -1,4 +1,4 @@
-// Where an application's credentials may be used from: what is decided, what a restart keeps, and what warns before a certificate expires.
+// Allowed callers of an application: the decisions, their persistence over a restart, and the warning before a certificate expires.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ShownCertificate } from '../../../server/operations/index.ts';

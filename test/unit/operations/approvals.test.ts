@@ -1,4 +1,4 @@
-// Dual control: what a vault's rule governs is done only when the others agree whom it asks for; whatever else is tried leaves
+// Dual control: an operation under a vault's rule needs the required approvals; every other attempt leaves
 // everything as it was. Real tokens act, over the real store.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
@@ -301,7 +301,7 @@ describe('the rule itself', () => {
       change(person('security'), vaultId, twoOf({ approvers: [tokenIds.anna ?? '', tokenIds.manager ?? ''] })),
     ).rejects.toEqual(code('conflict'));
     await expect(change(person('security'), vaultId, twoOf({ actions: [] }))).rejects.toEqual(code('validation'));
-    // Not who sets it alone; the dry run says so, too.
+    // Not by the user who sets it alone; the dry run shows that as well.
     const own = twoOf({ required: 1, approvers: [tokenIds.anna ?? ''] });
     const { planChange } = opened.operations.dualControl;
     await expect(planChange(person('anna'), vaultId, own)).rejects.toEqual(code('conflict'));

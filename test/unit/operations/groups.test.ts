@@ -1,4 +1,4 @@
-// Groups of TDE applications: who may use whose keys, what a move means and does, what refused attempts leave in the audit log,
+// Groups of TDE applications: who may use whose keys, the preview and result of a move, the audit records of refused attempts,
 // and a rotation history of 500 keys whose look-ups cost as many queries as one key's.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
@@ -243,7 +243,7 @@ describe('a rotation history of 500 master keys', () => {
     expect(first.answer.objects[0]?.handle).toBe(handles[0]);
     expect(last.answer.objects[0]?.handle).toBe(handles[keys - 1]);
     expect(first.statements).toEqual(last.statements);
-    // The search, and the object and the key that it found, which say what the key may be used for.
+    // The search, and the object and the key that it found, which contain the permitted uses.
     expect([first.rows, last.rows]).toEqual([3, 3]);
     expect(first.statements).toHaveLength(3);
     const again = await find(0);
@@ -302,7 +302,7 @@ describe('a rotation history of 500 master keys', () => {
     expect(later.firstUsedAt).toBe(used.firstUsedAt);
     expect(later.lastUsedAt).toBeGreaterThan(used.firstUsedAt ?? 0);
     expect(later.newest).toBe(false);
-    // The same for a person who asks who uses it, and for one who is about to take it away.
+    // The same for a query of its users, and before its removal.
     const { name, groupId } = caller.application;
     const times = { firstUsedAt: later.firstUsedAt, lastUsedAt: later.lastUsedAt };
     const group = (await opened.operations.tdeGroups.get(administrator, groupId)).name;

@@ -43,7 +43,7 @@ beforeEach(async () => {
   complaints.length = 0;
   folder = mkdtempSync(join(tmpdir(), 'dke-housekeeping-'));
   store = await openTestStore(folder, clock);
-  // No endpoint, no object: neither the addon nor the key ring is asked.
+  // No endpoint, no object: neither the addon nor the key ring is called.
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },
     { objects: 16, requests: 10_000 },

@@ -1,4 +1,4 @@
-// Requests under an Idempotency-Key, in the service itself: what is written of them is written with what they make.
+// Requests under an Idempotency-Key, in the service itself: their records are written together with their results.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';
@@ -77,7 +77,7 @@ test('one that was carried out and not answered is not carried out again, and th
   const isWritten = new Promise<void>((resolve) => {
     written = resolve;
   });
-  // Its process ends between what it makes and its answer.
+  // Its process ends between the commit and the answer.
   void once(first, async () => {
     await create('cut off')();
     written();

@@ -148,7 +148,7 @@ describe('the list of keys', () => {
       code('validation'),
     );
 
-    // Ages are told by ids, which have the time: here each is made in a millisecond of its own, or in the order of the ids.
+    // Ages are derived from ids, which contain the time: here each is created in its own millisecond, or in the order of the ids.
     const at = made[2]?.createdAt ?? 0;
     const [older, newer] = [await set({ createdBefore: at }), await set({ createdAfter: at })];
     expect([...newer, ...older]).toEqual(['e', 'd', 'c', 'b', 'a']);

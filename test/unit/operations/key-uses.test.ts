@@ -1,4 +1,4 @@
-// The last uses of keys on their way from the front, which sets a number, into the store: what is written when, and what a failure leaves.
+// The last uses of keys, from the front, which sets a number, to the store: when they are written, and the state after a failure.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const quiet = () => undefined;
 const log = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) };
 const people = { secondFactor: 'required', sessionIdleMs: 1, sessionMs: 1, invitationMs: 1 } as const;
 
-// Nothing of it is opened: neither the addon nor the key ring is asked.
+// No record is opened: neither the addon nor the key ring is called.
 const rows = oneEndpoint({ usages: [], state: 'soft-deleted', deletedAt: 4 });
 const { tenant, key, endpoint } = rows;
 

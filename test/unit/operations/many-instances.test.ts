@@ -1,4 +1,4 @@
-// An application whose host name is another one with every call: what is kept of it, and what the audit log has.
+// An application whose host name changes with every call: the stored instances, and the audit log.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   administrator,

@@ -123,7 +123,7 @@ describe('a master key', () => {
     expect(await admitted()).toEqual([[]]);
     await vaults.enable(administrator, vaultId);
     expect(await admitted()).toEqual([await checked()]);
-    // The first use of a deleted one puts its copy back: a search does not.
+    // The first use of a deleted key restores its copy; a search does not.
     await keys.softDelete(administrator, key.id);
     const before = await auditKindsOf(opened, key.id);
     expect(await admitted()).toEqual([[]]);

@@ -1,4 +1,4 @@
-// The request log's hashes by the minute: what is hashed when, and that a record that was changed, removed, added or moved is found,
+// The request log's hashes by the minute: when each is written, and that a record that was changed, removed, added or moved is found,
 // by the service itself and offline from two exports.
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -375,7 +375,7 @@ describe('a space', () => {
 describe('requests without a record', () => {
   const lose = (...dropped: readonly DroppedRequests[]) => store.write((tx) => tx.requests.addDropped(dropped));
   const minuteAt = start / minute;
-  const told = async () =>
+  const listed = async () =>
     (await recorded()).map(({ minute: of, count, late, dropped, droppedUnsigned }) => [
       String(of).slice(11, 16),
       ...[count, late, dropped, droppedUnsigned],
@@ -386,19 +386,19 @@ describe('requests without a record', () => {
     await lose({ minute: minuteAt, signed: 3, unsigned: 1 }, { minute: minuteAt + 2, signed: 0, unsigned: 9 });
     now = start + 2 * minute;
     await open().run();
-    expect(await told()).toEqual([['09:30', 1, false, 3, 1]]);
+    expect(await listed()).toEqual([['09:30', 1, false, 3, 1]]);
     now = start + 5 * minute;
     await open().run();
     await open().run();
     await lose({ minute: minuteAt, signed: 1, unsigned: 0 });
     await open().run();
-    expect((await told()).slice(1)).toEqual([
+    expect((await listed()).slice(1)).toEqual([
       ['09:31', 1, false, 0, 0],
       ['09:32', 0, false, 0, 9],
     ]);
     now = start + 6 * minute;
     await open().run();
-    expect((await told()).slice(3)).toEqual([['09:30', 0, true, 1, 0]]);
+    expect((await listed()).slice(3)).toEqual([['09:30', 0, true, 1, 0]]);
     expect(await verify()).toMatchObject({
       requests: 2,
       dropped: 4,

@@ -1,4 +1,4 @@
-// The request log on its way out, through the sinks of the audit log: whole and in order, filtered by endpoint, and what retention removes
+// Forwarding of the request log through the sinks of the audit log: complete and in order, filtered by endpoint; and a record that retention removes
 // before a sink has it is counted permanently.
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -97,7 +97,7 @@ const prune = async (): Promise<void> => {
 const hash = (): Promise<void> => createRequestMinutes({ store, clock, log }).run();
 const verify = () => verifyRequests(store.read, { from: start, to: start + 100 * minute });
 
-/** What was removed is told at the end. */
+/** The removals are reported at the end. */
 const sound = () =>
   vi.waitFor(async () => expect((await verify()).findings).toEqual([]), { timeout: 300_000, interval: 200 });
 

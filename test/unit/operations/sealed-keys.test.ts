@@ -1,4 +1,4 @@
-// Keys that come to the service: what they are sealed to, what they are bound to, and when that ends.
+// Keys that are sent to the service: the recipient key, the binding, and its expiry.
 import { createCipheriv, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceInfo, TdeRoutes, TokenObject } from '../../../server/fronts/contract/tde.ts';

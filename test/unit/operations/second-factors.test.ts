@@ -9,7 +9,7 @@ import { codeOf } from '../../support/totp.ts';
 
 let opened: OpenedService;
 beforeAll(async () => {
-  // The time stands still: no code grows old between the moment that it is made and the moment that it is checked.
+  // The time is fixed, so no code expires between its creation and its check.
   vi.useFakeTimers({ toFake: ['Date'] });
   opened = await openTestService();
 });

@@ -1,4 +1,4 @@
-// The first steps of a service, over the real store: what it sees on its own, and what a person states.
+// The first steps of a service, over the real store: steps that it detects itself, and steps that a user confirms.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
@@ -48,7 +48,7 @@ test('it is finished when a snapshot was opened with the recovery key, and not b
   );
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });
   expect(await states()).toMatchObject({ snapshot: 'done' });
-  // It was opened once: that it is verified without the key, or goes away, does not begin the setup again.
+  // It was opened once: a later verification without the key, or its deletion, does not reopen the setup.
   await operations.snapshots.verify(administrator, snapshot.id, null);
   await operations.snapshots.delete(administrator, snapshot.id);
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });

@@ -100,7 +100,7 @@ describe('what a key was is known from the moment that it is stored', () => {
       const into = onToken({ sensitive: wanted[0], extractable: wanted[1] });
       const key = made(await tde().derive(caller, base.handle, hkdf, into));
       expect(past(key).ever).toEqual([sensitive && wanted[0], !extractable && !wanted[1]]);
-      // And what is derived from that one goes by both.
+      // And a key that is derived from that one depends on both.
       const next = made(await tde().derive(caller, key.handle, hkdf, onToken()));
       expect(past(next).ever).toEqual(past(key).ever);
     }

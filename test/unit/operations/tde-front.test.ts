@@ -1,5 +1,5 @@
-// What the TDE front makes of requests that no agent sends: its heads, paths and headers under random input, over the real
-// service. Whatever comes is answered with a problem that names a known code, and nothing secret is in it or in the log.
+// The TDE front with requests that no agent sends: its heads, paths and headers under random input, over the real
+// service. The answer is always a problem with a known code, and neither it nor the log contains a secret.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -289,7 +289,7 @@ test('no secret that came in is in the log or in the audit log, and nothing fail
   expect(opened.complaints.filter(({ message }) => message === 'a TDE request failed')).toEqual([]);
 });
 
-// To read such a head takes long, whatever comes of it.
+// Reading such a head takes long, with any result.
 test.each([
   ['long', (head: string) => head.replace('"attributes":""', `"attributes":"${'A'.repeat(600_000)}"`)],
   ['an array with many members', (head: string) => head.replace('"usages":[', `"usages":[${'"x",'.repeat(1_000)}`)],

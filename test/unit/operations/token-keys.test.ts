@@ -1,5 +1,5 @@
 // What keys of the token do beyond encryption, through the operations over the real store and addon: wrap, unwrap, derive and
-// leave. Which of it is refused, in which state of the key, and what comes of calls that run at the same time.
+// leave. The refusals in each state of the key, and the results of concurrent calls.
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -244,7 +244,7 @@ describe('an RSA pair that wraps', () => {
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     const { handle } = await other.operations.tde.createObject(caller, { ...publicInput, bits: null }, spki);
     await other.stop();
-    // A caller who knows this private key says that the service had made it, and that it is marked already.
+    // A caller who has this private key claims that the service generated it, and that it is marked already.
     await queryStored(
       other.folder,
       'update tde_objects set local = 1, extractable = 0, never_extractable = 1, wrapped_sensitive = 1 where handle = ?',
@@ -570,7 +570,7 @@ describe('limits', () => {
     const good = generateKeyPairSync('x25519').publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
     expect(await to(good)).toBe('none');
     await untilAudited(opened, 'key.sent', base.id);
-    // Of small order: everybody would know what it agrees on (RFC 7748, section 6.1).
+    // Of small order: the agreed secret would be predictable (RFC 7748, section 6.1).
     const small = [Buffer.alloc(32), Buffer.alloc(32).fill(1, 0, 1)];
     for (const recipient of [...small, good.subarray(1), Buffer.alloc(33, 9), bytes])
       expect(await to(recipient)).toBe('validation');

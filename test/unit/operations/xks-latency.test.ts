@@ -1,4 +1,4 @@
-// Latencies of endpoints over time: what is in memory and what is written are one, whatever minute it is and whichever node wrote.
+// Latencies of endpoints over time: data in memory and stored data are combined, for every minute and every node.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ test('what was written is read back, with what came since and what another proce
   await one.flush(false);
   await other.flush(false);
   one.record(request('e', 1));
-  // Stopped within the minute, and started again: what is written is added to what was.
+  // Stopped within the minute and started again: the new data are added to the stored ones.
   await one.flush(true);
   one.record(request('e', 1));
   await one.flush(true);

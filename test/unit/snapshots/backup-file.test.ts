@@ -1,4 +1,4 @@
-// The file of a backup: what goes in comes out, in pieces that do not fit its segments; a change or a cut anywhere is noticed.
+// The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
 import {
   appendFileSync,
   copyFileSync,
@@ -70,7 +70,7 @@ const write = (name: string, database: Buffer) => {
     ],
   );
 };
-/** So that the stream ends with a whole segment, and the last one is empty. */
+/** The stream ends with a full segment, so the last one is empty. */
 const headers = ['empty', 'node', 'database'];
 const whole = (segments: number): number => {
   const rest = segments * segment - 'a node'.length;

@@ -64,7 +64,7 @@ test('a destroyed key is not unrecoverable while a copy of it is usable, and the
   ).toContainEqual(expect.objectContaining({ keyId, tenantId: administrator.tenantId }));
 
   await destroy(await keyNow());
-  // What the service has of this key is erased all the same: the copy alone is left.
+  // The service's own material of this key is erased as well: only the copy remains.
   await expect.poll(runsFinished).toBe(1);
   await expect.poll(async () => (await operations.status(administrator)).erasure.state).toBe('idle');
   expect((await checksOf(opened, snapshotId, hand.recovery)).get(`${keyId} 1`)).toBe('erased');

@@ -1,4 +1,4 @@
-// Snapshots of a tenant with a vault under a rule: what leaves the service, and what comes back into it, waits for others. The requester
+// Snapshots of a tenant with a vault under a rule: exports and restores need approval. The requester
 // carries it out, once.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';

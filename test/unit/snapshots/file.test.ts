@@ -1,5 +1,5 @@
-// The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: what went in comes out; whatever is changed, cut, swapped or
-// mixed is found; what was erased no longer opens, and everything else still does.
+// The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: it returns its input; anything changed, cut, swapped or
+// mixed is found; erased units no longer open, and all others still do.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { KeyRef } from '../../../addon/core.ts';

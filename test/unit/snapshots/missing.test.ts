@@ -1,4 +1,4 @@
-// The file of a snapshot is away while a key is destroyed: the key does not become unrecoverable behind it, and it is taken out of the file before
+// The file of a snapshot is missing while a key is destroyed: the key does not count as unrecoverable, and it is removed from the file before
 // anything else is done with the file.
 import { copyFileSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const away = (): string => join(opened.folder, 'away.dkesnap');
 const awayFolder = (): string => join(opened.folder, 'away');
 const keyNow = () => opened.operations.keys.get(administrator, keyId);
 const status = async () => (await opened.operations.status(administrator)).erasure;
-/** A snapshot with a key, whose file is then away, or the folder that it is in, and the key destroyed. */
+/** A snapshot with a key: then its file or folder goes missing, and the key is destroyed. */
 const begin = async (missing: string, what: 'file' | 'folder' = 'file'): Promise<void> => {
   opened = await openTestService({
     toml: `[erasure]\ngather_ms = 5\n${missing}[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n`,

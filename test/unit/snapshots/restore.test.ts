@@ -70,7 +70,7 @@ describe('creating', () => {
     const later = await hand.make(tenantId);
     expect((await opened.operations.snapshots.get(administrator, id)).recoveryKeyIds).toContain(other.id);
     expect((await opened.operations.snapshots.get(administrator, later)).recoveryKeyIds).not.toContain(other.id);
-    // It still opens what was sealed to it.
+    // It still opens data that were sealed to it.
     expect(
       (await opened.operations.snapshots.verify(administrator, id, await second.answer(id))).verification?.valid,
     ).toBe(true);
@@ -188,7 +188,7 @@ describe('restoring into the same tenant', () => {
     expect(await exportsOfKey()).toEqual([id]);
     expect((await operations.snapshots.exports(administrator, id)).length).toBe(2);
 
-    // The old copy comes back: what is destroyed here goes out of it before it can be restored.
+    // The old copy is imported: keys that are destroyed here are removed from it before it can be restored.
     await operations.snapshots.delete(administrator, id);
     expect(await codeOf(() => operations.snapshots.import(administrator, pieces(copy), undefined))).toBe('conflict');
   });

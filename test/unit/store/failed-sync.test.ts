@@ -1,5 +1,5 @@
-// A sync of the database's log that fails: Linux says so once, and the next sync of the same file succeeds although what the first one was
-// to save is lost. Nothing that comes behind it may be acknowledged.
+// A sync of the database's log that fails: Linux reports it once, and the next sync of the same file succeeds although the data of the first
+// one are lost. Nothing after it may be acknowledged.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,17 +22,17 @@ test.skipIf(reason !== undefined)(
         [join(import.meta.dirname, '../../support/failed-sync-child.ts'), join(folder, 'dke.db')],
         { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...strikes.environment } },
       );
-      let told: unknown;
+      let result: unknown;
       for await (const line of createInterface({ input: child.stdout })) {
         if (line !== 'ready') {
-          told = JSON.parse(line);
+          result = JSON.parse(line);
           break;
         }
         strikes.arm({ mode: 'fail', kinds: ['sync'], number: 1, error: 'EIO' });
         child.stdin.write('go\n');
       }
       expect(strikes.disarm()).toMatchObject({ struck: 1 });
-      expect(told).toEqual({ first: 'the store has failed', second: 'the store has failed', found: null, fatal: 1 });
+      expect(result).toEqual({ first: 'the store has failed', second: 'the store has failed', found: null, fatal: 1 });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

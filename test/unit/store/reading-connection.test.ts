@@ -87,7 +87,7 @@ test('sees one state within a transaction, and the newest one outside', async ()
 });
 
 describe('a thread that ends on its own', () => {
-  /** Ends the thread that was asked last. */
+  /** Ends the thread that got the last statement. */
   const endThread = async (post: MockInstance<Worker['postMessage']>): Promise<void> => {
     await (post.mock.contexts.at(-1) as Worker | undefined)?.terminate();
   };

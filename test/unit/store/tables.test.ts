@@ -1,4 +1,4 @@
-// What the compiler says about a declaration that leaves something out (`npm run check`).
+// The compiler's errors for an incomplete declaration (`npm run check`).
 import { expect, test } from 'vitest';
 import { long, policyTable, rowMac, rowVersion, text } from '../../../server/store/tables/table.ts';
 

@@ -1,4 +1,4 @@
-// A recovery key that a page makes is one that the command and the core open: the same file, the same id.
+// The command and the core open a recovery key that a page has created: the same file, the same id.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,13 +18,13 @@ test('its file opens only with the passphrase, and its public half is the one th
   const path = join(folder, 'recovery.key');
   writeFileSync(path, made.file, { mode: 0o600 });
   expect(made.file).toHaveLength(267);
-  const told = parseRecoveryKey(made.publicKey);
-  expect(describeRecoveryKeyFile(path)).toEqual({ id: told?.id, publicKey: made.publicKey, passphrase: true });
+  const parsed = parseRecoveryKey(made.publicKey);
+  expect(describeRecoveryKeyFile(path)).toEqual({ id: parsed?.id, publicKey: made.publicKey, passphrase: true });
   await expect(openRecoveryKeyFile(core, path, async () => Buffer.from('another one'))).rejects.toThrow(
     'cannot be opened',
   );
   const { id, key } = await openRecoveryKeyFile(core, path, async () => Buffer.from(passphrase));
-  expect([id, formatRecoveryKey(core.hpkePublicKey(key))]).toEqual([told?.id, made.publicKey]);
+  expect([id, formatRecoveryKey(core.hpkePublicKey(key))]).toEqual([parsed?.id, made.publicKey]);
   core.release(key);
   const other = await makeRecoveryKey(passphrase);
   expect(Buffer.from(other.file).equals(Buffer.from(made.file))).toBe(false);

@@ -1,4 +1,4 @@
-// The XKS front on a real HTTPS listener: the four operations, their refusals, and what the log is told.
+// The XKS front on a real HTTPS listener: the four operations, their refusals, and the log records.
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:https';

@@ -1,4 +1,4 @@
-// SigV4 verification against two signers that share no code with it nor with each other: whatever they sign verifies, and a request
+// SigV4 verification against two signers that share no code with it or with each other: every signature of theirs verifies, and a request
 // of which any signed part was changed does not. SLOW=1 tries twenty times as much.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
