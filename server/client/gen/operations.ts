@@ -1470,7 +1470,7 @@ export interface Operations {
     }, t.QuarantineAfterChange>;
   };
   readonly search: {
-    /** Search names, labels, people and ids */
+    /** Search names, labels, users and ids */
     readonly find: Operation<{
       readonly query?: {
         readonly q: string;

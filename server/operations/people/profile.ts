@@ -107,7 +107,7 @@ export const createProfile = (
       };
       const grants = chosen === undefined ? caller.grants : completeGrants(actor, chosen);
       if (effectiveGrants(grants, caller.grants).length < grants.length)
-        throw new ServiceError('validation', 'a token cannot have more rights than its owner', {
+        throw new ServiceError('validation', 'a token cannot have more permissions than its owner', {
           hint: 'GET /api/session shows your roles',
         });
       const requireLive = async (tx: Repositories): Promise<void> => {

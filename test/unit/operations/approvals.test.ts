@@ -184,7 +184,7 @@ describe('destroying a master key under a rule of two', () => {
     expect(await db.state()).toBe('active');
   });
 
-  test('a key that has changed meanwhile is not destroyed: the request is outdated', async () => {
+  test('a key that has changed in the meantime is not destroyed: the request is outdated', async () => {
     const db = await database();
     const approval = await waits(db.destroy('destroyer'));
     await approve('anna', approval);

@@ -72,7 +72,7 @@ export const searchRoutes = {
     method: 'get',
     path: '/api/search',
     needs: 'signed-in',
-    summary: 'Search names, labels, people and ids',
+    summary: 'Search names, labels, users and ids',
     description:
       'Finds names by the beginning of a word, ignoring case and accents: `payroll` finds `Prod-Payroll.2026`, the middle of a word finds nothing. ' +
       'Several words are found in a row or, among the first 2,000 items with the rarest word, in any order. Ids are found by their beginning or their last part; ' +

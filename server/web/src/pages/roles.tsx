@@ -78,7 +78,7 @@ export const RolesPage = () => {
   return (
     <Page
       title="Roles"
-      description="Separation of duties: users who create keys cannot destroy them, users who assign roles cannot use keys, and auditors cannot change anything."
+      description="Separation of duties: users who create keys cannot destroy them, users who give roles cannot use keys, and auditors cannot change anything."
     >
       <Panel title="Purpose of each role">
         <Async query={query}>
