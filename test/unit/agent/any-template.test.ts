@@ -146,7 +146,7 @@ const start = async () => {
   return { agent, session, keys };
 };
 
-/** Destroys the created objects, and checks that no more objects remain than before. */
+/** Destroys the created objects, and checks that their number is as before. */
 const checkNothingLeft = async (agent: InProcessAgent, session: number, keys: readonly number[], before: number) => {
   for (const object of (await agent.connection.application?.candidates([])) ?? []) {
     if (!keys.includes(object.handle)) agent.connection.application?.removeObject(object);
