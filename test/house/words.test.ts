@@ -87,3 +87,22 @@ test('texts of the console use the terms of the field', () => {
   );
   expect(found).toEqual([]);
 });
+
+test('a sentence of the console has at most 22 words, and no semicolon in headings and help', () => {
+  const long = (sentence: string): boolean => sentence.split(' ').length > 22;
+  const sentences = (text: string): readonly string[] =>
+    text
+      .replaceAll(/\s+/g, ' ')
+      .trim()
+      .split(/(?<=[.?!:]) /);
+  const found = files(['server/web/src'], '.tsx').flatMap((path) => {
+    const source = read(path);
+    const attributes = [...source.matchAll(/\b(?:help|description|title|notice|label|taken|text)="([^"]+)"/g)];
+    const paragraphs = [...source.matchAll(/>\s*([A-Z][^<>{}=]{30,}?)\s*</g)];
+    return [
+      ...attributes.flatMap(([, text = '']) => sentences(text).filter((one) => long(one) || one.includes(';'))),
+      ...paragraphs.flatMap(([, text = '']) => sentences(text).filter(long)),
+    ].map((sentence) => `${path}: ${sentence} (better: two sentences)`);
+  });
+  expect(found).toEqual([]);
+});

@@ -65,7 +65,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
   return (
     <Panel
       title="Credentials"
-      description="Up to two, for rotation without an interruption: add the new one, enter it in the cloud key service, then remove the old one."
+      description="Up to two, for rotation without an interruption. Add the new one, enter it in the cloud key service, then remove the old one."
       actions={
         <Button
           icon="plus"
