@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
 import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
-import { type CipherHead, type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
+import { type CreateObject, instanceText, type TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import { instance } from '../support/open-service.ts';
 import { startService, writeConfig } from '../support/pkcs11-host.ts';
 
@@ -134,7 +134,7 @@ describe('the service', () => {
         aad,
         tagLength: 16,
         ...(mode === 'ccm' ? { dataLength: data.length } : {}),
-      } as Extract<CipherHead, { algorithm: 'aes-gcm' | 'aes-ccm' }>;
+      } as Extract<TdeRoutes['encrypt']['head'], { algorithm: 'aes-gcm' | 'aes-ccm' }>;
       const later = { ...cipher, aad: '' };
       type Use = Head<'cipherPart'>['use'];
       const part = (use: Use, state: string, raw: Uint8Array, last = false, to = handle) =>
