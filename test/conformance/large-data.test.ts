@@ -14,6 +14,7 @@ import {
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
+import { places } from '../support/template.ts';
 import { inLongTier } from '../support/tiers.ts';
 
 let host: Pkcs11Host;
@@ -377,10 +378,7 @@ describe('signatures and MACs', () => {
     expect(rvOf(() => pkcs11.C_Verify(session, data, whole))).toBe('CKR_OK');
   });
 
-  test.each([
-    ['session', false],
-    ['token', true],
-  ])('CKM_ECDSA_SHA256 and CKM_ECDSA with a key of the %s', (_, token) => {
+  test.each(places)('CKM_ECDSA_SHA256 and CKM_ECDSA with a key of the %s', (_, token) => {
     const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
     const { publicKey, privateKey } = pkcs11.C_GenerateKeyPair(
       session,

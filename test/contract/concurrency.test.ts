@@ -5,8 +5,6 @@
 // Before the two start, the test takes the database's lock for writers. So both finish their reads outside a unit of work before either
 // writes, and a change that depends on such a read is lost every time, not now and then.
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -30,6 +28,7 @@ import {
 } from '../support/concurrent-operations.ts';
 import { makeWorld, type TestNode, type World } from '../support/concurrent-worlds.ts';
 import { openTestService } from '../support/open-service.ts';
+import { listenFor } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 import { askUnlocked, freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
 
@@ -90,16 +89,12 @@ const chosen = pairs.filter(
 );
 
 let nodes: readonly [TestNode, TestNode];
-const servers: Server[] = [];
 const ends: (() => Promise<void>)[] = [];
 
 const listen = async (opened: TestNode['opened']): Promise<TestNode> => {
-  const server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  servers.push(server);
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  return { opened, base: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { base, close } = await listenFor(opened);
+  ends.unshift(async () => close());
+  return { opened, base };
 };
 
 beforeAll(async () => {
@@ -133,10 +128,6 @@ beforeAll(async () => {
   for (const { opened } of nodes) keepPlatformToken(opened, token);
 });
 afterAll(async () => {
-  for (const server of servers) {
-    server.close();
-    server.closeAllConnections();
-  }
   for (const end of ends) await end();
 });
 

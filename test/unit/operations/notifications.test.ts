@@ -20,7 +20,6 @@ import {
   stageOf,
 } from '../../../server/domain/notification.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
-import type { Vault } from '../../../server/domain/vault.ts';
 import { openCore } from '../../../server/native/core.ts';
 import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
@@ -35,6 +34,7 @@ import { openStore } from '../../../server/store/store.ts';
 import { makeAuthority } from '../../support/authority.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { notificationsTable } from '../../support/notifications-page.ts';
+import { storedVault } from '../../support/stored.ts';
 
 let time = Date.UTC(2026, 5, 1);
 let monotonic = 0;
@@ -298,17 +298,7 @@ describe('what is checked', () => {
   const made = async (profile: 'standard' | 'high-security', ageDays: number, keys = 1, of: string = tenantId) => {
     const id = newId(time);
     const createdAt = time - ageDays * dayMs;
-    const vault: Vault = {
-      id,
-      tenantId: of,
-      name: `${profile} ${ageDays}`,
-      kind: 'general',
-      state: 'enabled',
-      createdAt,
-      dualControl: null,
-      profile,
-      integrity: 'ok',
-    };
+    const vault = storedVault({ id, tenantId: of, name: `${profile} ${ageDays}`, createdAt, profile });
     const keyIds = Array.from({ length: keys }, () => newId(time));
     await store.write(async (tx) => {
       await tx.vaults.insert(vault);
