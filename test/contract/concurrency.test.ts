@@ -31,6 +31,7 @@ import { openTestService } from '../support/open-service.ts';
 import { listenFor } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 import { askUnlocked, freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
+import { sizeOf } from '../support/tiers.ts';
 
 interface Operation {
   readonly name: string;
@@ -79,12 +80,12 @@ const lostOnce: ReadonlySet<string> = new Set([
 ]);
 const isLostOnce = (one: Operation, other: Operation): boolean =>
   lostOnce.has(`${one.name} ${other.name}`) || lostOnce.has(`${other.name} ${one.name}`);
-/** In addition a tenth, a different one on each store; on the embedded database each operation also runs with itself. With SLOW=1 all. */
+/** In addition each Nth, other ones on each store; on the embedded database each operation also runs with itself. */
+const each = sizeOf('concurrent pairs');
 const chosen = pairs.filter(
   ([one, other], at) =>
-    process.env.SLOW === '1' ||
     isLostOnce(one, other) ||
-    at % 10 === (onPostgresql ? 5 : 0) ||
+    at % each === (onPostgresql ? Math.floor(each / 2) : 0) ||
     (one === other && !onPostgresql),
 );
 
