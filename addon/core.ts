@@ -299,7 +299,7 @@ export interface Core {
   // --- records and roots ------------------------------------------------------------------------------------------------
   /** Seals a secret or private key under a KEK: key record, format 1 (FORMAT.md). */
   sealRecord(kek: KeyRef, context: RecordContext, key: KeyRef): Buffer;
-  /** Opens a record. Throws authentication-failed when any bound field differs, format when it is no record. */
+  /** Opens a record. Throws authentication-failed when any bound field differs, format when it is not a record. */
   openRecord(kek: KeyRef, context: RecordContext, record: Uint8Array): KeyRef;
   /**
    * Opens a record and seals its content under another KEK or another context. The key is not imported. Throws as `openRecord`.

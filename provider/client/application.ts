@@ -143,7 +143,7 @@ export class Application {
     this.#log = log;
   }
 
-  /** A line about what is no failure of a call. */
+  /** A line that is not about a failed call. */
   tell(level: LogLevel, fields: LogFields, { cause, line }: Told): void {
     this.#log(level, { ...fields, cause }, line);
   }

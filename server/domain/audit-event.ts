@@ -426,6 +426,6 @@ export const auditEntry = ({ at, ...record }: AuditEvent): string => canonicalJs
 
 export const isAuditKind = (text: string): text is AuditKind => Object.hasOwn(auditKinds, text);
 
-/** For people: records keep labels as the bytes that they are, and so are signed. A label that is no text stays Base64. */
+/** For people: records keep labels as the bytes that they are, and so are signed. A label that is not text stays Base64. */
 export const readableDetails = (details: AuditEvent['details']): AuditEvent['details'] =>
   typeof details.label === 'string' ? { ...details, label: textOfLabel(details.label) ?? details.label } : details;

@@ -64,7 +64,7 @@ export interface KeyRing {
   recipient(tenantId: string): Recipient;
   /**
    * Opens a key that was sealed to a recipient of the tenant; the caller releases it. Null when this node has no such recipient (see
-   * `refresh`), 'invalid-ciphertext' when it does not open, or is no key of the kind.
+   * `refresh`), 'invalid-ciphertext' when it does not open, or is not a key of the kind.
    */
   openSealed(tenantId: string, key: SealedKey, kind: UnwrappedKind): Promise<KeyRef | null>;
   /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
@@ -130,7 +130,7 @@ export interface KeyRing {
    * of work, because tenants are created and purged at the same time.
    */
   prove(tx: Repositories): Promise<void>;
-  /** Deletes the KEKs that no record hangs on any more. */
+  /** Deletes the KEKs that no longer protect a record. */
   dropOldKeks(tx: Repositories): Promise<void>;
 }
 

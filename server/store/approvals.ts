@@ -1,4 +1,4 @@
-// Requests for approval. The whole row is authenticated: who has agreed is not to be written from outside.
+// Approval requests. The whole row is authenticated: who has agreed is not to be written from outside.
 
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
@@ -99,7 +99,7 @@ export const createApprovalRepository = (db: Kysely<Schema>, policyRows: PolicyR
     },
     update: async (approval) => {
       if (approval.integrity !== 'ok')
-        throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
+        throw new ServiceError('key-tampered', 'the stored approval request was changed from outside', {
           hint: 'repeat the request; do not approve or withdraw this one',
         });
       await policyRows.update('approvals', approvalRow(approval));

@@ -1,4 +1,4 @@
-// What is measured over PKCS#11, next to whom, and what is wanted. Rows only: pkcs11.ts runs them, main.ts judges and prints.
+// The PKCS#11 measurements, their references and goals. Rows only: pkcs11.ts runs them, main.ts compares and prints.
 
 import { ourName } from './ours.ts';
 import { p11Kit, softHsm } from './peers.ts';
@@ -23,7 +23,7 @@ const times = (peer: string, times: number): Goal => ({ kind: 'peer', peer, time
 const oneCpu = { cpus: '0' } as const;
 const init = 'EncryptInit + Encrypt';
 
-// Strict: two keys in turn, so that no Init is that of the message before and each travels by itself. Debian's p11-kit carries
+// Strict: two keys in turn, so that no Init is that of the message before and each travels on its own. Debian's p11-kit carries
 // no AES-CBC and no AES-GCM: ECB and HMAC are compared with it.
 export const rows: readonly Row[] = [
   {
@@ -198,7 +198,7 @@ export const rows: readonly Row[] = [
     scenario: 'find-10000',
     iterations: { default: 5, [ourName]: 2_000 },
     rounds: 3,
-    // Found, not searched for: ten times as many objects take no longer, within what the machine varies by.
+    // An index lookup, not a scan: ten times as many objects take no longer, within the machine's variation.
     goals: [{ kind: 'row', title: 'FindObjects by label among 1,000', times: 0.75 }],
   },
   {
@@ -236,7 +236,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    // Its whole life: fork, load, login, find a token key, decrypt once, end. With us the last two ask the service.
+    // From fork to end: load, login, find a token key, decrypt once, end. Our last two steps call the service.
     title: 'a new process: load, login, find, one decrypt with a token key',
     scenario: 'new-process',
     iterations: { default: 500 },

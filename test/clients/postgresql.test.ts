@@ -65,7 +65,7 @@ describe.runIf(present)('psql', () => {
     expect(role.code, role.complaints).toBe(0);
   });
   afterAll(async () => {
-    // At once: what is in it is not needed.
+    // An immediate stop: its data are not needed.
     await server.stop('SIGQUIT');
   });
 

@@ -148,7 +148,7 @@ const tables: Readonly<Record<string, string>> = {
   runbook_ticks: 'run_id in (select id from runbook_runs where tenant_id = ?)',
   snapshot_exports: 'snapshot_id in (select id from snapshots where tenant_id = ?)',
 };
-/** Codes, secrets and what is sealed again each time; marks of use; and what the service does by itself. */
+/** Codes, secrets and what is sealed again each time; marks of use; and what the service does on its own. */
 const ignoredColumns =
   /^(row_mac|row_version|first_used_at|last_used_at|used_at|last_sign_in_at|hash|password|invitation_hash|data|content|check_value|public_key|record|epoch|handle|connection|looked_at|access_key_id|prefix|peer|size|audit_size|counts|signer|unrecoverable_at)$/;
 /** Columns of notifications that depend on the clock. */

@@ -555,7 +555,7 @@ describe.each(implementations)('in the $name database', ({ prepare, open, ask })
             () => false,
           );
           if (!isPut || (await rowOf(table))[column] === row[column]) continue;
-          // Not found under its name any more, or tampered.
+          // No longer found under its name, or tampered with.
           if ((await integrityOf(table)) === 'ok') undetected.push(`${table}: ${column} = ${other}`);
           await replace(table, row);
         }

@@ -130,7 +130,7 @@ interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
-/** Set while a request is answered: what the service reads by itself in the meantime, also of the same table, is none of the list's statements. */
+/** Set while a request is answered: what the service reads on its own in the meantime, also of the same table, is none of the list's statements. */
 const answering = new AsyncLocalStorage<true>();
 /** The statements that the answers needed since the last check, each once. */
 const seen = new Map<string, Statement>();
@@ -209,7 +209,7 @@ describe(`the lists in ${name}`, () => {
       })
     ).token;
     server = createServer((incoming, outgoing) => answering.run(true, () => opened.service.handle(incoming, outgoing)));
-    // A busy machine takes longer from one test to the next than a connection is kept by itself.
+    // A busy machine takes longer from one test to the next than a connection is kept on its own.
     server.keepAliveTimeout = 120_000;
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);
@@ -248,7 +248,7 @@ describe(`the lists in ${name}`, () => {
       if (/^SCAN/.test(line) && / where .*=/.test(sql)) faults.push('reads an index from end to end');
     }
     // The request log is walked through in steps (request-log.test.ts).
-    // So is the audit log from a time on, in the order of its records: clocks can step back, so that times are no bound for them.
+    // So is the audit log from a time on, in the order of its records: clocks can step back, so that times are not a bound for them.
     if (isLog || / "at" >= /.test(sql)) return faults.filter((fault) => fault === 'sorts');
     const columns = [...sql.matchAll(/"(\w+)" = \?/g)].map(([, column = '']) => column);
     const found = [...told.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);

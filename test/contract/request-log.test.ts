@@ -98,7 +98,7 @@ describe('a search in the request log', () => {
       { principal: 'arn:aws:iam::111122223333:user/Alice*' },
       (_, at) => at % 7 === 0,
     ],
-    ['a beginning that is no pattern', { principal: 'arn%*' }, () => false],
+    ['a beginning that is not a pattern', { principal: 'arn%*' }, () => false],
     ['any principal', { principal: '*' }, () => true],
     ['a key ARN by its beginning', { kmsKeyArn: 'arn:aws:kms:us-east-1:*' }, () => true],
     ['another key ARN', { kmsKeyArn: 'arn:aws:kms:us-west-1:*' }, () => false],

@@ -118,7 +118,7 @@ describe('the service', () => {
   });
 
   test.each(['gcm', 'ccm'] as const)(
-    'a %s message part by part is the message, and goes on in one way only',
+    'a %s message part by part is the message, and continues in one way only',
     async (mode) => {
       const { handle } = (await ask('generateKey', null, masterKey(`parts ${mode}`))).answer;
       const { handle: other } = (await ask('generateKey', null, masterKey(`parts ${mode}, other key`))).answer;
@@ -244,7 +244,7 @@ describe('the service', () => {
     await ask('generateKey', null, masterKey('once'));
     expect(await codeOfWork(ask('generateKey', null, masterKey('once')))).toBe('label-exists');
   });
-  test('a public key takes no secret key’s label, and no label is no name', async () => {
+  test('a public key takes no secret key’s label, and an absent label is not a name', async () => {
     const publicKey = (label: string) => ({
       ...masterKey(label),
       class: 'public-key' as const,
@@ -332,7 +332,7 @@ describe('the service', () => {
   });
 
   test('every answer contains an epoch, which increases with a change', async () => {
-    // What the service does by itself may change something, too: it ends.
+    // What the service does on its own may change something, too: it ends.
     const first = await vi.waitFor(
       async () => {
         const asked = await ask('info', null, {});
@@ -417,7 +417,7 @@ describe('the way over HTTPS', () => {
     ['a page of a proxy', 502, 'text/html', '<html>', 'unavailable'],
     ['a missing page of a proxy', 404, 'text/html', '<html>', 'unavailable'],
     ['a refusal of a proxy', 403, 'application/json', '{}', 'unavailable'],
-    ['a success that is no envelope', 200, 'text/html', '<html>', 'internal'],
+    ['a success that is not an envelope', 200, 'text/html', '<html>', 'internal'],
     ['a broken envelope', 200, 'application/vnd.dke.envelope', '\xff\xff\xff\xff', 'internal'],
     ['an unknown code', 403, 'application/problem+json', '{"code":"new-one"}', 'forbidden'],
     ['a known code', 409, 'application/problem+json', '{"code":"label-exists"}', 'label-exists'],

@@ -1,5 +1,5 @@
 // Tenant x tenant x route, from the route table: a person who may do everything in one tenant reaches, at every route, nothing of another. Its
-// ids are not found, its lists are not in the lists, a name of it in the query is no tenant, a reference to it in a body leads
+// ids are not found, its lists are not in the lists, a name of it in the query is not a tenant, a reference to it in a body leads
 // nowhere; and nothing of it has changed in the end. A route without a case here does not compile, and fails.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, serviceActor } from '../../server/domain/actor.ts';
@@ -397,7 +397,7 @@ const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
   const told: string[] = [];
   for (const { row, given } of routes)
     if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
-      // The log of requests and of what was done continues by itself, and so does what is noticed.
+      // The log of requests and of what was done continues on its own, and so does what is noticed.
       if (/audit|requests|diagnostics|tokens|notifications/.test(row.path)) continue;
       told.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
     }

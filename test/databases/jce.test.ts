@@ -1,4 +1,4 @@
-// The JCA provider DKE (provider/java) by itself: its AES/CBC, in any pieces, is that of OpenSSL under the same key; what it says when a key
+// The JCA provider DKE (provider/java) on its own: its AES/CBC, in any pieces, is that of OpenSSL under the same key; what it says when a key
 // file is not as it was; and eight threads under two keys while the agent is killed. On our token and on SoftHSM2.
 import { execFileSync, spawn } from 'node:child_process';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
@@ -80,7 +80,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
   });
   afterAll(() => token.end());
 
-  /** A data key whose value is known here: made outside, wrapped by the master key as `new` does it. */
+  /** A data key with a known value: created outside, wrapped by the master key as `new` does it. */
   const knownKey = (value: Buffer): string => {
     Object.assign(process.env, token.environment);
     const pkcs11 = new pkcs11js.PKCS11();
@@ -217,7 +217,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     );
   });
 
-  /** A Java that encrypts and decrypts in eight threads until it is told to end. */
+  /** A Java process that encrypts and decrypts in eight threads until it is stopped. */
   const startThreads = async (one: string, other: string) => {
     const child = spawn('java', [...options(), `-Ddke.keys=${keys}`, 'JceCases'], {
       env: { ...process.env, ...token.environment },

@@ -1,4 +1,4 @@
-// The unit of the server: what cannot become right by itself is not started again forever, and systemd understands every line.
+// The unit of the server: what cannot become right on its own is not started again forever, and systemd understands every line.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -31,7 +31,7 @@ export interface Bounds {
   readonly crashes?: number;
   /** The answer to a beat comes at a later moment, or never; what a node has applied it tells at a later moment. Else both are one moment: see above. */
   readonly late?: boolean;
-  /** A defect: the database takes the number that a node tells, without comparing the id. */
+  /** A defect: the database accepts the number that a node reports, without comparing the id. */
   readonly unchecked?: boolean;
   /** A defect: a request that changes nothing does not look up the change that it has found done. */
   readonly unfound?: boolean;
@@ -47,7 +47,7 @@ interface Commit {
 
 interface Row {
   readonly state: NodeState;
-  /** The newest change that the node has told, by its row or by a notification. */
+  /** The newest change that the node has reported, by its row or by a notification. */
   readonly told: number;
 }
 
@@ -77,24 +77,24 @@ interface Node {
   /** The change up to which it last read everything, and those that it has applied since. */
   readonly known: number;
   readonly untold: boolean;
-  /** Ticks since its last whole beat began, and since its last heartbeat. */
+  /** Ticks since the start of its last complete beat, and since its last heartbeat. */
   readonly silent: number;
   readonly heartbeat: number;
   readonly beat: Beat | undefined;
-  /** The database that its last whole beat has reached. */
+  /** The database that its last complete beat has reached. */
   readonly era: number;
   readonly own: number;
   readonly settled: number;
   /** A request under way. `epoch`: what its answer waits for. */
   readonly request: { readonly key: number; readonly epoch: number | undefined } | undefined;
-  /** A failover has lost a change that it shows, and it has not said so. */
+  /** A failover has lost a change that it shows, and it has not reported that. */
   readonly owes: boolean;
 }
 
 export interface State {
   readonly commits: readonly Commit[];
   readonly primary: Database;
-  /** As it was when it fell behind for good. */
+  /** As it was when it fell behind permanently. */
   readonly standby: Database | undefined;
   readonly era: number;
   readonly nodes: readonly Node[];
@@ -152,7 +152,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     },
   });
 
-  /** What the database makes of a change that a node says it shows: it counts when it is in the database's own history. */
+  /** How the database treats a change that a node reports as shown: it counts when it is in the database's own history. */
   const tell = (state: State, at: number): State => {
     const node = state.nodes[at] as Node;
     const counts = bounds.unchecked === true || isIn(state, node.applied, state.primary.head);
@@ -328,7 +328,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     if (node.lost) {
       if (state.left.resumes > 0)
         yield [
-          `${name} goes on: an operator has confirmed`,
+          `${name} continues: an operator has confirmed`,
           spend(withNode(loaded(state, at), at, { untold: true }), 'resumes'),
         ];
     } else if (node.request === undefined) {
@@ -450,7 +450,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
         asks ? kept : 0,
       );
       const future = commits.length <= bounds.changes;
-      // A node in a few 16-bit words, three or four bits for each number. What decides nothing any more is left out.
+      // A node in a few 16-bit words, three or four bits for each number. Numbers that no longer decide anything are omitted.
       const columns = state.nodes.map((each, at) => {
         const { beat, shows, own, settled, request } = each;
         const timed = future || (asked & ~shows) !== 0;

@@ -1,5 +1,5 @@
 // One byte of one file is another: of every file that a service has, some bytes. The service refuses and names the file, or answers as before,
-// or says what is damaged; it answers nothing else and does not end without a word. npm run faults checks many more bytes.
+// or reports the damage; it gives no other answer and does not end without a message. npm run faults checks many more bytes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ByteOutcome, corruptBytes, type DamagedSite, openDamagedSite } from '../support/corrupt-bytes.ts';
 import { builtServer } from '../support/killed-server.ts';

@@ -1,5 +1,5 @@
-// A node dies after it has made what a database asked for, and before the database hears of it: the agent sends the call to another
-// node, which answers what was made. Nothing is made twice, and the database sees a call that succeeded.
+// A node dies after it has created an object for a database and before its answer arrives: the agent sends the call to another
+// node, which returns the created object. Nothing is created twice, and the database sees a successful call.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
   gate = await openAnswerGate(join(one.folder, 'dke-data'));
   gate.sendTo(one.server.port);
-  // Time for a machine that is busy: what is judged is that the call succeeds within its deadline, whatever that is.
+  // Enough time for a busy machine: the call must succeed within its deadline, however long that is.
   const times = 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n';
   database = fleet.database('erp', application, times, gate.port);
   expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
@@ -37,7 +37,7 @@ const sql = (text: string): string => fleet.postgres.run(fleet.place.database, t
 const base64 = (label: string): string => Buffer.from(label).toString('base64');
 const newLabel = (): string => `ORACLE.TDE.HSM.MK.06${randomBytes(16).toString('hex').toUpperCase()}`;
 
-/** Lets `victim` carry out a call, kills it once that is committed, and returns what the database receives. */
+/** Lets `victim` carry out a call, kills it after the commit, and returns the result that the database saw. */
 const killedAfterCommit = async (
   victim: FleetMember,
   other: FleetMember,

@@ -1,4 +1,4 @@
-// dke store migrate with a service that has lived: there and back, what is refused, and what a copy that is cut off leaves.
+// dke store migrate with a service in use: in both directions, the refusals, and the remains of an interrupted copy.
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,7 +58,7 @@ beforeAll(async () => {
   await begin(embedded);
   endpoint = await createXksEndpoint({ api: api(), server }, 'cloud');
   ({ body: sealed } = await endpoint.encrypt(plain));
-  // One key is destroyed for good: what is left of it goes along, too.
+  // One key is destroyed permanently: its remaining record is copied as well.
   const { id: vaultId } = await api().call<Vault>('POST', '/api/vaults', { name: 'archive' });
   await api().call('POST', '/api/keys', { name: 'kept', vaultId });
   await until('the request log', async () => {
@@ -68,7 +68,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.stop();
-  // Nothing of it is needed any more: it need not write what it has in memory.
+  // Its data are not needed, so it may lose those in memory.
   await postgres?.stop('SIGQUIT');
   await postgres?.remove();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -84,7 +84,7 @@ test('a copy that is cut off leaves the target empty and the source as it was', 
   const before = digestOf(database);
   const cut = postgres.createDatabase('cut');
   const to = write('cut.toml', tomlOf(cut));
-  // The first try makes the tables; a row that is refused near the end cuts it off.
+  // The first attempt creates the tables; a refused row near the end interrupts it.
   const from = write('sqlite.toml', embedded);
   postgres.run(
     'cut',
@@ -101,7 +101,7 @@ test('a copy that is cut off leaves the target empty and the source as it was', 
   expect(digestOf(database)).toBe(before);
 });
 
-test('everything arrives: the service starts on it, keys decrypt, the audit log goes on', async () => {
+test('everything arrives: the service starts on it, keys decrypt, the audit log continues', async () => {
   const from = write('sqlite.toml', embedded);
   const to = write('postgresql.toml', tomlOf(place));
   const before = digestOf(database);

@@ -1,11 +1,11 @@
 // Writes the table of routes of docs/api.md from the contract: `node test/support/api-page.ts` puts it into the page. What the page says
-// of a route stays; a new one is told by its summary.
+// of a route stays; a new route gets its summary.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 
-/** `page`: as it is. */
+/** `page`: its current text. */
 export const withRoutes = (page: string): string => {
   const start = page.indexOf('| route | what it does |');
   const end = page.indexOf('\n\n', start);

@@ -428,7 +428,7 @@ export const keepPlatformToken = (opened: OpenedService, token: string): void =>
 };
 const platformToken = ({ opened }: TestNode): string => platformTokens.get(opened) ?? '';
 
-/** The things that rows need, in the order in which they are made. */
+/** The resources that rows need, in the order of their creation. */
 export const thingsOf = (...rows: readonly Row[]): readonly Thing[] => {
   const found: Thing[] = [];
   const add = (thing: Thing): void => {

@@ -98,7 +98,7 @@ const makeUser = async (node: TestNode, world: World, name: string, role: 'audit
   return { id: user.id, invitation: invitation?.token ?? '' };
 };
 
-/** How each thing is made, and what it needs. */
+/** The creation of each resource, and the resources that it needs. */
 export const makers: {
   readonly [T in Thing]: {
     readonly needs?: readonly Thing[];

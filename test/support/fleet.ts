@@ -34,7 +34,7 @@ export interface Balancer {
   close(): Promise<void>;
 }
 
-/** Spreads connections in turn; one that cannot be made goes to the next node. */
+/** Distributes connections in turn; a connection that fails goes to the next node. */
 export const startBalancer = async (): Promise<Balancer> => {
   let targets: readonly number[] = [];
   let turn = 0;
@@ -89,7 +89,7 @@ export const startBalancer = async (): Promise<Balancer> => {
 export interface TestFleet {
   readonly folder: string;
   readonly postgres: PostgresServer;
-  /** Between the nodes and the database, where it was asked for. */
+  /** Between the nodes and the database, on request. */
   readonly relay: DatabaseRelay;
   readonly place: PostgresPlace;
   readonly balancer: Balancer;
@@ -231,13 +231,13 @@ export const startFleet = async (
   };
 };
 
-/** Waits until every node shows every change: on a busy machine an answer comes before, and names those that do not. */
+/** Waits until every node shows every change. On a busy machine, an answer can be earlier and then names the other nodes. */
 export const untilShown = (fleet: TestFleet, from: FleetMember): Promise<boolean> =>
   until('every change on every node', async () =>
     (await fleet.nodes(from)).every(({ behind }) => behind === 0) ? true : undefined,
   );
 
-/** Waits until the first node knows each of these. */
+/** Waits until the first node has each of these. */
 export const untilActive = (fleet: TestFleet, from: FleetMember, names: readonly string[]): Promise<boolean> =>
   until('the nodes to be known', async () => {
     const nodes = await fleet.nodes(from);

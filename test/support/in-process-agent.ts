@@ -28,7 +28,7 @@ export interface InProcessAgent {
   call<N extends CallName>(name: N, input: Input<N>): Promise<Output<N>>;
   /** The name of the return value. */
   rv<N extends CallName>(name: N, input: Input<N>): Promise<string>;
-  /** Opens a session; read-write unless told otherwise. */
+  /** Opens a session; read-write by default. */
   open(readWrite?: boolean): Promise<number>;
   create(session: number, ...rows: readonly Row[]): Promise<number>;
   /** A key of a mechanism that has no parameter. */
@@ -148,7 +148,7 @@ export const startInProcess = async (
   return agent;
 };
 
-/** Room for bytes, as a caller gives it; null asks for the length. */
+/** The caller's buffer for bytes; null queries the length. */
 export const room = (capacity: number | null): OutBuffer => ({ capacity, space: Buffer.alloc(capacity ?? 0) });
 
 /** What a function gave out: the bytes, or the length that it wants. */

@@ -1,5 +1,5 @@
-// Another vendor's external key store proxy, for tests of the cloud's side: it does what the protocol says with a key of its own,
-// until a test tells it to do something else. Stores have paths of their own, so that what is told to one leaves the others alone.
+// Another vendor's external key store proxy, for tests of the cloud's side: it follows the protocol with its own key,
+// unless a test scripts something else. Each store has its own path, so that a script affects only one store.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface ProxyRequest {
   readonly text: string;
   readonly body: Json;
 }
-/** Answers a request in its own way; `good` is the answer that the protocol asks for. */
+/** Answers a request; `good` is the answer according to the protocol. */
 export type Misdeed = (outgoing: ServerResponse, good: () => Json, request: ProxyRequest) => void;
 
 export interface ScriptedProxy {
@@ -25,7 +25,7 @@ export interface ScriptedProxy {
   readonly port: number;
   /** Every request so far. */
   readonly requests: readonly ProxyRequest[];
-  /** From the next request on that has this prefix; undefined: as the protocol says. */
+  /** From the next request with this prefix; undefined: according to the protocol. */
   tell(prefix: string, misdeed: Misdeed | undefined): void;
   /** New connections are shown this certificate; those that are open end. */
   show(certificate: IssuedCertificate): void;

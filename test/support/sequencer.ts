@@ -1,5 +1,5 @@
 // The order of the test files: those of other processes first, because they take longest, and the unit tests last, because they are short.
-// So the end of a run has no long file on one worker while the others have nothing left. Within these, larger files come first.
+// So no long file runs alone at the end while other workers are idle. Within these, larger files come first.
 import { statSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { TestSequencer, TestSpecification } from 'vitest/node';

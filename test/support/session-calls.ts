@@ -17,7 +17,7 @@ export const extractable: Row = [CKA.EXTRACTABLE, true];
 export const clear: Row[] = [[CKA.SENSITIVE, false], extractable];
 /** The DER of the curve's object identifier. */
 export const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
-/** A key's value that is no secret. */
+/** A key's value that is not a secret. */
 export const secret = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
 export const iv = Buffer.alloc(16, 3);
 export const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: iv });

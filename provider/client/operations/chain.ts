@@ -99,7 +99,7 @@ export class Chain {
     return this.#parameters.algorithm === 'aes-ecb' ? this.#parameters : { algorithm: 'aes-cbc', iv: this.#link };
   }
 
-  /** Goes on from the result of a piece. */
+  /** Continues from the result of a piece. */
   follow(result: Uint8Array): void {
     if (this.#direction === 'encrypt') this.#link = new Uint8Array(result.subarray(-block));
   }

@@ -263,7 +263,7 @@ export class HeldMessage {
     });
   }
 
-  /** The rest of the plaintext. The tag is checked once more, with what was taken. */
+  /** The rest of the plaintext. The tag is checked again, with what was taken. */
   finish(tag: Uint8Array): Later<Uint8Array> {
     const opener = this.#opener;
     if (opener === null) return noBytes;

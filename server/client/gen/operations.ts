@@ -512,14 +512,14 @@ export const operations = {
     }),
   },
   approvals: {
-    /** List requests for approval */
+    /** List approval requests */
     list: pagedOperation<{ query?: {
       readonly state?: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated' | undefined;
       readonly subjectId?: string | undefined;
     } & Paging & InTenant }, { readonly items: readonly t.Approval[]; readonly next: string | null }>({
       method: 'get', path: '/api/approvals', query: { after: null, limit: null, state: ['pending', 'approved', 'completed', 'rejected', 'withdrawn', 'expired', 'outdated'], subjectId: null }, inTenant: true,
     }),
-    /** Get a request for approval */
+    /** Get an approval request */
     get: operation<{ path: { id: string }; query?: InTenant }, t.Approval>({
       method: 'get', path: '/api/approvals/{id}', inTenant: true,
     }),

@@ -898,8 +898,8 @@ export type Notification = {
   readonly stage: number;
   readonly text: string;
   /** How to fix it. */
-  readonly remedy: string;
-  /** Short form of the remedy. */
+  readonly fix: string;
+  /** Short form of the fix. */
   readonly action: string;
   /** Path of the console page where you start. */
   readonly page: string;

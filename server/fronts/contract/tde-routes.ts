@@ -125,7 +125,7 @@ export const tdeRoutes = {
     }),
     answer: tokenObject,
   },
-  /** Destroys, for good. */
+  /** Destroys permanently. */
   destroyObject: { path: '/objects/:handle/destroy', head: nothing, answer: done },
   /**
    * Withdraws the request that has, or had, this Idempotency-Key: the agent does not know its outcome and has told its caller that it

@@ -22,7 +22,7 @@ export const acceptDatabase = async (
   });
   store.committed?.accept();
   const note = root.anchor.read();
-  // Every node is confirmed. With another name for each, the checkpoints of those before would not be of this log any more.
+  // Every node is confirmed. With another name for each, the checkpoints of those before would no longer be of this log.
   const isNamed =
     ['lost-changes', 'older'].includes(finding.state) && (await isNamedAnew({ store, root }, nameAtStart));
   await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);

@@ -38,7 +38,7 @@ export const softDeleteKey = (
       return {
         tenantId: key.tenantId,
         subject: { kind: 'key', id, name: key.name },
-        // A master key continues from its sealed copy: its deletion ends nothing for good.
+        // A master key continues from its sealed copy: its deletion ends nothing permanently.
         vaults: key.kind === 'general' ? [await findVault(from, tenantId, key.vaultId)] : [],
         impact: {
           endsForGood: key.kind === 'general',

@@ -14,8 +14,8 @@ const released = { acknowledgedAt: null, acknowledgedBy: null } as const;
 const harmCursor = ({ harmAt, id }: Notification): string => `${harmAt}.${id}`;
 
 const tell = (one: Notification): InboxItem => {
-  const { remedy, action } = notificationRow(one.kind);
-  return { ...one, text: textOf(one), remedy, action, page: placeOf(one) };
+  const { fix, action } = notificationRow(one.kind);
+  return { ...one, text: textOf(one), fix, action, page: placeOf(one) };
 };
 const tellPage = ({ items, next }: Page<Notification>): Page<InboxItem> => ({ items: items.map(tell), next });
 

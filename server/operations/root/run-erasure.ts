@@ -200,7 +200,7 @@ const dropOldKeks = async (ports: RunPorts, actor: Actor, isStopping: () => bool
       isOver = true;
     });
     if (isOver) return records;
-    // Nothing is sealed under an old KEK any more, so what is left does not open.
+    // Nothing is sealed under an old KEK, so what is left does not open.
     if (damaged.length > 0) return { outcome: await holdForRecords(ports, actor, damaged) };
   }
 };
@@ -228,7 +228,7 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   await addKeks(ports, task);
   const records = await dropOldKeks(ports, actor, isStopping);
   if (typeof records !== 'number') return records;
-  // Once more as it is committed.
+  // Again as it is committed.
   await store.write((tx) => ring.prove(tx), { ...background, durable: false });
   await store.checkpoint();
   if (erasing) {

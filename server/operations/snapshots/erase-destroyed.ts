@@ -1,4 +1,4 @@
-// Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the service cannot open them, but each key lies
+// Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the service cannot open them, but each key is
 // there under a key of its own, which is overwritten in place. Part of the erasure run: no key is unrecoverable before it is done.
 
 import { ServiceError } from '../../base/errors.ts';

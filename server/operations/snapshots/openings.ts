@@ -81,7 +81,7 @@ export const createOpenings = (
         throw new ServiceError('conflict', 'the snapshot is not sealed to this recovery key', {
           hint: `it is sealed to: ${recipients.map((each) => each.recoveryKeyId).join(', ')}`,
         });
-      // Another service may seal to anybody: then the key must be one that is registered here.
+      // Another service may seal to any key: so the key must be registered here.
       const registered = (await store.read.recoveryKeys.list()).some(
         ({ id, removedAt, integrity }) => id === recipient.recoveryKeyId && removedAt === null && integrity === 'ok',
       );

@@ -46,7 +46,7 @@ const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: str
   return into ?? (await from.tenants.list())[0]?.id ?? fromTenantId;
 };
 
-/** What lets callers use keys that they could not use before. A rule is governed by itself. */
+/** What lets callers use keys that they could not use before. A rule governs its own change. */
 const widensUse = ({ kind, change }: Activated): boolean =>
   kind === 'access-guid' || kind === 'credential' || (kind !== 'dual-control' && change !== 'created');
 

@@ -107,7 +107,7 @@ export const unwrapTokenKey =
     if (into.on === 'token') checkTexts(into.object);
     const kind = kindOf(into);
     const { bits } = wantedOf(into);
-    // A length that is no whole number of bytes is no key's: `deliver` refuses it.
+    // A length that is not a whole number of bytes is not a key's: `deliver` refuses it.
     const bytes = bits === null || bits % 8 !== 0 || bits > mostGenericBits ? undefined : bits / 8;
     const unwrap = () =>
       withTokenKey(ports, caller, { handle, use: 'unwrap' }, async (unwrapping, { object }) => {

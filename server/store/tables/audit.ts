@@ -72,6 +72,6 @@ export const auditEventMembers = membersOf<AuditEvent>()(auditTables.audit_event
 
 export const toAuditEvent = (row: Row<'audit_events'>): AuditEvent => ({
   ...auditEventMembers.fromRow(row),
-  // What is no document any more is found by the verification of the log: it is shown without.
+  // The verification of the log finds records that are no longer a document. The list shows them without it.
   details: readDocument<AuditEvent['details']>(row.details, {}, {}),
 });

@@ -93,7 +93,7 @@ const parseSettings = (text: string): EndpointSettings => {
 
 const endpointMembers = membersOf<Endpoint>()(endpointsTables.endpoints, 'settings', 'last_used_at');
 
-/** Without the time of its use, which is no policy and is written by itself. */
+/** Without the time of its use, which is not policy and is written on its own. */
 export const endpointRow = (endpoint: Endpoint) => ({
   ...endpointMembers.toRow(endpoint),
   settings: canonicalJson(endpoint.settings),

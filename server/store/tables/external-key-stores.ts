@@ -34,7 +34,7 @@ export const externalKeyStoresTables = {
 
 type Row<T extends keyof typeof externalKeyStoresTables> = RowOf<(typeof externalKeyStoresTables)[T]>;
 
-/** What was seen of a connection is no policy: text that cannot be read counts as no observation. */
+/** An observation of a connection is not policy: text that cannot be read counts as none. */
 const parseConnection = (text: string): Connection => {
   try {
     return { ...neverLooked, ...(JSON.parse(text) as Connection) };

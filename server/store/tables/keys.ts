@@ -158,7 +158,7 @@ export const toRecord = (row: Row<'key_records'>): StoredRecord | undefined =>
 
 const keyMembers = membersOf<Key>()(keysTables.keys, 'usages', 'first_used_at', 'last_used_at', 'tags');
 
-/** Without the times of its use, which are no policy and are written by themselves. */
+/** Without the times of its use, which are not policy and are written on their own. */
 export const keyRow = (key: Key) => ({
   ...keyMembers.toRow(key),
   usages: canonicalJson(key.usages),

@@ -65,7 +65,7 @@ interface Common<C extends Columns> {
   readonly statistics?: { readonly [name: string]: string };
   /** Rows of a new database. */
   readonly rows?: () => readonly { readonly [column: string]: string | number }[];
-  /** Whether snapshots of a tenant carry the rows. `marks`: columns that record use, whose change is no change of the row. */
+  /** Whether snapshots of a tenant carry the rows. `marks`: columns that record use, whose change is not a change of the row. */
   readonly snapshots: { readonly marks: readonly ColumnOf<C>[] } | { readonly without: string } | 'of no tenant';
   /** `dke store migrate` does not copy it: it is about the servers that share one database. */
   readonly ofOneDatabase?: true;

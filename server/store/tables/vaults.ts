@@ -34,7 +34,7 @@ export const vaultsTables = {
 
 type Row<T extends keyof typeof vaultsTables> = RowOf<(typeof vaultsTables)[T]>;
 
-/** A rule that is no JSON is in a tampered row, which is refused. */
+/** A rule that is not JSON is in a tampered row, which is refused. */
 const parseRule = (text: string | null): DualControlRule | null => {
   try {
     return text === null ? null : (JSON.parse(text) as DualControlRule);

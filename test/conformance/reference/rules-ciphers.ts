@@ -31,7 +31,7 @@ interface Cipher {
 }
 
 let messages = 0;
-/** One that was not used to encrypt before: the rules make their keys from the same bytes. */
+/** An IV that was not used before: the rules create their keys from the same bytes. */
 const freshIv = (): Buffer => {
   const fresh = Buffer.from(iv);
   fresh.writeUInt32BE(++messages);
@@ -151,7 +151,7 @@ const ecb = { mechanism: CKM.AES_ECB };
 const cbc = { mechanism: CKM.AES_CBC, parameter: iv };
 const pad = { mechanism: CKM.AES_CBC_PAD, parameter: iv };
 
-/** A use of a cipher that cannot be, and what it is called. */
+/** An invalid use of a cipher, with its name. */
 const wrongRules: readonly Rule[] = [
   ...(
     [

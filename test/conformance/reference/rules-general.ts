@@ -214,7 +214,7 @@ export const lastRules: readonly Rule[] = [
       const after = find({ LABEL: label }).length;
       const { state } = pkcs11.C_GetSessionInfo(session);
       pkcs11.C_Login(session, CKU.USER, token.pin);
-      // Private session objects are destroyed by C_Logout, so nothing comes back.
+      // C_Logout destroys private session objects, so none is found.
       return { before, after, again: find({ LABEL: label }).length, state };
     },
   ),

@@ -45,7 +45,7 @@ const aesValue = Buffer.from('2b7e151628aed2a6abf7158809cf4f3c', 'hex');
 const subject = Buffer.from('300d310b300906035504061302444b', 'hex');
 const certificate = Buffer.from('3003020105', 'hex');
 
-/** How an object of each kind is made, with nothing but what the standard asks for. */
+/** The template of an object of each kind, with only the required attributes. */
 const least: Readonly<Record<string, Wanted>> = {
   'a data object': { CLASS: CKO.DATA, VALUE: Buffer.from('data') },
   'an X.509 certificate': { CLASS: CKO.CERTIFICATE, CERTIFICATE_TYPE: CKC.X_509, SUBJECT: subject, VALUE: certificate },
@@ -81,7 +81,7 @@ const secretAttributes: Partial<Record<AttributeName, Seen>> = {
   WRAP_WITH_TRUSTED: false,
 };
 
-/** What such an object then says, where the standard has a default, or the value follows. */
+/** The attributes of such an object for which the standard has a default, or whose value follows. */
 const attributesOf: Readonly<Record<string, Partial<Record<AttributeName, Seen>>>> = {
   'a data object': { ...storage, CLASS: CKO.DATA, APPLICATION: '', OBJECT_ID: '', VALUE: hexOf(Buffer.from('data')) },
   'an X.509 certificate': {
@@ -180,7 +180,7 @@ const attributeRules: readonly Rule[] = Object.entries(attributesOf).flatMap(([k
   );
 });
 
-/** A template that cannot be, and what it is called. */
+/** An invalid template, with its name. */
 const refused: readonly (readonly [string, Wanted, string])[] = [
   ['nothing', {}, 'CKR_TEMPLATE_INCOMPLETE'],
   ['no class', { VALUE: Buffer.of(1) }, 'CKR_TEMPLATE_INCOMPLETE'],
@@ -246,7 +246,7 @@ const twins = (on: Bench, wanted: Wanted): string[] => {
   return seen;
 };
 
-/** C_SetAttributeValue and C_CopyObject on a key, and what each says. */
+/** C_SetAttributeValue and C_CopyObject on a key, with the result of each. */
 const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = [
   ['the label', {}, { LABEL: 'new' }, 'CKR_OK', 'CKR_OK'],
   ['the id', {}, { ID: Buffer.of(9) }, 'CKR_OK', 'CKR_OK'],
@@ -259,7 +259,13 @@ const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = 
   ['the key type', {}, { KEY_TYPE: CKK.GENERIC_SECRET }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
   ['the value', {}, { VALUE: Buffer.alloc(16) }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
   ['local', {}, { LOCAL: true }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
-  ['an attribute that is no key’s', {}, { APPLICATION: 'x' }, 'CKR_TEMPLATE_INCONSISTENT', 'CKR_TEMPLATE_INCONSISTENT'],
+  [
+    'an attribute that is not a key’s',
+    {},
+    { APPLICATION: 'x' },
+    'CKR_TEMPLATE_INCONSISTENT',
+    'CKR_TEMPLATE_INCONSISTENT',
+  ],
   ['the label of what is not modifiable', { MODIFIABLE: false }, { LABEL: 'new' }, 'CKR_ACTION_PROHIBITED', 'CKR_OK'],
   ['the label of what is not copyable', { COPYABLE: false }, { LABEL: 'new' }, 'CKR_OK', 'CKR_ACTION_PROHIBITED'],
 ];

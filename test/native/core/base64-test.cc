@@ -1,4 +1,4 @@
-// Base64 (RFC 4648): what is written, and that nothing else is read.
+// Base64 (RFC 4648): the written form is the only one that is accepted.
 #include "base64.h"
 
 #include "support.h"

@@ -1,5 +1,5 @@
 // AES-CCM and AES-GCM, whole and in parts, in buffers that are exactly as large as they have to be, so that a sanitizer sees the
-// first byte too many. And keys that are made by encryption.
+// first byte too many. And keys that are derived by encryption.
 #include "block_cipher.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ ByteVector Whole(KeyRef key, Direction direction, const CipherParameters& parame
   return out;
 }
 
-// With `direction` decrypting, nothing comes before the end; encryption gives out each piece.
+// Decryption returns nothing before the end; encryption returns each piece.
 ByteVector InPieces(KeyRef key, Direction direction, const CipherParameters& parameters, const ByteVector& input, size_t piece) {
   const bool opens = direction == Direction::kDecrypt;
   std::unique_ptr<CipherOperation> operation = Good(CipherOperation::Begin(key, direction, parameters));
@@ -79,7 +79,7 @@ TEST(CcmGivesWhatTheStandardPublishes) {
   }
 }
 
-// Nonces and tags of other lengths follow each other on one key: nothing of the last message is left in its context.
+// Nonces and tags of different lengths follow each other on one key: the context keeps no state of the last message.
 TEST(CcmMessagesOnOneKeyDoNotDisturbEachOther) {
   const KeyRef key = Good(GenerateAes(256));
   std::vector<std::pair<CipherParameters, ByteVector>> made;

@@ -37,7 +37,7 @@ using RunResult = FrameLoop::RunResult;
 
 constexpr uint32_t kMaxFrame = 1 << 16;
 
-// First byte of a frame's body: what the handler does with it.
+// First byte of a frame's body: selects what the handler does.
 enum : uint8_t { kEcho = 0, kBig = 1, kAnswerLater = 2, kHangUp = 3, kBreak = 4, kFlood = 5, kCloseMe = 6, kStopAll = 7, kGate = 8, kAdmit = 9, kExpel = 10 };
 
 class Echo : public FrameHandler {
@@ -149,7 +149,7 @@ class Echo : public FrameHandler {
   bool gate_open_ = false;
 };
 
-// A loop in a thread of its own, which runs it again whatever ended the last run, until it is stopped.
+// A loop in a separate thread, which restarts it after each end until it is stopped.
 class Server {
  public:
   std::string folder;
@@ -813,7 +813,7 @@ TEST(ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers) {
   server.handler.Await([&] { return server.handler.closed.size() == 8; });
 }
 
-// A host with work of its own left must not sleep, and must not keep others waiting, however often it is woken.
+// A host with pending work must not sleep, and must not delay others, however often it is woken.
 TEST(AGlanceServesWhatIsThereAndDoesNotSleep) {
   FrameOptions options;
   char name[] = "/tmp/dke-frames-XXXXXX";
@@ -864,7 +864,7 @@ TEST(AWakeBeforeTheTurnEndsItAtOnce) {
   assert_true(loop->Watch(pipe_ends[0]));
   assert_int_equal(write(pipe_ends[1], "x", 1), 1);
   assert_true(loop->Run(&handler) == RunResult::kWoken);
-  // The loop does not sleep over work that its host has left.
+  // The loop does not sleep while its host has pending work.
   assert_true(loop->Run(&handler) == RunResult::kWoken);
   char byte;
   assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
@@ -940,7 +940,7 @@ TEST(ASocketPathIsTakenOverOnlyFromTheDead) {
   options.path = folder + "/socket";
   // A file that is not a socket stays.
   close(open(options.path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "is no socket"));
+  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "is not a socket"));
   unlink(options.path.c_str());
   // A dead owner's socket is replaced.
   const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -1009,7 +1009,7 @@ TEST(AListeningDescriptorMayBeHandedIn) {
     ExpectReply(fd, 1, Body(kEcho, "!"));
     close(fd);
   }
-  // The user who made the path keeps it.
+  // The user who created the path keeps it.
   assert_int_equal(access(path.c_str(), F_OK), 0);
   unlink(path.c_str());
   rmdir(folder.c_str());

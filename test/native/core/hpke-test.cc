@@ -158,7 +158,7 @@ TEST(AValueThatIsNoSuchKeyIsRefusedLikeAWrongOne) {
   Refused(Open(own, twenty, KeyKind::kAes), Code::kAuthenticationFailed);
   Refused(Open(own, twenty, std::nullopt), Code::kAuthenticationFailed);
   Good(Open(own, twenty, KeyKind::kGeneric));
-  // A PKCS#8 of a sort that this library does not carry: 1.3.101.114 is no algorithm.
+  // A PKCS#8 of a sort that this library does not carry: 1.3.101.114 is not an algorithm.
   ByteVector unknown = Hex("3046020100300506032b6572043a0438");
   unknown.resize(unknown.size() + 56, 0x11);
   Refused(Open(own, Seal(own, Secret(KeyKind::kGeneric, unknown)), std::nullopt), Code::kAuthenticationFailed);
@@ -221,7 +221,7 @@ TEST(AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone) {
   const KeyRef back = Good(OpenKek(own, sealed));
   assert_int_equal(static_cast<int>(Good(DescribeKey(back)).kind), static_cast<int>(KeyKind::kKek));
   AssertBytes(ValueOf(back), ValueOf(kek));
-  // What was sealed as a KEK is no other key's way out of the memory: what comes of it is a KEK again.
+  // A sealed KEK can only be opened as a KEK, so this is not a way to export other keys.
   assert_int_equal(static_cast<int>(Good(DescribeKey(Good(OpenKek(own, Seal(own, Good(GenerateAes(256))))))).kind),
                    static_cast<int>(KeyKind::kKek));
 }

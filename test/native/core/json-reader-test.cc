@@ -1,4 +1,4 @@
-// The strict JSON reader (RFC 8259): what it accepts, what it refuses, what it shows its visitor.
+// The strict JSON reader (RFC 8259): accepted and refused texts, and the calls of its visitor.
 #include "json_reader.h"
 
 #include "support.h"
@@ -6,7 +6,7 @@
 namespace dke {
 namespace {
 
-// Writes down what it is shown: "depth parent/name type text;".
+// Records the visitor's calls: "depth parent/name type text;".
 struct Recorder final : JsonVisitor {
   std::string seen;
   std::string refuse = "(none)";

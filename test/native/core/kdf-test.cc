@@ -1,4 +1,4 @@
-// scrypt gives the published bytes (RFC 7914, 12), and what a file asks for does not take the machine down.
+// scrypt returns the published bytes (RFC 7914, 12), and the parameters in a file cannot exhaust the machine.
 #include "kdf.h"
 
 #include "agreement.h"

@@ -1,4 +1,4 @@
-// Keys from outside, encoded here by hand: what is refused for its form, and that this comes before any arithmetic. A key whose size is
+// Keys from outside, encoded here manually: the form is checked before any arithmetic. A key whose size is
 // not one of the core's is "unsupported" even when its numbers are nonsense: had arithmetic come first, they would be "bad".
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -72,7 +72,7 @@ TEST(AnRsaKeyOfAnotherSizeIsRefusedBeforeArithmetic) {
     RefusedPrivate(RsaPrivate(OfSize(bits)), Code::kUnsupported);
     RefusedPublic(RsaPublic(Odd(bits), kExponent), Code::kUnsupported);
   }
-  // Of a size that the core has, only arithmetic can tell.
+  // For a size that the core supports, only arithmetic finds the fault.
   RefusedPrivate(RsaPrivate(OfSize(2048)), Code::kBadArgument);
 }
 
@@ -160,7 +160,7 @@ ByteVector Integer(const Bignum& number) {
   return Integer(bytes);
 }
 
-// All numbers agree with each other, but the "primes" are products: what is encrypted does not come back.
+// All numbers agree with each other, but the "primes" are products: decryption does not return the plaintext.
 TEST(AKeyWhosePrimesAreNoneIsRefused) {
   BN_CTX* context = BN_CTX_new();
   Bignum e(BN_new());
@@ -256,7 +256,7 @@ TEST(LengthsThatLieAreRefused) {
   }
 }
 
-// A wrapped key comes in like any other, and no more than a key is wrapped.
+// A wrapped key is imported like any other, and only keys are wrapped.
 TEST(AWrappedKeyIsNoWayAroundTheCheck) {
   const KeyRef wrapping = Good(GenerateAes(256));
   const ByteVector large = RsaPrivate(OfSize(14336));

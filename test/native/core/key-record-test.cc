@@ -99,7 +99,7 @@ TEST(AnUnknownFormatOrSuiteSaysSo) {
   record[0] = 'X';
   const Result<RecordHead> none = PeekRecord(record.data(), record.size());
   Refused(none, Code::kFormat);
-  assert_string_equal(none.status().message().c_str(), "this is no key record");
+  assert_string_equal(none.status().message().c_str(), "this is not a key record");
 }
 
 TEST(EveryBoundFieldIsBound) {
@@ -142,7 +142,7 @@ TEST(OnlyTheKekThatSealedOpens) {
     value[at] ^= 1;
     Refused(OpenRecord(Secret(KeyKind::kKek, value), context, record.data(), record.size()), Code::kAuthenticationFailed);
   }
-  // A data key with the very bytes of the KEK is no KEK.
+  // A data key with the very bytes of the KEK is not a KEK.
   Refused(OpenRecord(Secret(KeyKind::kAes, vector.Bytes("kek")), context, record.data(), record.size()), Code::kKeyType);
   const KeyRef released = KekOf(vector);
   ReleaseKey(released);

@@ -1,4 +1,4 @@
-// Keys behind numbers: a number is given once, a released key is gone for everyone at once, what comes in from outside is
+// Keys behind numbers: a number is used once, a released key is unavailable to everyone immediately, a key from outside is
 // checked. And the operations that run on them.
 #include "key_table.h"
 

@@ -1,4 +1,4 @@
-// The lane of the frame server, from the other side: a peer that maps what it was offered and keeps to the layout of
+// The lane of the frame server, from the other side: a peer that maps the offered memory and follows the layout of
 // provider/PROTOCOL.md ("Lane"), or breaks it. Framing over the socket is frames-test's business.
 #include "lane.h"
 
@@ -66,7 +66,7 @@ struct Server {
   std::unique_ptr<dke::FrameLoop> loop;
   std::thread thread;
 
-  // A second of spinning: a caller without pauses is waited for.
+  // A second of spinning, for a caller without pauses.
   explicit Server(uint32_t spin = 1'000'000) {
     char name[] = "/tmp/dke-lane-XXXXXX";
     folder = mkdtemp(name);
@@ -190,14 +190,14 @@ struct Peer {
     // A loop that was not scheduled for longer than it spins has gone to sleep in the meantime.
     if (Watching() == 0) Ring();
   }
-  // A peer that breaks the rules may find that the other one has gone.
+  // A peer that breaks the rules may find the connection closed.
   void Ring() const {
     const std::string ring(12, '\0');
     [[maybe_unused]] const ssize_t sent = send(fd, ring.data(), ring.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   // Puts a message there while the loop looks, and waits for its answer in the lane. A loop that went to sleep in between, because
-  // it was not run for longer than it spins, answers through the socket: then it is done once more.
+  // it was not run for longer than it spins, answers through the socket: then it is done again.
   void PutAndAwait(const std::string& message, int frames) {
     for (bool there = false; !there;) {
       Listening() = 1;
@@ -355,7 +355,7 @@ TEST(ForAPeerThatSleepsTheLoopDoesNotSpin) {
 
 // Makes the peer stop listening at the one moment when the loop has decided for the lane and writes the answer into it: the page of
 // answers in the loop's own mapping is read-only until the first write, whose fault is handled by writing 0 into `listening`;
-// if the peer `reads`, after it has read what the socket holds.
+// if the peer `reads`, after it has read the socket.
 class Deafener {
  public:
   explicit Deafener(const Peer& peer, bool reads) {
@@ -489,7 +489,7 @@ TEST(ARingThatTheSocketDoesNotTakeIsSentLater) {
   int room = 0;
   socklen_t size = sizeof room;
   assert_int_equal(getsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, &size), 0);
-  // Answers so short that the socket takes each one whole or not at all: so it is full, and nothing waits for it.
+  // Answers so short that the socket accepts each one completely or not at all, so that it is full and nothing is pending.
   std::string wanted;
   while (in_flight() < room) {
     const std::string answer = Peer::Frame(7, std::string(500, 'x') + std::to_string(server.handler.frames + 1));
@@ -540,7 +540,7 @@ TEST(WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket) {
     // The bell for the answer before this one rings after that answer was sent, and so perhaps only now.
     if (peer.Answered() == peer.fetched) assert_true(SleepAtLane(peer, heard + 1));
     assert_int_equal(peer.Answered(), peer.fetched + 1);
-    // The next one finds its place taken.
+    // The next one finds its slot in use.
     heard = peer.Bell();
     peer.Put(Peer::Frame(8, "y"));
     assert_true(SleepAtLane(peer, heard));

@@ -1,5 +1,5 @@
 // Messages part by part against libcrypto's answer for the whole: every mode and digest, odd lengths of parts, and states that were
-// changed, mixed up or taken back.
+// changed, mixed up or reset.
 #include "message_part.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ ByteVector Slice(const ByteVector& all, size_t from, size_t to) {
 }
 
 Result<ByteVector> One(KeyRef key, PartUse use, CipherParameters parameters, const ByteVector& input, ByteVector& state, bool last) {
-  // The additional data come with the first part alone.
+  // Only the first part has additional data.
   if (!state.empty()) parameters.aad_length = 0;
   ByteVector out(CipherPartLength(use, parameters, last, input.size()));
   Result<ByteVector> next = CipherPart(key, use, parameters, PartOf(input, state, last), out.data(), out.size());
@@ -184,7 +184,7 @@ TEST(AStateOpensOnlyWhereItBelongs) {
   part = PartOf(data, state, false);
   Refused(CipherPart(key, PartUse::kEncrypt, parameters, part, out.data(), out.size() - 1), Code::kBufferTooSmall);
   Refused(MacPart(key, MacParameters(), part), Code::kBadArgument);
-  // CCM says how long the message is.
+  // CCM includes the length of the message.
   const CipherParameters ccm = Parameters(CipherMode::kCcm, Sequence(9, 12), {}, 16, 150);
   ByteVector ccm_state;
   (void)Good(One(key, PartUse::kEncrypt, ccm, data, ccm_state, false));

@@ -1,4 +1,4 @@
-// The replay cache below JavaScript: which messages are answered without the handler, and what the handler is shown afterwards. That no one can
+// The replay cache below JavaScript: which messages are answered without the handler, and what the handler gets afterwards. That callers cannot
 // tell the difference, with the agent's own functions behind it, is test/unit/agent/replays.test.ts.
 #include "replay_cache.h"
 
@@ -123,13 +123,13 @@ TEST(ShowsTheHandlerThePartThatItHasNotSeen) {
   Ask(replays, Init("p", 3));
   Ask(replays, Part("p", 32, 32));
   Ask(replays, Init("a", 4));
-  // A second part, a Final that asks for its length, and data that is no whole block are the handler's.
+  // The handler gets a second part, a Final that queries its length, and data that is not a whole block.
   for (const ByteVector& message : {Part("p", 32, 32), Last("p", 0xffffffff), BytesOf("something else")}) assert_true(Ask(replays, message).empty());
   assert_true(Unseen(replays) == Init("p", 3));
   assert_true(Unseen(replays) == Part("p", 32, 32));
   assert_true(Unseen(replays) == Init("a", 4));
   assert_false(replays.unseen());
-  // Nothing of it is left.
+  // All of it is removed.
   assert_true(Ask(replays, Last("p", 0)).empty());
   Ask(replays, Init("p", 5));
   assert_true(Ask(replays, Last("p", 0)).empty());
@@ -156,7 +156,7 @@ TEST(LeavesPartsThatTheHandlerHasToSeeAnywayToIt) {
   ReplayCache replays;
   replays.Learn(CbcInParts("p", 1, key));
   assert_int_equal(AnsweredInVain(replays, 17 + 64), 17);
-  // Tried again, and left alone twice as long.
+  // Tried again, then with twice the delay.
   assert_int_equal(AnsweredInVain(replays, 17 + 128), 17);
   assert_int_equal(AnsweredInVain(replays, 1), 1);
   ReleaseKey(key);

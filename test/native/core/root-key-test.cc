@@ -82,7 +82,7 @@ TEST(TheDocumentsSlotIsReadInEitherPlace) {
     assert_int_equal(slots.size(), 1);
     assert_int_equal(slots[0].epoch, vector.Number("epoch"));
     AssertBytes(ValueOf(slots[0].key), vector.Bytes("key"));
-    // It opens what was sealed under it.
+    // It opens data that were sealed under it.
     const Vector record("record generic");
     RecordContext context{};
     memcpy(context.tenant, record.Bytes("tenant").data(), 16);

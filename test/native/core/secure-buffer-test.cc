@@ -1,5 +1,5 @@
-// The two heaps of secure_buffer.h as the kernel sees them: locked, left out of dumps, empty in a child, wiped; and as their
-// users do: blocks that do not overlap, room that comes back, an end with a reason.
+// The two heaps of secure_buffer.h as the kernel sees them: locked, excluded from dumps, empty in a child, wiped; and as their
+// users see them: blocks that do not overlap, space that is reused, an end with a reason.
 #include "secure_buffer.h"
 
 #include <openssl/crypto.h>
@@ -39,7 +39,7 @@ std::string FlagsOf(const void* address) {
 
 bool HasFlag(const void* address, const char* flag) { return FlagsOf(address).find(std::string(" ") + flag + " ") != std::string::npos; }
 
-// What a child does ends by this signal, or 0 when it ends by itself.
+// What a child does ends by this signal, or 0 when it ends on its own.
 int SignalOf(const std::function<void()>& act) {
   const pid_t child = fork();
   if (child == 0) {
@@ -96,7 +96,7 @@ TEST(ALimitThatIsTooLowIsNamedWithItsCure) {
     print_message("skipped: the sanitizer replaces mlock\n");
     return;
   }
-  // Root may lock beyond the limit (CAP_IPC_LOCK): the child gives its rights away.
+  // Root may lock beyond the limit (CAP_IPC_LOCK), so the child drops its capabilities.
   const pid_t child = fork();
   if (child == 0) {
     const rlimit low{65536, 65536};
@@ -124,7 +124,7 @@ TEST(TheArenaIsLockedAndLeftOutOfDumps) {
   if (kLocks) assert_true(HasFlag(buffer.data(), "lo"));
   assert_true(HasFlag(buffer.data(), "dd"));
   assert_true(HasFlag(buffer.data(), "wf"));
-  // What libcrypto had before, and what it gets from now on.
+  // Memory that libcrypto had before, and memory that it allocates now.
   void* late = OPENSSL_malloc(100);
   for (void* memory : {early, late}) {
     if (kLocks) assert_true(HasFlag(memory, "lo"));
@@ -165,7 +165,7 @@ TEST(WhatIsGivenBackIsWiped) {
     buffer.Release();
     assert_null(buffer.data());
     assert_int_equal(buffer.size(), 0);
-    // The arena stays mapped: what was there can be checked. Joining and splitting may write addresses, never 0xa5.
+    // The arena stays mapped, so its old content can be checked. Joining and splitting may write addresses, never 0xa5.
     for (size_t i = 0; i < size; i++) assert_int_not_equal(memory[i], 0xa5);
     // Whatever is handed out next is zero throughout.
     for (const size_t next : {size_t{24}, size}) {
@@ -204,7 +204,7 @@ TEST(CryptoMemoryIsWipedAndGrowsWithItsContents) {
   uint8_t* smaller = static_cast<uint8_t*>(OPENSSL_realloc(larger, 8));
   for (size_t i = 0; i < 8; i++) assert_int_equal(smaller[i], 0x5a);
   OPENSSL_free(smaller);
-  // Across the border of what is mapped by itself.
+  // Across the size from which blocks are mapped separately.
   uint8_t* mapped = static_cast<uint8_t*>(OPENSSL_malloc(kLargest));
   memset(mapped, 0x77, kLargest);
   mapped = static_cast<uint8_t*>(OPENSSL_realloc(mapped, kLargest + 1));
@@ -249,7 +249,7 @@ TEST(AFullArenaSaysSoAndComesBack) {
       }
       held.push_back(made.Take());
     }
-    // Nothing is lost: what was small before can be large now, down to the last block.
+    // No space is lost: small blocks can be joined to large ones, down to the last block.
     assert_int_equal(KeyArenaStatus().used, kArena);
     held.clear();
     assert_int_equal(KeyArenaStatus().used, before);
@@ -300,7 +300,7 @@ TEST(BlocksNeverOverlap) {
   assert_int_equal(KeyArenaStatus().used, before);
   // The walk must have met a full arena, or it has not tried joining.
   assert_true(refused > 0);
-  // Every half has found its other half again: the whole arena can be had in its largest blocks.
+  // All halves are joined again: the whole arena can be allocated in its largest blocks.
   std::vector<SecureBuffer> largest;
   for (Result<SecureBuffer> made = SecureBuffer::Make(kLargest); made.ok(); made = SecureBuffer::Make(kLargest)) largest.push_back(made.Take());
   assert_int_equal(largest.size(), kArena / (kLargest + 16));

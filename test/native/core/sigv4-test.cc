@@ -1,4 +1,4 @@
-// The two secret steps of SigV4, against the examples that AWS publishes, and what a signature may not be.
+// The two secret steps of SigV4, against the examples that AWS publishes, and invalid signatures.
 #include "sigv4.h"
 
 #include <cctype>
@@ -20,7 +20,7 @@ const char kSignature[] = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5
 KeyRef SecretKey() { return Secret(KeyKind::kGeneric, BytesOf(kSecret)); }
 KeyRef SigningKey() { return Good(SigV4SigningKey(SecretKey(), "20150830", "us-east-1", "iam")); }
 
-// The published request, with what a test changes of it.
+// The published request, with a test's changes.
 struct Published {
   std::string head = kHead;
   std::string body;

@@ -1,4 +1,4 @@
-// How long the loop looks for calls: by what the pauses between them were.
+// How long the loop polls for calls, depending on the pauses between them.
 #include "spin_policy.h"
 
 #include "support.h"

@@ -1,4 +1,4 @@
-/* The key file of the MariaDB plugin: what is written is read again, and nothing that is damaged is. */
+/* The key file of the MariaDB plugin: a written file can be read, a damaged one cannot. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static struct keyring *sample(uint64_t sequence) {
   return ring;
 }
 
-/* The text of a keyring; its "wrapped" bytes are made up, since nothing here checks them. */
+/* The text of a keyring; its "wrapped" bytes are arbitrary, because nothing here checks them. */
 static char *text_of(const struct keyring *ring, size_t *length) {
   unsigned char wrapped[1024];
   size_t head_length;
@@ -101,7 +101,7 @@ TEST(a_text_that_is_cut_off_anywhere_is_refused) {
   keyring_free(ring);
 }
 
-/* A right checksum over wrong lines: what an editor would do who knows the format. */
+/* A correct checksum over wrong lines, as by an attacker who knows the format. */
 TEST(lines_are_written_in_one_way_only) {
   static const char *const heads[] = {
       "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 01x\nmaster m\nkey 1 2 256 0 a1b2c3\n",

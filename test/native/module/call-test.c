@@ -188,7 +188,7 @@ UNANSWERED(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one) {
   peer.active = 1;
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
   assert_non_null(strstr(peer.events, "29 29 67 29 "));
-  /* An operation that the caller knows of is the caller's to end. */
+  /* Only the caller ends an operation that it has started. */
   peer.active = 1;
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OPERATION_ACTIVE);
 }
@@ -288,7 +288,7 @@ WITH(a_lost_agent_is_found_again_with_sessions_login_and_init) {
   assert_memory_equal(out, ((CK_BYTE[]){2, 3, 4, 5}), 4);
   assert_int_equal(peer.connections, 2);
   assert_string_equal(peer.events, "30 1 29 30 ");
-  /* One more than before: no handle of a session object comes to mean another one. */
+  /* One more than before: no handle of a session object is reused. */
   snprintf(connection, sizeof connection, "\"connection\":%lu,", (unsigned long)transport_epoch() - 1);
   assert_non_null(strstr(peer.hello, connection));
   assert_non_null(strstr(peer.hello, "\"login\":1,\"sessions\":[[17,0,6]]}"));
@@ -421,7 +421,7 @@ static int open_files(void) {
   return files;
 }
 
-/** A host that forks at any moment of C_Initialize and C_Finalize. 0, or what is wrong. */
+/** A host that forks at any moment of C_Initialize and C_Finalize. 0, or the fault. */
 static int fork_while_connecting(void) {
   enum { FORKS = 2000 };
   const int files = open_files();
@@ -457,7 +457,7 @@ WITHOUT(a_child_keeps_no_descriptor_of_a_connection_that_is_being_made) {
   assert_int_equal(status, 0);
 }
 
-/** fork as some programs do it, past the C library and what it runs at forks. */
+/** fork without the C library and its fork handlers, as some programs do it. */
 static pid_t bare_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
 
 /** In the first process of a PID namespace: C_Initialize, and a child that is the first process of another one. */

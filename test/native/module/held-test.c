@@ -319,7 +319,7 @@ WITH(a_final_that_may_say_something_is_sent) {
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_int_equal(final(), CKR_OK);
   assert_string_equal(events(), "29 32 ");
-  /* Not whole blocks, also when a part before or after them was. */
+  /* Incomplete blocks, also when a part before or after them was complete. */
   for (int i = 0; i < 2; i++) {
     assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
     assert_int_equal(update(i == 0 ? 24 : 16), CKR_OK);
@@ -342,7 +342,7 @@ WITH(a_final_that_may_say_something_is_sent) {
   assert_string_equal(events(), "29 31 32 ");
   assert_int_equal(final(), CKR_OK);
   assert_string_equal(events(), "");
-  /* And that was it: the next one finds no operation, and asks. */
+  /* This ends the operation: the next call finds none, and is sent. */
   assert_int_equal(final(), CKR_OK);
   assert_string_equal(events(), "32 32 ");
 }
@@ -351,7 +351,7 @@ WITH(what_may_change_something_comes_behind_a_held_final) {
   use_in_parts(CKM_AES_CBC, SESSION_KEY);
   C_DestroyObject(session, SESSION_KEY);
   assert_string_equal(events(), "29 31 31 32 22 ");
-  /* It may have ended the operation, so a Final after it asks. */
+  /* It may have ended the operation, so a Final after it is sent. */
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_int_equal(update(16), CKR_OK);
   C_DestroyObject(session, SESSION_KEY);

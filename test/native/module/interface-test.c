@@ -1,4 +1,4 @@
-/* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), told here once more and by
+/* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), repeated here and by
  * hand, because callers go by position. */
 #include "last_cause.h"
 #include "peer.h"
@@ -52,7 +52,7 @@ static int stop(void **state) {
   return 0;
 }
 
-/** The version first, then one pointer after the other; C_GetInfo tells the list's own version. */
+/** The version first, then one pointer after the other; C_GetInfo returns the list's own version. */
 static void check_list(const void *list, CK_BYTE major, CK_BYTE minor, size_t count) {
   CK_VERSION version;
   CK_C_GetInfo get_info;
@@ -115,13 +115,13 @@ WITH(interfaces_are_found_by_name_version_and_flags) {
     assert_memory_equal(interface->pFunctionList, &version, sizeof version);
     assert_string_equal(interface->pInterfaceName, "PKCS 11");
   }
-  /* A caller may put a list of its own into what it was given, as OpenSC's pkcs11-spy does. */
+  /* A caller may replace the list in the interface that it got, as OpenSC's pkcs11-spy does. */
   {
     void *list = interface->pFunctionList;
 
     *(void *volatile *)&interface->pFunctionList = list;
   }
-  /* 3.0 is what a caller gets that does not say which. */
+  /* A caller that names no version gets 3.0. */
   assert_int_equal(C_GetInterface(NULL, NULL, &interface, 0), CKR_OK);
   assert_memory_equal(interface->pFunctionList, &offered[1], sizeof version);
   version = (CK_VERSION){3, 3};
@@ -177,7 +177,7 @@ WITH(the_cause_of_a_failed_call_is_that_of_its_thread) {
   assert_string_equal(last_cause(), "the service is away;?[2J come again");
   assert_int_equal(pthread_create(&other, NULL, of_another_thread, NULL), 0);
   pthread_join(other, NULL);
-  /* A call that goes well has none, nor has one whose return value says all, nor one that was not sent. */
+  /* A successful call has none, nor has a call with a specific return value, nor one that was not sent. */
   assert_int_equal(C_GenerateRandom(session, &byte, 1), CKR_OK);
   assert_string_equal(last_cause(), "");
   assert_int_equal(C_DestroyObject(session, 1), CKR_FUNCTION_NOT_SUPPORTED);

@@ -197,11 +197,11 @@ struct agent {
   atomic_int through_socket;
   bool break_rules;
   bool when_asleep; /* answers only once the caller sleeps at the lane */
-  bool by_socket;   /* whatever the caller listens to */
+  bool by_socket;   /* even if the caller reads the lane */
   bool hang_up;     /* instead of answering */
 };
 
-/** Answers with what was asked, the way it came, until the other side hangs up. */
+/** Echoes each request on the path on which it arrived, until the other side closes. */
 static void *serve(void *data) {
   struct agent *agent = data;
   unsigned char frame[256];
@@ -307,7 +307,7 @@ static void call_behind_others(struct agent *agent) {
   assert_int_equal(transport_exchange(&request, &ahead, &reply, transport_epoch(), process_now() + 10000000, false), EXCHANGED);
   assert_int_equal(taken, 2);
   assert_int_equal(agent->through_lane, 0);
-  /* Its answer shows that the agent has read what was in the socket. */
+  /* Its answer shows that the agent has read everything in the socket. */
   assert_int_equal(exchange("text", &reply), EXCHANGED);
   assert_int_equal(agent->through_lane, 1);
   buffer_close(&ahead.frames);
@@ -331,7 +331,7 @@ static void call_until_sleeping_was_tried(struct agent *agent) {
     assert_int_equal(*SPINNING, calls / PHASE % 2 == 0);
     assert_int_equal(exchange("text", &reply), EXCHANGED);
   }
-  /* Whatever was better: it is kept, and then spinning comes first again. */
+  /* The faster way is kept, and then spinning is tried first again. */
   for (int calls = 0; calls < SPINNING_KEPT; calls++) assert_int_equal(exchange("text", &reply), EXCHANGED);
   assert_int_equal(*SPINNING, 1);
   buffer_close(&reply);
@@ -430,7 +430,7 @@ static void *ask_again_and_again(void *data) {
   struct buffer reply;
   enum outcome outcome = EXCHANGED;
 
-  /* Behind the one that waits in the lane, so that it goes through the socket, and does not lead. */
+  /* After the call that waits in the lane, so it goes through the socket and does not lead. */
   while (*TAKEN == 0) sched_yield();
   buffer_open(&reply);
   while (!agent->over && outcome == EXCHANGED) outcome = exchange("again", &reply);

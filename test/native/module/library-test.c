@@ -258,7 +258,7 @@ WITH(the_agent_inherits_no_descriptor) {
 
 /* --- stack -------------------------------------------------------------------------------------------------------------- */
 
-/** The sanitizers use stack of their own, and keep what they know of a library that was unloaded. */
+/** The sanitizers use additional stack, and keep their data about a library that was unloaded. */
 static void need_own_memory_only(void) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   print_message("skipped: a sanitizer uses memory of its own\n");
@@ -438,7 +438,7 @@ static unsigned long pages(void) {
   return strtoul(text, NULL, 10);
 }
 
-/** What a host's wrapper does that unloads the library when its context goes. */
+/** A host's wrapper that unloads the library when its context ends. */
 static int load_and_unload(bool initializes) {
   enum { CYCLES = 3000, WARM = 20 };
   unsigned long before = 0;

@@ -1,4 +1,4 @@
-/* How the library tells this process from a forked child, which it does without asking the system; and its descriptors in both. */
+/* How the library distinguishes this process from a forked child without a system call; and its descriptors in both. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

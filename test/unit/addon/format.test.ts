@@ -151,7 +151,7 @@ describe('key record, format 1', () => {
       for (let length = 0; length < record.length; length++)
         expect(codeOf(record.subarray(0, length))).toMatch(/^(format|authentication-failed)$/);
       expect(() => core.peekRecord(flipped(3))).toThrow('a format that this version does not know');
-      expect(() => core.peekRecord(flipped(0))).toThrow('this is no key record');
+      expect(() => core.peekRecord(flipped(0))).toThrow('this is not a key record');
     });
   });
 });

@@ -136,7 +136,7 @@ test(`${frames} damaged frames are each answered, held or refused, exactly as th
       socket.on('error', () => {});
       socket.resume();
       const closed = new Promise((resolve) => socket.on('close', resolve));
-      // Half the conversations arrive at once, the others cut at places that are no frame's.
+      // Half the conversations arrive at once, the others cut at places that are not frame boundaries.
       const stream = Buffer.concat(pieces);
       const cut = pick(2) === 0 ? stream.length : pick(stream.length + 1);
       socket.write(stream.subarray(0, cut));

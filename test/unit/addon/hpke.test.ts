@@ -172,7 +172,7 @@ describe('a sealed key', () => {
     for (const key of [own, other]) core.release(key);
   });
 
-  test('is not made of a KEK, nor for what is no X25519 key', () => {
+  test('is refused for a KEK, and for a key that is not X25519', () => {
     withKey(core.generateHpkeKey(), (own) => {
       const recipient = core.hpkePublicKey(own);
       withKey(core.generateKek(), (kek) =>

@@ -143,7 +143,7 @@ describe('keys', () => {
     },
   );
 
-  test('what is no key is refused', () => {
+  test('what is not a key is refused', () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 768 });
     expect(codeOf(() => core.importPrivateKey(privateKey.export({ type: 'pkcs8', format: 'der' })))).toBe(
       'unsupported',
@@ -323,7 +323,7 @@ test('an RSA key looked for elsewhere belongs to this thread', async () => {
 });
 
 describe('HKDF', () => {
-  test('a salt that is no secret key, or none at all, is refused by name', () => {
+  test('a salt that is not a secret key, or none at all, is refused by name', () => {
     withKey(genericKey(bytes(32)), (key) => {
       const derive = (salt: KeyRef) => codeOf(() => core.hkdf(key, 'sha256', salt, bytes(1), 'generic', 32));
       withKey(core.generateEc('ed25519'), (salt) => expect(derive(salt)).toBe('key-type'));

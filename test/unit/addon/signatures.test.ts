@@ -107,7 +107,7 @@ describe('RSA PKCS#1 v1.5 with recovery', () => {
     expect(core.recover(rsa.ours, signature)).toEqual(message);
     expect(core.recover(rsa.publicOnly, signature)).toEqual(message);
   });
-  test('nothing comes out of what is no signature, or of another key’s', () => {
+  test('nothing comes out of what is not a signature, or of another key’s', () => {
     const changed = Buffer.from(signature);
     changed[9] = (changed[9] ?? 0) ^ 1;
     expect(codeOf(() => core.recover(rsa.publicOnly, changed))).toBe('authentication-failed');
@@ -397,7 +397,7 @@ describe('the self-signed certificate', () => {
     expect(codeOf(() => core.createSelfSignedCertificate({ keyPath, names, days: 30 }))).toBe('io');
   });
 
-  test('refuses what is no name, no days, no path', () => {
+  test('refuses an invalid name, number of days or path', () => {
     const keyPath = join(folder, 'other.key');
     for (const names of [[], [''], ['a b'], ['x,DNS:evil.test'], ['a\nb'], ['a'.repeat(254)], ['é']])
       expect(codeOf(() => core.createSelfSignedCertificate({ keyPath, names, days: 30 }))).toBe('bad-argument');

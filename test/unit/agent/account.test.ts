@@ -101,7 +101,7 @@ describe('a user who reaches a limit', () => {
 
 describe('memory that a user is charged for', () => {
   const big = 60_000;
-  /** `take` works twice, and once more for another user, or when all is released. */
+  /** `take` works twice, and again for another user, or when all is released. */
   const twice = async (take: (agent: InProcessAgent, session: number) => Promise<string>): Promise<void> => {
     const accounts = new Accounts({ ...limits, objects: 100 }, keyBytes);
     const one = await startInProcess({ account: accounts.of(1) });

@@ -275,7 +275,7 @@ describe.each(places)('keys of the %s', (_where, token) => {
     }
   });
 
-  test('the wrapping key is no oracle for paddings (Bardou 2012)', async () => {
+  test('the wrapping key is not an oracle for paddings (Bardou 2012)', async () => {
     const { generate, wrap, unwrap } = await start(token);
     const wrapping = await generate(noDecrypt);
     const wrapped = await wrap(keyWrap, wrapping, await generate(extractable));

@@ -61,7 +61,7 @@ describe.each(places)('with a pair of the %s', (_where, token) => {
     expect(await rvOf(recover(agent, session, signature))).toBe('CKR_OPERATION_NOT_INITIALIZED');
   });
 
-  test('what does not fit, or is no signature, is named and ends the operation', async () => {
+  test('what does not fit, or is not a signature, is named and ends the operation', async () => {
     const { agent, session, publicKey, privateKey } = await start(token);
     await agent.call('C_SignRecoverInit', { session, mechanism, key: privateKey });
     expect(await rvOf(sign(agent, session, Buffer.alloc(246)))).toBe('CKR_DATA_LEN_RANGE');

@@ -1,4 +1,4 @@
-// Messages that the addon repeats by itself (replays.ts): no one can tell them from those that come the whole way.
+// Messages that the addon repeats on its own (replays.ts): no one can tell them from those that come the whole way.
 import { createCipheriv } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

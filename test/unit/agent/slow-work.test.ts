@@ -97,7 +97,7 @@ test('only a user who asks for too much at the same time is refused', async () =
   const make = (calls: SessionCalls) => rvOf(calls.agent.pair(calls.session, CKM.RSA_PKCS_KEY_PAIR_GEN, pairRows, []));
   const all = Array.from({ length: 20 }, () => make(greedy));
   expect(await make(other)).toBe('CKR_OK');
-  // The process ends: what waits does not begin any more.
+  // The process ends: waiting work no longer starts.
   greedy.agent.connection.close();
   const codes = await Promise.all(all);
   expect(codes.filter((rv) => rv === 'CKR_DEVICE_MEMORY')).toHaveLength(3);

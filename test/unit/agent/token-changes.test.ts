@@ -53,7 +53,7 @@ describe.each(['secret', 'private'] as const)('the protection of a %s key of the
     ] as const)
       expect(await call.set(key, [CKA.LABEL, Buffer.from('after')], row)).toBe('CKR_ATTRIBUTE_READ_ONLY');
     expect(await call.read(key, ...protection, CKA.LABEL)).toEqual([true, false, true, true, Buffer.from('before')]);
-    // What it is already is no change.
+    // What it is already is not a change.
     expect(await call.set(key, [CKA.SENSITIVE, true], [CKA.EXTRACTABLE, false])).toBe('CKR_OK');
   });
 

@@ -295,7 +295,7 @@ describe('HKDF of a base in the session', () => {
     expect(await value(await key(hkdf({ saltType: HKDF_SALT.KEY, saltKey })))).toEqual(expected('salt', 42));
   });
 
-  test('refuses a salt that is no key, that may not derive, that is on the token, or of no type', async () => {
+  test('refuses a salt that is not a key, that may not derive, that is on the token, or of no type', async () => {
     const { create, key } = await begin();
     const withKey = (saltKey: number) => key(hkdf({ saltType: HKDF_SALT.KEY, saltKey }));
     const idle = await create(...generic, [CKA.VALUE, secret]);

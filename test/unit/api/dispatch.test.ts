@@ -65,7 +65,7 @@ test.each([
 });
 
 test.each(['a b', 'exa mple:x', '[::1', 'a.example:99999', '%%%', 'a@b'])(
-  'a Host that is no host name, %s, is the front’s business',
+  'a Host that is not a host name, %s, is the front’s business',
   async (host) => {
     expect(await ask('/raw/x', host, 'POST')).toContain(`raw POST /raw/x ${host} 0`);
     expect(await ask('/page', host)).toMatch(/^400 /);

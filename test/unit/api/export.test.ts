@@ -35,7 +35,7 @@ describe('a cell of CSV', () => {
     ['\t=1', "'\t=1"],
     [' =1', `' =1`],
     ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
-  ])('%j is no formula', (text, cell) => {
+  ])('%j is not a formula', (text, cell) => {
     expect(csvCell(text)).toBe(cell);
   });
 

@@ -1,4 +1,4 @@
-// The console API's front by itself: who gets in, what is refused, what every answer has.
+// The console API's front on its own: who gets in, what is refused, what every answer has.
 import { describe, expect, test } from 'vitest';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
@@ -120,7 +120,7 @@ describe('a request that is not as the contract says is refused by name', () => 
     },
   );
 
-  test('bytes that are no UTF-8', async () => {
+  test('bytes that are not UTF-8', async () => {
     const body = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
     const { status } = await refused({ method: 'POST', headers: { 'content-type': 'application/json' }, body });
     expect(status).toBe(400);

@@ -52,7 +52,7 @@ export interface FrontUnderTest {
   revoke(): void;
 }
 
-/** Sessions without a store: what they promise by themselves is tested in test/unit/operations/people.test.ts. */
+/** Sessions without a store: what they promise on their own is tested in test/unit/operations/people.test.ts. */
 const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean): SessionOperations => {
   const open = new Set<string>();
   let made = 0;

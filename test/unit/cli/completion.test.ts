@@ -28,7 +28,7 @@ const typed: readonly (readonly [line: string, expected: readonly string[]])[] =
   ['dke setup confirm ad', ['administrator']],
   ['dke vault list --serv', ['--server']],
   ['dke completion z', ['zsh']],
-  ['dke vault get ', []],
+  ['dke vault show ', []],
   ['dke vault create --limi', []],
 ];
 const missing = (shell: Shell): boolean => {

@@ -63,7 +63,7 @@ test('the help of the command names every noun, and loads none', async () => {
   expect(files).not.toContain('cli/vault.ts');
 });
 
-test('a noun has the same commands, whether it is loaded by itself or with all others', async () => {
+test('a noun has the same commands, whether it is loaded on its own or with all others', async () => {
   const all = await makeProgram('1');
   for (const { name, commands, usage } of all.commands.map((each) => ({
     name: each.name(),

@@ -46,7 +46,7 @@ test('every bit of it turned around: refused by the name of the file, or headers
 });
 
 test.each(['', 'null', '[]', '0', '{"https://keys.example":null}', '{"https://keys.example":{"session":5}}', '{'])(
-  'what is no file of sessions is refused by its name: %s',
+  'what is not a file of sessions is refused by its name: %s',
   (content) => {
     put(content);
     expect(() => readKept()).toThrow(`${sessionFile()} is not a file of sessions`);

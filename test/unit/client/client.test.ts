@@ -261,7 +261,7 @@ describe('how a call fails', () => {
     });
   });
 
-  test('with the request for approval', async () => {
+  test('with the approval request', async () => {
     service.script({ status: 202, body: { id: 'a-1', state: 'pending', missing: 1 } });
     await expect(open().keys.delete({ path: { id: 'k' } })).rejects.toMatchObject({
       name: 'ApprovalRequired',

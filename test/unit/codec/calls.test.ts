@@ -359,7 +359,7 @@ describe('attributes', () => {
       { type: CKA.START_DATE, value: new Uint8Array(0), length: 0 },
       { type: CKA.ID, value: new Uint8Array(0), length: 0 },
     ]);
-    // A count that does not match the length is no list.
+    // A count that does not match the length is not a list.
     const broken = [...u32(CKA.ALLOWED_MECHANISMS), 1, ...u32(0), ...u32(1), ...u64(0x1082)];
     expect(await send(handlers, message('C_CreateObject', u64(1), u32(1), broken))).toEqual(refusal(CKR.DEVICE_ERROR));
   });

@@ -105,16 +105,16 @@ test('members that only a newer service sends are ignored, and its new words are
 test.each([
   ['no object', null, 'the head: must be an object'],
   ['a list', [], 'the head: must be an object'],
-  ['a handle that is no handle', { ...wire, handle: 2 ** 31 }, 'handle: must be an integer from 1 to 2147483647'],
+  ['a handle that is not a handle', { ...wire, handle: 2 ** 31 }, 'handle: must be an integer from 1 to 2147483647'],
   ['a missing member', { ...wire, owned: undefined }, 'owned: must be true or false'],
-  ['a class that is no word', { ...wire, class: 7 }, 'class: must be a word such as secret-key'],
+  ['a class that is not a word', { ...wire, class: 7 }, 'class: must be a word such as secret-key'],
   ['attributes that are not Base64', { ...wire, attributes: '*' }, 'attributes: has other characters than permitted'],
   [
     'a time that does not exist',
     { ...wire, createdAt: '2026-99-01T00:00:00Z' },
     'createdAt: must be a time (RFC 3339)',
   ],
-  ['usages that are no list', { ...wire, usages: 'encrypt' }, 'usages: must be a list of at most 64'],
+  ['usages that are not a list', { ...wire, usages: 'encrypt' }, 'usages: must be a list of at most 64'],
 ])('%s is refused by the name of the member, without its value', (_, head, message) => {
   expect(() => decodeAnswer('getObject', head)).toThrow(expect.objectContaining({ code: 'validation', message }));
 });

@@ -40,7 +40,7 @@ describe('the documented file', () => {
 });
 
 describe('a bad file', () => {
-  test('that is no TOML is refused with line and column, without its text', () => {
+  test('that is not TOML is refused with line and column, without its text', () => {
     const error = refused('[server]\nport = = 5 # hunter2');
     expect(error).toMatchObject({ class: 'config', exitCode: 2 });
     expect(error.message).toMatch(/line 2/);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { isStopped, nextTenantState, tenantEvents, tenantStates } from '../../../server/domain/tenant.ts';
 
-/** The table once more, as sentences: what is not here is refused. */
+/** The table again, as sentences: what is not here is refused. */
 const allowed: Readonly<Record<string, string>> = {
   'active rename': 'active',
   'active suspend': 'suspended',

@@ -29,7 +29,7 @@ const isRefused = (pem: string, selfSigned: boolean): boolean => {
   }
 };
 
-test('a certificate signed by itself: each bit that is another is noticed', () => {
+test('a self-signed certificate: each bit that is another is noticed', () => {
   const keyPath = join(folder, 'own.key');
   const pem = core.createSelfSignedCertificate({ keyPath, names: ['keys.example', '127.0.0.1'], days: 30 });
   expect(damageOf(pem, true)).toBeUndefined();
@@ -104,7 +104,7 @@ test('what contains no certificate', () => {
   expect(() => damageOf('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', false)).toThrow();
 });
 
-test('a certificate signed by itself replaces another of a different subject, also where its key may not sign certificates', () => {
+test('a self-signed certificate replaces another of a different subject, also where its key may not sign certificates', () => {
   const make = (name: string): string => {
     const path = (kind: string): string => join(folder, `replaced-${name}.${kind}`);
     execFileSync(
@@ -132,7 +132,7 @@ test('a certificate signed by itself replaces another of a different subject, al
   expect(replacementFault({ ...replaced, present: make('three'), next: own })).toMatch('its chain is not complete');
 });
 
-test('a change of the issuer: of an authority, to or from one signed by itself, and none where an authority stays at the top', () => {
+test('a change of the issuer: of an authority, to or from a self-signed one, and none where an authority stays at the top', () => {
   const top = makeAuthority(folder, 'Example Kept CA');
   const request = { commonName: 'keys.example', names: ['DNS:keys.example'] };
   const chainBelow = (name: string): string => readFileSync(top.below(name).issue(request).certificate, 'utf8');

@@ -17,7 +17,7 @@ const people: Record<string, TenantActor> = {};
 const tokenIds: Record<string, string> = {};
 const person = (name: string): TenantActor => {
   const actor = people[name];
-  if (actor === undefined) throw new Error(`${name} is no actor`);
+  if (actor === undefined) throw new Error(`${name} is not an actor`);
   return actor;
 };
 const enrol = async (name: string, ...roles: readonly Role[]): Promise<TenantActor> => {
@@ -225,7 +225,7 @@ describe('destroying a master key under a rule of two', () => {
 });
 
 describe('what a database may do', () => {
-  test('C_DestroyObject destroys for good, unless the rule refuses databases', async () => {
+  test('C_DestroyObject destroys permanently, unless the rule refuses databases', async () => {
     const free = await database();
     await opened.operations.tde.destroyObject(free.caller, free.handle);
     expect(await free.state()).toBe('destroyed');
@@ -247,7 +247,7 @@ describe('ways around', () => {
     });
   });
 
-  test('a general-purpose key that is deleted is out of use for good: the rule governs it, and its vault', async () => {
+  test('a general-purpose key that is deleted is out of use permanently: the rule governs it, and its vault', async () => {
     const vault = await opened.operations.vaults.create(administrator, { name: 'ruled' });
     const key = await opened.operations.keys.create(administrator, { name: 'k', vaultId: vault.id });
     await opened.operations.dualControl.change(person('security'), vault.id, twoOf({ required: 1 }));

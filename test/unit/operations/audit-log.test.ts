@@ -179,7 +179,7 @@ describe('a database that differs from the checkpoint next to the root key', () 
 
   const files = onSqlite('a database goes back to an older state by its files');
   test.runIf(files)(
-    'an older one is neither used nor changed, unless an operator says so: then the log goes on under a new name',
+    'an older one is neither used nor changed, unless an operator says so: then the log continues under a new name',
     async () => {
       const first = await openTestService();
       await vaults(first, 'one');

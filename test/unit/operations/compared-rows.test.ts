@@ -55,7 +55,7 @@ test('an old row that is put back is found within a minute, and the row is named
       return found;
     })
     .toEqual([{ state: 'rows-changed', size: 1, older: [`tenants ${tenant.id}`] }]);
-  // Nothing is signed any more.
+  // Nothing is signed.
   const signed = anchor();
   await sealer.run();
   expect(anchor()).toBe(signed);

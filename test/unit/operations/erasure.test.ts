@@ -110,7 +110,7 @@ test.each(['vault-copy', 'sealed-copy'])(
     expect(repaired.details).toMatchObject({ copy, name: 'spoilt' });
     expect(await state()).toMatchObject({ blockers: null, failure: null, pendingKeys: 0 });
     expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
-    // Nothing hangs on it any more: soft deletion and re-import work as always.
+    // Nothing hangs on it: soft deletion and re-import work as always.
     await opened.operations.keys.softDelete(administrator, spoilt.id);
     expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
   },

@@ -72,7 +72,7 @@ describe('a database of another group that looks for a master key', () => {
     expect((await audit('key.denied', outsider.application.id)).length).toBeLessThanOrEqual(101);
   });
 
-  test('finds nothing to record where no one has the label, nor for what is no key', async () => {
+  test('finds nothing to record where no one has the label, nor for what is not a key', async () => {
     const { caller: owner } = await registerCaller(opened, 'has-data');
     const { caller: other } = await registerCaller(opened, 'has-none');
     const { tde } = opened.operations;

@@ -54,7 +54,7 @@ describe('a break-glass token', () => {
     expect((await make(mixed, ['key-manager'], endsAt)).record.expiresAt).toBe(endsAt);
     expect((await make([...own, ...everything], ['auditor'], null)).record.expiresAt).toBeNull();
   });
-  test('gives no role that gives roles but its own: with that, its holder would give others for good', async () => {
+  test('gives no role that gives roles but its own: with that, its holder would give others permanently', async () => {
     for (const roles of [['administrator'], ['break-glass', 'administrator']] as const)
       expect(await errorOf(make(own, roles, endsAt))).toBe('validation');
     const { tenantId } = administrator;

@@ -47,7 +47,7 @@ describe('the tags of a key', () => {
     expect(await listed({ tag: 'env=prod' })).toEqual([]);
     expect(await listed({ tag: 'team/payments' })).toEqual(['renamed']);
     expect([await found('env=prod'), await found('payments')]).toEqual([[], [[key.id, 'tag']]]);
-    // What is so already is no change.
+    // What is so already is not a change.
     await keys.change(administrator, key.id, { name: 'renamed', tags: ['team/payments', 'team/payments'] });
     expect(await auditKindsOf(opened, key.id)).toEqual(['key.created', 'key.changed']);
     const { items } = await opened.operations.audit.list(administrator, {

@@ -126,7 +126,7 @@ describe('a master key', () => {
     expect(await auditKindsOf(opened, key.id)).toEqual(before);
     await tde.checkUse(caller, key.handle, 'encrypt');
     expect(await admitted()).toEqual([key.usages]);
-    // Who lists everything does not go on to use it.
+    // Who lists everything does not continue to use it.
     expect((await tde.findObjects(caller, { after: 0, limit: 10 })).objects.map(({ admits }) => admits)).toEqual([
       undefined,
     ]);
@@ -240,7 +240,7 @@ describe('a group', () => {
   });
 });
 
-describe('token objects that are no secret keys', () => {
+describe('token objects that are not secret keys', () => {
   test('give their value back, may share a label, and are gone after destruction', async () => {
     const { caller } = await registerCaller(opened, 'data');
     const { tde } = opened.operations;

@@ -241,10 +241,10 @@ test('docs/notifications.md shows the table (node test/support/notifications-pag
 
 test('every kind has a severity for each of its stages, and says what to do', () => {
   for (const kind of notificationKindNames) {
-    const { leadDays, severities, remedy, text } = notificationRow(kind);
+    const { leadDays, severities, fix, text } = notificationRow(kind);
     expect([kind, severities.length]).toEqual([kind, leadDays.length + 1]);
     expect([...leadDays].sort((a, b) => b - a)).toEqual(leadDays);
-    expect(remedy.length * text.length).toBeGreaterThan(0);
+    expect(fix.length * text.length).toBeGreaterThan(0);
   }
   expect(stageOf(ending('x', 8 * dayMs), 0)).toBe(1);
   expect(stageOf(ending('x', dayMs), 0)).toBe(3);

@@ -19,7 +19,7 @@ const add = async (caller: SessionCaller): Promise<[ReturnType<typeof createAuth
 const ask = async (): Promise<Question> => (await opened.operations.passkeys.begin(originOf())) as Question;
 
 describe('a passkey', () => {
-  test('enrols a person who needs a second factor, then signs them in by itself', async () => {
+  test('enrols a person who needs a second factor, then signs them in on its own', async () => {
     const { user, session } = await makeUser(opened.operations, 'ada', 'key-manager');
     expect(session.missing).toBe('enrolment');
     const [authenticator, enrolled] = await add(session);

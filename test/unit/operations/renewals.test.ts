@@ -146,7 +146,7 @@ test('a version that is removed is usable as long as it is shown', async () => {
   expect([[...(shownKey()?.versions.keys() ?? [])], released]).toEqual([[2], [1]]);
 });
 
-test('a database that does not answer takes no key from an endpoint, and is no tampering', async () => {
+test('a database that does not answer takes no key from an endpoint, and is not tampering', async () => {
   reads = {
     records: { ...store.read.records, list: () => Promise.reject(new Error('the database does not answer')) },
   };

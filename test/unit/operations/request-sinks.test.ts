@@ -1,5 +1,5 @@
 // The request log on its way out, through the sinks of the audit log: whole and in order, filtered by endpoint, and what retention removes
-// before a sink has it is counted for good.
+// before a sink has it is counted permanently.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -44,7 +44,7 @@ describe('one-time passwords', () => {
     const complete = await give(again, codeOf(enrolled.secret, 0));
     expect(complete.missing).toBeNull();
   });
-  test('a code counts once, and a neighbour once more', async () => {
+  test('a code counts once, and a neighbour again', async () => {
     const { session } = await makeUser(opened.operations, 'bert', 'key-manager');
     const { secret } = await enrol(session);
     const code = codeOf(secret, 0);

@@ -1,4 +1,4 @@
-// The first steps of a service, over the real store: what it sees by itself, and what a person states.
+// The first steps of a service, over the real store: what it sees on its own, and what a person states.
 
 import { expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';

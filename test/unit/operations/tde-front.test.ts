@@ -178,7 +178,7 @@ describe('heads', () => {
     await fc.assert(property, { numRuns: 500 });
   });
 
-  test('that are no envelope are refused', async () => {
+  test('that are not an envelope are refused', async () => {
     const path = `/tde/v1/${accessGuid}/db/objects/find`;
     const bodies = fc.oneof(
       fc.uint8Array({ maxLength: 64 }),

@@ -16,7 +16,7 @@ const enrol = async (name: string, role: Role, tenantId: string | null = null): 
   });
   tokens[name] = token;
 };
-/** Whatever was answered: a request for approval, a snapshot, a page of them, or a problem. */
+/** Whatever was answered: an approval request, a snapshot, a page of them, or a problem. */
 interface Answer {
   readonly id: string;
   readonly tenantId: string;

@@ -128,7 +128,7 @@ test('a change that was cut off before its end is finished: what was replaced is
   expect(readFileSync(replaced).every((byte) => byte === 0)).toBe(true);
 });
 
-test('a changed byte is found wherever the file has data, and the error names the file and the remedy', () => {
+test('a changed byte is found wherever the file has data, and the error names the file and the fix', () => {
   const a = way('a');
   createWrapped(core, path, [a]);
   const good = readFileSync(path);

@@ -196,7 +196,7 @@ describe('what was changed is found without the key', () => {
 });
 
 describe('erasing', () => {
-  test('takes one unit for good, is signed, and changes nothing else', async () => {
+  test('takes one unit permanently, is signed, and changes nothing else', async () => {
     const { id, units } = await make(300);
     const [gone = '', kept = ''] = [units[150], units[151]];
     const before = readFileSync(pathOf(id));
@@ -216,7 +216,7 @@ describe('erasing', () => {
     ]);
     expect(materials.filter(({ unitId }) => unitId === kept).every(({ key }) => key !== null)).toBe(true);
     expect(materials.filter(({ key }) => key === null)).toHaveLength(2);
-    // Once more is the same.
+    // A repeat changes nothing.
     expect(await archive.erase(id, new Set([gone]), 9_999, signer)).toEqual({ found: [gone], total: 1 });
     expect(await archive.erase(id, new Set([newId()]), 9_999, signer)).toEqual({ found: [], total: 1 });
     expect(readFileSync(pathOf(id)).equals(after)).toBe(true);

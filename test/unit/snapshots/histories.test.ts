@@ -30,7 +30,7 @@ import {
 import { sizeOf } from '../../support/tiers.ts';
 
 const histories = sizeOf('snapshot histories');
-/** Histories that go on next to each other: their commits are shared. */
+/** Histories that continue next to each other: their commits are shared. */
 const lanes = 20;
 
 const memory = '[erasure]\ngather_ms = 3600000\n[memory]\nallow_unlocked = true\n';

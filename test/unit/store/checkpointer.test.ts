@@ -129,7 +129,7 @@ test('a commit between the copy and the new log is appended to the others', asyn
   }
 });
 
-test('a thread that ends by itself leaves an erasure to the store, once it was told', async () => {
+test('a thread that ends on its own leaves an erasure to the store, once it was told', async () => {
   await write(1);
   const post = vi.spyOn(Worker.prototype, 'postMessage');
   try {

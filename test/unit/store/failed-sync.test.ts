@@ -11,7 +11,7 @@ const reason = whyNoStrikes();
 if (reason !== undefined) console.log(`skipped: ${reason}`);
 
 test.skipIf(reason !== undefined)(
-  'a store whose log could not be synced once acknowledges nothing any more, and says so once',
+  'a store whose log once failed to sync acknowledges nothing after that, and says so once',
   async () => {
     const folder = folderOfTest();
     const strikes = openStrikes(folder);

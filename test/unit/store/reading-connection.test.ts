@@ -1,4 +1,4 @@
-// What a thread reads for the store: answers in their order, errors as SQLite's own, and others go on in the meantime.
+// What a thread reads for the store: answers in their order, errors as SQLite's own, and others continue in the meantime.
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
@@ -84,7 +84,7 @@ test('sees one state within a transaction, and the newest one outside', async ()
   await expect(ask('select 1')).rejects.toThrow('the connection is closed');
 });
 
-describe('a thread that ends by itself', () => {
+describe('a thread that ends on its own', () => {
   /** Ends the thread that was asked last. */
   const endThread = async (post: MockInstance<Worker['postMessage']>): Promise<void> => {
     await (post.mock.contexts.at(-1) as Worker | undefined)?.terminate();

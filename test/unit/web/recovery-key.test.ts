@@ -86,7 +86,7 @@ describe('the file of a recovery key', () => {
 
   const openingOf = async () => {
     const pair = await crypto.subtle.generateKey('X25519', true, ['deriveBits']);
-    if (!('privateKey' in pair)) throw new Error('that is no pair');
+    if (!('privateKey' in pair)) throw new Error('that is not a pair');
     const publicKey = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey));
     const opening = {
       id: 'opening-1',

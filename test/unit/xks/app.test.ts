@@ -404,7 +404,7 @@ describe('the request log', () => {
     await expect.poll(() => directory.records.at(-1)).toMatchObject({ status: 499, errorName: 'ConnectionClosed' });
   });
 
-  test('has the own probes of the service, which are no use of the key, signed or refused', async () => {
+  test('has the own probes of the service, which are not a use of the key, signed or refused', async () => {
     const path = `${base}/keys/Key-1/encrypt`;
     const lastUse = () => directory.endpoints.get('acme')?.use.at;
     const sendMarked = async (mark: string, kmsOperation: string): Promise<Answer> => {

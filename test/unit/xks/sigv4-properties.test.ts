@@ -35,7 +35,7 @@ const host = fc
   )
   .map(([labels, port]) => `x${labels.join('.x')}:${port}`);
 const headerValue = characters(`${keyLetters}!#$%&'*+-.^_\`|~ ;:,"()<>@[]{}=?/\\`, 1, 60)
-  // Blanks at the ends are no part of a value.
+  // Blanks at the ends are not part of a value.
   .map((value) => `v${value}v`);
 const extraHeaders = fc.dictionary(
   characters(`${letters}0123456789-`, 1, 20).map((name) => `x-extra-${name}z`),

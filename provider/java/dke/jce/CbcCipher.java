@@ -1,7 +1,7 @@
 // AES in CBC mode (SP 800-38A), with no padding or PKCS #5 padding (RFC 8018, 6.1.1), over keys that are named by reference.
 //
 // Whole blocks go to the token in calls that are complete in themselves; the chaining value between two calls and what is less
-// than a block stay here. So a call can be repeated when the agent was started anew in between, also in the middle of a stream,
+// than a block stay here. So a call can be repeated when the agent was restarted in between, also in the middle of a stream,
 // and a program that writes a long log does not notice.
 package dke.jce;
 
@@ -128,7 +128,7 @@ final class CbcCipher extends CipherSpi {
       try {
         token.crypt(decrypting, key, chain, in, from, length, out, from);
       } catch (Token.Refusal error) {
-        // Most likely the agent was started anew and has no keys yet. If not, the same error comes again.
+        // Most likely the agent was restarted and has no keys yet. If not, the same error comes again.
         key = keys.renew(reference, key);
         token.crypt(decrypting, key, chain, in, from, length, out, from);
       }

@@ -1,4 +1,4 @@
-// The data keys that this process uses: by reference, unwrapped once, and again when the agent was started anew, because with
+// The data keys that this process uses: by reference, unwrapped once, and again when the agent was restarted, because with
 // an agent go the keys of its sessions.
 package dke.jce;
 

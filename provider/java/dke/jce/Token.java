@@ -18,7 +18,7 @@ import sun.security.pkcs11.wrapper.PKCS11Exception;
 final class Token {
   /** What a data key may do once it is unwrapped. */
   enum Purpose {
-    /** Encrypts and decrypts; nobody gets it out again. */
+    /** Encrypts and decrypts; its value cannot be read. */
     USE,
     /** Is wrapped again under another master key. */
     WRAP,
@@ -35,14 +35,14 @@ final class Token {
 
   private static final long OS_LOCKING_OK = 2;
   private static final int KEY_BYTES = 32;
-  /** No PIN is looked at: the access_token of pkcs11.toml authorizes. SoftHSM2 and others do look. */
+  /** DKE checks no PIN: the access_token of pkcs11.toml authorizes. SoftHSM2 and others check it. */
   private static final char[] PIN = System.getProperty("dke.pin", "any").toCharArray();
 
   private final PKCS11 pkcs11;
   private final long slot;
   /** The owner of every key here. It stays open as long as the process: a session object goes with its session. */
   private final long owner;
-  /** Sessions that nobody uses at the moment. */
+  /** Idle sessions. */
   private final Deque<Long> idle = new ConcurrentLinkedDeque<>();
 
   /** Loads the library and logs in. */

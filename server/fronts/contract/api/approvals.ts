@@ -1,4 +1,4 @@
-// Requests for approval: what dual control holds back until others agree.
+// Approval requests: what dual control holds back until others agree.
 
 import { z } from '@hono/zod-openapi';
 import type { ApprovalState, GovernedKind } from '../../../domain/approval.ts';
@@ -102,7 +102,7 @@ export const approvalRoutes = {
     method: 'get',
     path: '/api/approvals',
     needs: 'approvals:read',
-    summary: 'List requests for approval',
+    summary: 'List approval requests',
     description: 'Newest first.',
     query: pageQuery.extend({ state: state.optional(), subjectId: identifier.optional() }),
     answer: pageOf(approvalSchema),
@@ -111,7 +111,7 @@ export const approvalRoutes = {
     method: 'get',
     path: '/api/approvals/{id}',
     needs: 'approvals:read',
-    summary: 'Get a request for approval',
+    summary: 'Get an approval request',
     answer: approvalSchema,
   },
   approve: {

@@ -66,8 +66,8 @@ export const notificationSchema = z
       .int()
       .openapi({ description: 'Rises as the deadline comes nearer. Each stage needs a new acknowledgement.' }),
     text: z.string(),
-    remedy: z.string().openapi({ description: 'How to fix it.' }),
-    action: z.string().openapi({ description: 'Short form of the remedy.' }),
+    fix: z.string().openapi({ description: 'How to fix it.' }),
+    action: z.string().openapi({ description: 'Short form of the fix.' }),
     page: z.string().openapi({ description: 'Path of the console page where you start.' }),
     subject: z.strictObject({ kind: z.string(), id: z.string(), name: z.string() }),
     harmAt: moment.openapi({ description: 'When it starts to cause harm. In the past: since when it does.' }),

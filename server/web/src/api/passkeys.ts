@@ -16,7 +16,7 @@ const toJson = (credential: Credential | null): object => {
 export const hasPasskeys = (): boolean =>
   'PublicKeyCredential' in globalThis && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
-/** Has an authenticator make a passkey. */
+/** Asks an authenticator to create a passkey. */
 export const makePasskey = async (): Promise<object> => {
   const { options } = await ask('/api/profile/passkeys/options');
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(

@@ -1,4 +1,4 @@
-// Where the credentials of a TDE application may be used from: networks and client certificates.
+// The networks and client certificates that may use the credentials of a TDE application.
 
 import { useState } from 'react';
 import { useFresh } from '../api/fresh.ts';
@@ -12,7 +12,7 @@ import { ProblemView } from './problem-view.tsx';
 import { Time } from './time.tsx';
 
 const pemBlocks = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-/** Text that is not a certificate is sent unchanged: the service says what is wrong with it. */
+/** Text that is not a certificate is sent unchanged: the service reports the fault. */
 const certificatesIn = (text: string): readonly string[] => text.match(pemBlocks) ?? (text.trim() === '' ? [] : [text]);
 
 const CallersDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
@@ -73,7 +73,7 @@ export const Callers = ({ application }: { application: Application }) => {
   return (
     <Panel
       title="Allowed callers"
-      description="From where the credentials of this application can be used."
+      description="Networks and client certificates that may use the credentials of this application."
       actions={<Button onClick={() => setChanging(true)}>Change callers</Button>}
     >
       <Facts

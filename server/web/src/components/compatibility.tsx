@@ -62,7 +62,7 @@ export const Compatibility = ({ application }: { application: Application }) => 
       actions={<Button onClick={() => setChanging(true)}>Change switches</Button>}
     >
       {compatibility.length === 0 ? (
-        <p>None: weak cryptography is refused.</p>
+        <p>None. Weak cryptography is refused.</p>
       ) : (
         <ul className="list-disc pl-5">
           {compatibility.map((name) => (

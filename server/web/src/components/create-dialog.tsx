@@ -1,4 +1,4 @@
-// Creation of what needs only a name: a tenant, a vault, a TDE group.
+// Creates a resource that needs only a name: a tenant, a vault, a TDE group.
 
 import { useState } from 'react';
 import { NameField } from './field.tsx';

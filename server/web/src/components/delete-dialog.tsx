@@ -1,5 +1,5 @@
-// Deletion of one thing by typing its name: the thing is read again first and named by its entity tag, so that you never delete
-// something other than what they saw.
+// Deletion of a resource by typing its name. The dialog reads the resource again first and sends its entity tag, so that you never
+// delete anything other than what you saw.
 
 import type { ReactNode } from 'react';
 import { useFresh } from '../api/fresh.ts';
@@ -22,7 +22,7 @@ export const DeleteDialog = <Result,>({
   path: string;
   /** First parts of the query keys that the deletion changes. */
   renews: readonly string[];
-  /** What to announce; the default says that it was deleted. */
+  /** The announcement; default: it was deleted. */
   announcement?: (result: Result) => string;
   /** False while the consequences are still being read. */
   ready?: boolean;

@@ -1,5 +1,5 @@
 // The credentials of a key store endpoint: at most two, each shown once, with the file that the cloud's console imports; and a live
-// meter of which one signs.
+// meter of the credential in use.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -33,7 +33,7 @@ const CredentialDialog = ({
     taken="I have stored the credential or the file"
     onClose={onClose}
   >
-    <SecretValue label="Access key ID" value={issued.XksProxyAuthenticationCredential.AccessKeyId} />
+    <SecretValue label="Access key id" value={issued.XksProxyAuthenticationCredential.AccessKeyId} />
     <SecretValue label="Secret access key" value={issued.XksProxyAuthenticationCredential.RawSecretAccessKey} />
     <div className="space-y-2">
       <p className="font-medium">Proxy configuration file</p>
@@ -69,7 +69,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
           icon="plus"
           onClick={() => setAdding(true)}
           disabled={full}
-          title={full ? 'Two are live: remove one first' : undefined}
+          title={full ? 'Two are live. Remove one first.' : undefined}
         >
           Add credential
         </Button>
@@ -78,7 +78,8 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
     >
       {endpoint.credentials.length === 0 ? (
         <EmptyState title="No credential yet">
-          This endpoint cannot be called without a credential. Add one and give its JSON file to the cloud key service.
+          The endpoint refuses every call without a credential. Add one and upload its JSON file in the cloud key
+          service.
         </EmptyState>
       ) : (
         <DataTable
@@ -88,7 +89,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
           columns={[
             {
               key: 'id',
-              header: 'Access key ID',
+              header: 'Access key id',
               names: true,
               cell: (credential) => <Copyable value={credential.accessKeyId} label="access key id" />,
             },
@@ -130,7 +131,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
         <ConfirmDialog
           title="Remove this credential?"
           expected={removing.accessKeyId}
-          expectedKind="access key ID"
+          expectedKind="access key id"
           call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(removing.id)}` }}
           submitLabel="Remove credential"
           onCancel={() => setRemoving(null)}
@@ -182,7 +183,7 @@ export const SignersMeter = ({ endpoint }: { endpoint: Endpoint }) => {
             <div className="flex flex-wrap items-baseline justify-between gap-x-4">
               <p className="min-w-0">
                 <code className="break-all">{credential.accessKeyId}</code>{' '}
-                {byAge.length > 1 && <span className="text-muted">{newest ? 'the new one' : 'the old one'}</span>}
+                {byAge.length > 1 && <span className="text-muted">{newest ? 'new credential' : 'old credential'}</span>}
               </p>
               <p className="text-muted tabular-nums">
                 {own.length} of {total}

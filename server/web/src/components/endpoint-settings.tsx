@@ -1,4 +1,4 @@
-// Who may call a key store endpoint, and how much: its settings, and the dialog that changes them.
+// The access settings of a key store endpoint (rate, client certificate, rules), and the dialog that changes them.
 
 import { useState } from 'react';
 import type { Endpoint, EndpointSettings } from '../api/types.ts';
@@ -29,10 +29,10 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
 
   return (
     <FormDialog<Endpoint>
-      title={`Who may call “${endpoint.name}”`}
+      title={`Access settings of “${endpoint.name}”`}
       wide
       call={{ method: 'PUT', path: `${endpointPath(endpoint.id)}/settings`, body }}
-      submitLabel="Save"
+      submitLabel="Save settings"
       submitDisabled={typeof rules === 'string'}
       onCancel={onClose}
       renews={[endpointsPath]}
@@ -49,7 +49,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
               value={perSecond}
               onValue={setPerSecond}
               fault={fault('rate.perSecond')}
-              help="Further requests get status 429. AWS KMS sends at most 1800 per second for one key store, unless its quota was raised."
+              help="Requests above the rate get status 429. Default quota of AWS KMS: 1800 per second for each key store."
             />
             <TextField
               label="Burst"
@@ -59,7 +59,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
               value={burst}
               onValue={setBurst}
               fault={fault('rate.burst')}
-              help="Requests at once after a pause. If empty: one second of the rate."
+              help="Requests that are accepted at once after a pause. Default: the rate of one second."
             />
           </div>
           <TextField
@@ -73,13 +73,13 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
             help="Mutual TLS. Leave this and the bundle empty to require no certificate."
           />
           <AreaField
-            label="Authorities of client certificates"
+            label="Client certificate authorities"
             optional
             value={authorities}
             onValue={setAuthorities}
             fault={fault('clientCertificate.authorities')}
             placeholder="-----BEGIN CERTIFICATE-----"
-            help="PEM: the authority that issues the client certificates, and its chain up to the root."
+            help="PEM: the authority that issues the client certificates, with its chain up to the root."
           />
           <AreaField
             label="Rules"
@@ -108,9 +108,9 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
   const { rate, clientCertificate, rules, operatorProbes } = endpoint.settings;
   return (
     <Panel
-      title="Who may call"
+      title="Access settings"
       description="In addition to SigV4, which every request needs."
-      actions={endpoint.state !== 'deleted' && <Button onClick={() => setOpen(true)}>Change…</Button>}
+      actions={endpoint.state !== 'deleted' && <Button onClick={() => setOpen(true)}>Change settings…</Button>}
     >
       <Facts
         items={[
@@ -126,7 +126,7 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
           ],
           [
             'Rules',
-            rules.length === 0 ? 'None: every signed request is allowed' : <RuleList key="rules" rules={rules} />,
+            rules.length === 0 ? 'None. Every signed request is allowed.' : <RuleList key="rules" rules={rules} />,
           ],
           ['Unsigned health probes', operatorProbes ? 'Allowed for operators' : 'Refused'],
         ]}

@@ -11,12 +11,12 @@ import { ProblemView } from './problem-view.tsx';
 
 export interface CallFormProps<Result> {
   readonly call: ApiCall & { readonly method: Exclude<Method, 'GET'> };
-  /** A create, which a repeat after a lost answer must not make twice. */
+  /** A create: a repeat after a lost answer must not create a second resource. */
   readonly creates?: boolean;
   readonly ifMatch?: string | undefined;
   /** The body contains a secret: the form shows the call without it. */
   readonly secretBody?: boolean;
-  /** Members of the body that are made only when it is sent; they are not shown. */
+  /** Members of the body that are computed when it is sent; they are not shown. */
   readonly complete?: () => Promise<object>;
   readonly submitLabel: string;
   readonly submitTone?: ButtonTone;
@@ -49,7 +49,7 @@ export const CallForm = <Result,>({
 }: CallFormProps<Result>) => {
   const client = useQueryClient();
   const announce = useAnnounce();
-  // One key per opened form and body: pressing again after a lost answer repeats the same create, an edited form makes a new one.
+  // One key for each opened form and body: a repeat after a lost answer is the same create, and an edited form is a new one.
   const [attempt, setAttempt] = useState<{ body: string; key: string } | null>(null);
   const mutation = useMutation<Result, unknown, void>({
     mutationFn: async () => {

@@ -1,4 +1,4 @@
-// What can be done to a key, from its row and from its own page: enable, disable, rotate, delete. Destruction is not here: it
+// The actions on a key, in its row and on its page: enable, disable, rotate, delete. Destruction is not here: it
 // belongs to the master keys of a database application, with their blast radius.
 
 import { type ReactNode, useState } from 'react';
@@ -107,7 +107,7 @@ const EditKey = ({ target: key, onClose }: { target: Key; onClose: () => void })
       title={`Edit “${key.name}”`}
       call={{ method: 'PUT', path: keyPath(key.id), body: { name, tags: readTags(tags) } }}
       ifMatch={fresh.data?.etag}
-      submitLabel="Save"
+      submitLabel="Save key"
       submitDisabled={fresh.data === undefined}
       onCancel={onClose}
       renews={[keysPath, applicationsPath]}

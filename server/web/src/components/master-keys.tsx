@@ -1,4 +1,4 @@
-// The master keys of an application: what destroying one would reach, and destroying it.
+// The master keys of an application: the blast radius of a destruction, and the destruction.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -110,9 +110,8 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
       done={`Master key “${masterKey.name}” destroyed`}
     >
       <Notice tone="danger" title="This cannot be undone">
-        The sealed copy and the vault copy are wiped. Data encrypted under this key becomes permanently unreadable when
-        the database next needs the key: after a restart, when it opens the keystore, or when it reads an uncached
-        block.
+        The sealed copy and the vault copy are wiped. Data encrypted under this key becomes permanently unreadable. The
+        database fails when it next needs the key: after a restart, or when it reads an uncached block.
       </Notice>
       <LastUse query={use} />
       <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
@@ -163,7 +162,7 @@ export const MasterKeys = ({ id }: { id: string }) => {
                 )}
                 {key.neverDecrypts && (
                   <Badge tone="quiet" icon="blocked">
-                    Wraps, never decrypts
+                    Wrap only
                   </Badge>
                 )}
               </span>
@@ -235,5 +234,3 @@ export const MasterKeys = ({ id }: { id: string }) => {
     </Panel>
   );
 };
-
-// --- the page ---------------------------------------------------------------------------------------------------------

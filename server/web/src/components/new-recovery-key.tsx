@@ -1,5 +1,5 @@
-// Creates a recovery key in this browser: the person downloads its file, and the service gets the public half. Nothing is kept here; a
-// dialog that is closed half way has registered nothing.
+// Creates a recovery key in this browser: the user downloads its file, and the service gets the public half. Nothing is kept here,
+// and a dialog that is closed early has registered nothing.
 
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -42,7 +42,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
         >
           <p>
             This browser creates the key. You save the private half as a file that a passphrase protects. The service
-            gets only the public half: it can seal snapshots to the key, but cannot open them.
+            gets only the public half. It can seal snapshots to the key, but cannot open them.
           </p>
           <NameField help="Its owner, or where you will store it." value={name} onValue={setName} />
           <TextField
@@ -60,7 +60,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
             autoComplete="new-password"
             value={again}
             onValue={setAgain}
-            fault={again !== '' && again !== passphrase ? 'does not match' : undefined}
+            fault={again !== '' && again !== passphrase ? 'Passphrases do not match' : undefined}
           />
           {make.error !== null && <ProblemView error={make.error} compact />}
           <DialogActions>

@@ -1,4 +1,4 @@
-// Key store endpoints: the list, and the making of a new one.
+// Key store endpoints: the list, and the form for a new one.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -17,7 +17,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
-/** The keys of a vault that an endpoint can be backed by. */
+/** The keys of a vault that an endpoint can use. */
 const useKeyChoices = (vaultId: string): readonly Key[] | undefined =>
   useQuery({
     queryKey: [keysPath, 'choices', vaultId],
@@ -93,17 +93,17 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
           <TextField
             label="Prefix"
             optional
-            help="A segment of the endpoint's path. If empty, it is random, which is harder to guess."
+            help="A segment of the endpoint's path. Default: a random prefix, which is harder to guess."
             value={prefix}
             onValue={setPrefix}
             fault={fault('prefix')}
             pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}"
-            title="Letters, digits, dash and underscore; at most 64; a letter or digit first"
+            title="At most 64 letters, digits, dashes and underscores, starting with a letter or digit"
             mono
           />
           <CheckField
             label="Answer unsigned health probes"
-            help="For external probes. Encryption always requires a signature."
+            help="For load balancers and operators. Encryption always requires a signature."
             checked={operatorProbes}
             onValue={setOperatorProbes}
           />
@@ -161,7 +161,7 @@ export const EndpointsPage = () => {
           ]}
           empty={
             <EmptyState title="No endpoints yet" action={create}>
-              Create a vault and a key in it, then an endpoint for the key. You download its credential as the JSON file
+              Create a vault and a key, then an endpoint for the key. You can download its credential as the JSON file
               that the AWS console imports.
             </EmptyState>
           }

@@ -1,4 +1,4 @@
-// Keys: the list with its filters, and the making of a new key.
+// Keys: the list with its filters, and the form for a new key.
 
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -182,7 +182,7 @@ export const KeysPage = () => {
           ]}
           empty={
             <EmptyState title="No keys yet" action={create}>
-              Create one for a cloud key store, or register a database application: its database creates its own master
+              Create one for a cloud key store. Or register a TDE application, and its database creates its own master
               key.
             </EmptyState>
           }

@@ -1,4 +1,4 @@
-// The roles and what each may do, side by side; what the signed-in caller has is marked.
+// The roles and their permissions, side by side; the caller's own are marked.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
@@ -78,7 +78,7 @@ export const RolesPage = () => {
   return (
     <Page
       title="Roles"
-      description="Separation of duties: users who create keys cannot destroy them, users who give roles cannot use keys, and auditors cannot change anything."
+      description="Separation of duties: users who create keys cannot destroy them, users who assign roles cannot use keys, and auditors cannot change anything."
     >
       <Panel title="Purpose of each role">
         <Async query={query}>

@@ -1,4 +1,4 @@
-// API tokens, with roles or for what reads metrics: list, create (shown once), revoke.
+// API tokens, with roles or for metrics: list, create (shown once), revoke.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -81,7 +81,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
       {(fault) => (
         <>
           <NameField
-            help="Who or what will use it. The audit log shows this name."
+            help="The user or program of the token. The audit log shows this name."
             value={name}
             onValue={setName}
             fault={fault('name')}
@@ -187,7 +187,7 @@ export const TokensPage = () => {
             },
           ]}
           empty={
-            <EmptyState title="No tokens" action={create}>
+            <EmptyState title="No tokens yet" action={create}>
               Create one for each person and each script, so that the audit log can tell them apart.
             </EmptyState>
           }
@@ -205,7 +205,7 @@ export const TokensPage = () => {
       {issued !== null && (
         <SecretOnceDialog
           title={`Token “${issued.record.name}”`}
-          notice={`The token is shown only once. Anyone who has it has its rights: ${mayOf(issued.record)}.`}
+          notice={`The token is shown only once. Anyone who has it has its permissions: ${mayOf(issued.record)}.`}
           taken="I have stored the token"
           onClose={() => setIssued(null)}
         >
