@@ -100,13 +100,13 @@ try {
   const memory: Record<string, number> = { 'server, idle': residentMiB(serverPid) };
 
   // The library starts the agent with its first call; all of its threads are there after that.
-  await measure({ title: 'warm-up', scenario: 'cbc', processes: 1, iterations: { default: 2_000 } }, [ours], 1);
+  await measure({ title: 'warm-up', scenario: 'cbc', iterations: { default: 2_000 } }, [ours], 1);
   memory['agent, idle'] = residentMiB(ours.agentPid());
   const allCpus = `0-${availableParallelism() - 1}`;
 
   for (const row of rows.filter(({ title }) => title.includes(values.only))) {
     say(`measuring ${row.title}`);
-    const candidates = [ours, ...peers.filter(({ name }) => row.peers.includes(name))];
+    const candidates = [ours, ...peers.filter(({ name }) => row.peers?.includes(name) !== false)];
     const others = [ours.agentPid(), ...candidates.flatMap(({ pid }) => (pid === undefined ? [] : [pid]))];
     for (const pid of others) pin(pid, row.cpus ?? allCpus);
     const cells = cellsOf(row, await measure(row, candidates, row.rounds ?? rounds));
@@ -246,11 +246,7 @@ try {
   if (mariadbTitle.includes(values.only)) {
     say(`measuring ${mariadbTitle}`);
     // As a service in use: its code paths have been compiled.
-    await measure(
-      { title: 'warm-up', scenario: 'new-process', processes: 1, iterations: { default: 1_000 } },
-      [ours],
-      1,
-    );
+    await measure({ title: 'warm-up', scenario: 'new-process', iterations: { default: 1_000 } }, [ours], 1);
     const figures = await measureMariadb(ours, mariadbRounds);
     const judged = ({ times }: MariadbFigure): Verdict => ({
       wanted: `within 2 % of ${theirName}`,

@@ -5,8 +5,6 @@
 // Before the two start, the test takes the database's lock for writers. So both finish their reads outside a unit of work before either
 // writes, and a change that depends on such a read is lost every time, not now and then.
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -30,8 +28,10 @@ import {
 } from '../support/concurrent-operations.ts';
 import { makeWorld, type TestNode, type World } from '../support/concurrent-worlds.ts';
 import { openTestService } from '../support/open-service.ts';
+import { listenFor } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 import { askUnlocked, freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
+import { sizeOf } from '../support/tiers.ts';
 
 interface Operation {
   readonly name: string;
@@ -80,26 +80,22 @@ const lostOnce: ReadonlySet<string> = new Set([
 ]);
 const isLostOnce = (one: Operation, other: Operation): boolean =>
   lostOnce.has(`${one.name} ${other.name}`) || lostOnce.has(`${other.name} ${one.name}`);
-/** In addition a tenth, a different one on each store; on the embedded database each operation also runs with itself. With SLOW=1 all. */
+/** In addition each Nth, other ones on each store; on the embedded database each operation also runs with itself. */
+const each = sizeOf('concurrent pairs');
 const chosen = pairs.filter(
   ([one, other], at) =>
-    process.env.SLOW === '1' ||
     isLostOnce(one, other) ||
-    at % 10 === (onPostgresql ? 5 : 0) ||
+    at % each === (onPostgresql ? Math.floor(each / 2) : 0) ||
     (one === other && !onPostgresql),
 );
 
 let nodes: readonly [TestNode, TestNode];
-const servers: Server[] = [];
 const ends: (() => Promise<void>)[] = [];
 
 const listen = async (opened: TestNode['opened']): Promise<TestNode> => {
-  const server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  servers.push(server);
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  return { opened, base: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { base, close } = await listenFor(opened);
+  ends.unshift(async () => close());
+  return { opened, base };
 };
 
 beforeAll(async () => {
@@ -133,10 +129,6 @@ beforeAll(async () => {
   for (const { opened } of nodes) keepPlatformToken(opened, token);
 });
 afterAll(async () => {
-  for (const server of servers) {
-    server.close();
-    server.closeAllConnections();
-  }
   for (const end of ends) await end();
 });
 

@@ -2,8 +2,6 @@
 // copy of a row under another id, the values of another row. Each attack is carried out on a row of each policy table while the store is
 // open, on both databases. The row counts as tampered when it is loaded, and the comparison with the row set finds all of them.
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
@@ -25,7 +23,9 @@ import type { Repositories, Store, StoredToken } from '../../server/ports/store.
 import type { StoredAccessGuid, StoredObject } from '../../server/ports/tde-repositories.ts';
 import { authenticationCode, policyColumns } from '../../server/store/row-codes.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
+import { folderOfTest } from '../support/folders.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import { storedUser, storedVault } from '../support/stored.ts';
 import { sizeOf } from '../support/tiers.ts';
 
 const authenticateRow = (text: string): string =>
@@ -87,17 +87,11 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   vaults: sample<Vault>(
     (tx, entity) => tx.vaults.insert(entity),
     (read) => read.vaults.get(tenant.id, idOf('vaults')),
-    {
+    storedVault({
       id: idOf('vaults'),
       tenantId: tenant.id,
-      name: 'vault',
-      kind: 'general',
-      state: 'enabled',
-      createdAt: 2,
       dualControl: { required: 2, approvers: null, actions: ['destroy'], databases: 'refused' },
-      profile: 'standard',
-      ...ok,
-    },
+    }),
     { change: { write: (tx, entity) => tx.vaults.update(entity), to: { dualControl: null } } },
   ),
   keys: sample<Key>(
@@ -302,25 +296,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   users: sample<StoredUser>(
     (tx, entity) => tx.users.insert(entity),
     (read) => read.users.findByName('ada'),
-    {
-      id: idOf('users'),
-      tenantId: null,
-      name: 'Ada',
-      displayName: 'Ada',
-      email: null,
-      grants: [],
-      state: 'active',
-      hasPassword: false,
-      mustChangePassword: false,
-      passwordChangedAt: null,
-      subject: null,
-      createdAt: 2,
-      lastSignInAt: null,
-      password: null,
-      invitationHash: null,
-      invitedUntil: null,
-      ...ok,
-    },
+    storedUser({ id: idOf('users'), name: 'Ada' }),
     { change: { write: (tx, entity) => tx.users.update(entity), to: { state: 'disabled' } } },
   ),
   user_factors: sample<StoredFactor>(
@@ -499,7 +475,7 @@ describe.each(implementations)('in the $name database', ({ prepare, open, ask })
     (await all[table].load(store.read))?.integrity;
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'dke-writer-'));
+    folder = folderOfTest();
     prepare();
     store = await open(folder);
     await store.rowSet.load();
@@ -508,7 +484,6 @@ describe.each(implementations)('in the $name database', ({ prepare, open, ask })
   afterEach(async () => {
     await client?.end();
     await store.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('the samples are one of each table', async () => {

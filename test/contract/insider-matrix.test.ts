@@ -1,9 +1,7 @@
 // Insiders: every role at every operation of the API, within a tenant and for the whole platform, with dual control and without. The real service
 // carries each one out, each with a subject of its own; the stored rows are compared before and after. What a role may is what the
-// model defines (insider-model.ts), not the permission tables: an operation or a role that is not in the model fails here by its name.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+// model says (insider-model.ts), not what the permission tables say: an operation or a role that the model does not know fails here by its name.
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Role, roleNames, rowOf } from '../../server/domain/access.ts';
 import { governedKinds } from '../../server/domain/approval.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
@@ -12,7 +10,7 @@ import { differencesOf, effectsOf, readFacts } from '../support/insider-facts.ts
 import { type Effect, effectOf, effects, gives, most, ofPlatform, reachOf } from '../support/insider-model.ts';
 import { type Attempt, attempts, type Send, setPair } from '../support/insider-operations.ts';
 import { makeApplication, makeEndpoint, makeToken, makeWorld, type World } from '../support/insider-world.ts';
-import { type OpenedService, openTestService } from '../support/open-service.ts';
+import { sharedApi, sharedService } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 import { withStored } from '../support/test-store.ts';
 import { inLongTier } from '../support/tiers.ts';
@@ -21,33 +19,21 @@ const routes = Object.entries(apiRoutes).flatMap(([group, rows]) =>
   Object.entries(rows as RouteGroup).map(([name, row]) => ({ name: `${group}.${name}`, row })),
 );
 
-let opened: OpenedService;
-let server: Server;
-let base: string;
+const opened = sharedService();
+const api = sharedApi(opened);
 const worlds: World[] = [];
 
 beforeAll(async () => {
-  opened = await openTestService();
-  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const requester = (await makeToken(opened, [{ role: 'administrator', scope: null }])).id;
   setPair(opened, { requester, approver: (await makeToken(opened, [{ role: 'key-approver', scope: null }])).id });
   const hand = await handOf(opened);
   for (const governed of [false, true]) worlds.push(await makeWorld(opened, hand, governed));
 });
-afterAll(async () => {
-  server.close();
-  server.closeAllConnections();
-  await opened.remove();
-});
 
 const send = async (token: string, method: string, path: string, { body, file }: Partial<Attempt>) => {
   const type = file === undefined ? 'application/json' : 'application/octet-stream';
   const content = file ?? (body === undefined ? undefined : JSON.stringify(body));
-  const response = await fetch(`${base}${path}`, {
+  const response = await fetch(`${api.base}${path}`, {
     method: method.toUpperCase(),
     headers: { authorization: `Bearer ${token}`, ...(content === undefined ? {} : { 'content-type': type }) },
     ...(content === undefined ? {} : { body: content }),

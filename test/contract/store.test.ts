@@ -18,6 +18,7 @@ import type { Repositories, Store } from '../../server/ports/store.ts';
 import type { StoredObject } from '../../server/ports/tde-repositories.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import { storedVault } from '../support/stored.ts';
 
 interface Implementation {
   readonly name: string;
@@ -80,17 +81,7 @@ const implementations: readonly Implementation[] = [
 
 const tenant = newTenant('default', 1);
 const actor: Actor = { kind: 'administrator', id: 'a', name: 'a', requestId: 'r-1', peer: null };
-const vaultOf = (name: string): Vault => ({
-  id: newId(2),
-  tenantId: tenant.id,
-  name,
-  kind: 'general',
-  state: 'enabled',
-  createdAt: 2,
-  dualControl: null,
-  profile: 'standard',
-  integrity: 'ok',
-});
+const vaultOf = (name: string) => storedVault({ tenantId: tenant.id, name });
 const keyOf = (vaultId: string): Key =>
   newKey({ id: newId(3), tenantId: tenant.id, vaultId, name: 'key', createdAt: 3 });
 

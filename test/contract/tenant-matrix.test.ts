@@ -1,21 +1,13 @@
 // Tenant x tenant x route, from the route table: a person who may do everything in one tenant reaches, at every route, nothing of another. Its
 // ids are not found, its lists are not in the lists, a name of it in the query is not a tenant, a reference to it in a body leads
 // nowhere; and nothing of it has changed in the end. A route without a case here does not compile, and fails.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, serviceActor } from '../../server/domain/actor.ts';
 import { type ApiRoutes, apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
 import { until } from '../support/host.ts';
-import {
-  administrator,
-  callTde,
-  instance,
-  masterKey,
-  type OpenedService,
-  openTestService,
-} from '../support/open-service.ts';
+import { administrator, callTde, instance, masterKey } from '../support/open-service.ts';
+import { mustTo, sendTo, sharedApi, sharedService } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 
 /** The resources of a tenant: their ids, by the words of the paths. */
@@ -298,27 +290,13 @@ const routes: readonly Route[] = Object.entries(apiRoutes).flatMap(([group, rows
   })),
 );
 
-let opened: OpenedService;
-let server: Server;
-let base: string;
+const opened = sharedService();
+const api = sharedApi(opened);
 const worlds: World[] = [];
 
-const send = async (token: string, method: string, path: string, body?: object) => {
-  const response = await fetch(`${base}${path}`, {
-    method: method.toUpperCase(),
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, text: await response.text() };
-};
-const must = async <T>(token: string, method: string, path: string, body?: object): Promise<T> => {
-  const { status, text } = await send(token, method, path, body);
-  if (status > 299) throw new Error(`${method} ${path}: ${status} ${text}`);
-  return JSON.parse(text) as T;
-};
+type Request = [token: string, method: string, path: string, body?: object];
+const send = (...request: Request) => sendTo(api.base, ...request);
+const must = <T>(...request: Request) => mustTo<T>(api.base, ...request);
 
 const inhabit = async (name: string, tenantId: string, at: number): Promise<World> => {
   const { operations, service } = opened;
@@ -359,7 +337,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
   });
   const { credential, secretAccessKey } = await operations.endpoints.addCredential(actor, endpoint.id);
   secretAccessKey.fill(0);
-  const probed = await fetch(`${base}${endpoint.uriPath}/health`, { method: 'POST', body: '{}' });
+  const probed = await fetch(`${api.base}${endpoint.uriPath}/health`, { method: 'POST', body: '{}' });
   expect(probed.status).toBe(200);
   await until('the request is in the log', async () =>
     (await must<{ items: unknown[] }>(token, 'get', `/api/endpoints/${endpoint.id}/requests`)).items.length > 0
@@ -434,22 +412,11 @@ const targetOf = (row: RouteRow, given: Case | undefined, ids: World['ids']): st
   });
 
 beforeAll(async () => {
-  opened = await openTestService();
-  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { tenants } = opened.operations;
   await handOf(opened);
   const ids = [(await tenants.default()).id];
   for (const name of ['acme', 'zeta']) ids.push((await tenants.create(administrator, { name })).id);
   for (const [at, id] of ids.entries()) worlds.push(await inhabit(['default', 'acme', 'zeta'][at] ?? '', id, at));
-});
-afterAll(async () => {
-  server.close();
-  server.closeAllConnections();
-  await opened.remove();
 });
 
 test('every route has a case, and every parameter of its path a thing', () => {

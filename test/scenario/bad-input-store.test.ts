@@ -220,6 +220,18 @@ describe('a database that was changed by hand', () => {
   };
   const alarms = async (id: string): Promise<number> =>
     (await site.api.audit(`kind=row.tampered&subjectId=${id}`)).length;
+  /** A key for each row of a table, so that one start of the server shows what becomes of all. */
+  const makeEach = async <R extends readonly [what: string, ...rest: readonly unknown[]]>(rows: readonly R[]) => {
+    const made: { readonly row: R; readonly key: MadeKey }[] = [];
+    for (const row of rows) made.push({ row, key: await make() });
+    return made;
+  };
+  const untilAlarms = async (
+    damaged: readonly { readonly row: readonly [what: string, ...rest: readonly unknown[]]; readonly key: MadeKey }[],
+  ): Promise<void> => {
+    for (const { row, key } of damaged)
+      await until(`the alarm: ${row[0]}`, async () => ((await alarms(key.id)) > 0 ? true : undefined));
+  };
 
   test('a key whose copies are both damaged holds back the erasure run until it is repaired, and is not lost by it', async () => {
     const [damaged, doomed, sound] = [await make(), await make(), await make()];
@@ -262,44 +274,39 @@ describe('a database that was changed by hand', () => {
     expect(await site.api.audit(`kind=key.repaired&subjectId=${damaged.id}`)).toHaveLength(1);
   });
 
-  test.each([
-    ['its layout', 0],
-    ['its salt', 50],
-    ['its ciphertext', 125],
-    ['its tag', -1],
-  ])(
-    'one flipped bit in a sealed key (%s) closes that key, raises an alarm, and touches no other',
-    async (_part, at) => {
-      const [damaged, sound] = [await make(), await make()];
-      await tamper((db) => {
-        const bytes = record(db, damaged.id, 'sealed-copy');
-        put(db, damaged.id, 'sealed-copy', flipped(bytes, at < 0 ? bytes.length + at : at));
-      });
-      expect(await use(damaged)).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-      expect(await use(sound)).toEqual({ rv: 'CKR_OK', data: plain });
-      await until('the alarm', async () => ((await alarms(damaged.id)) > 0 ? true : undefined));
-      expect(await alarms(sound.id)).toBe(0);
-      expect((await site.api.send('GET', '/health')).status).toBe(200);
-      // It can still be destroyed: a key that cannot be opened can be destroyed.
-      expect(await database.call('destroy', { handle: damaged.handle })).toEqual({ rv: 'CKR_OK' });
-      // The erasure run repairs damaged records from their other copy: the next test must not meet it.
-      await until('the run', async () =>
-        (await site.api.audit(`kind=key.unrecoverable&subjectId=${damaged.id}`)).length > 0 ? true : undefined,
+  test('a sealed key with one flipped bit, or another record in its place, is closed with an alarm, and no other', async () => {
+    const sound = await make();
+    const flip =
+      (at: number) =>
+      (db: DatabaseSync, id: string): void => {
+        const bytes = record(db, id, 'sealed-copy');
+        put(db, id, 'sealed-copy', flipped(bytes, at < 0 ? bytes.length + at : at));
+      };
+    const spoils: readonly (readonly [what: string, spoil: (db: DatabaseSync, id: string) => void])[] = [
+      ['its layout', flip(0)],
+      ['its salt', flip(50)],
+      ['its ciphertext', flip(125)],
+      ['its tag', flip(-1)],
+      ['the copy of another key', (db, id) => put(db, id, 'sealed-copy', record(db, sound.id, 'sealed-copy'))],
+      ['its own vault copy', (db, id) => put(db, id, 'sealed-copy', record(db, id, 'vault-copy'))],
+    ];
+    const damaged = await makeEach(spoils);
+    await tamper((db) => {
+      for (const { key, row } of damaged) row[1](db, key.id);
+    });
+    for (const { key, row } of damaged) expect([row[0], await use(key)]).toEqual([row[0], { rv: 'CKR_DEVICE_ERROR' }]);
+    expect(await use(sound)).toEqual({ rv: 'CKR_OK', data: plain });
+    await untilAlarms(damaged);
+    expect(await alarms(sound.id)).toBe(0);
+    expect((await site.api.send('GET', '/health')).status).toBe(200);
+    // A key that cannot be opened can be destroyed.
+    for (const { key, row } of damaged)
+      expect([row[0], await database.call('destroy', { handle: key.handle })]).toEqual([row[0], { rv: 'CKR_OK' }]);
+    // The erasure run repairs damaged records from their other copy: the next test must not meet it.
+    for (const { key, row } of damaged)
+      await until(`the run: ${row[0]}`, async () =>
+        (await site.api.audit(`kind=key.unrecoverable&subjectId=${key.id}`)).length > 0 ? true : undefined,
       );
-    },
-  );
-
-  test('a sealed copy put in the place of another key’s opens nothing', async () => {
-    const [mine, theirs] = [await make(), await make()];
-    await tamper((db) => put(db, mine.id, 'sealed-copy', record(db, theirs.id, 'sealed-copy')));
-    expect(await use(mine)).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-    expect(await use(theirs)).toEqual({ rv: 'CKR_OK', data: plain });
-  });
-
-  test('a vault copy put in the place of the sealed copy opens nothing', async () => {
-    const key = await make();
-    await tamper((db) => put(db, key.id, 'sealed-copy', record(db, key.id, 'vault-copy')));
-    expect(await use(key)).toEqual({ rv: 'CKR_DEVICE_ERROR' });
   });
 
   test('the record of a destroyed key put back opens nothing', async () => {
@@ -319,23 +326,25 @@ describe('a database that was changed by hand', () => {
     await tamper((db) => put(db, key.id, 'sealed-copy', null));
   });
 
-  test.each([
-    ['a permission', 'update tde_objects set usages = \'["encrypt","decrypt","sign"]\' where id = ?'],
-    ['the sensitivity', 'update tde_objects set sensitive = 0, extractable = 1 where id = ?'],
-    ['its past', 'update tde_objects set always_sensitive = 0, never_extractable = 0 where id = ?'],
-    ['the owner', "update tde_objects set application_id = 'somebody' where id = ?"],
-    ['the state of a disabled key', "update keys set state = 'active', disabled_at = null where id = ?"],
-    ['the vault of a key', "update keys set vault_id = 'elsewhere' where id = ?"],
-  ])('%s changed in its row closes the key and raises an alarm', async (what, statement) => {
-    const [damaged, sound] = [await make(), await make()];
-    if (what.includes('disabled')) await site.api.call('POST', `/api/keys/${damaged.id}/disable`);
+  test('what was changed in the row of a key closes the key and raises an alarm', async () => {
+    const sound = await make();
+    const damaged = await makeEach([
+      ['a permission', 'update tde_objects set usages = \'["encrypt","decrypt","sign"]\' where id = ?'],
+      ['the sensitivity', 'update tde_objects set sensitive = 0, extractable = 1 where id = ?'],
+      ['its past', 'update tde_objects set always_sensitive = 0, never_extractable = 0 where id = ?'],
+      ['the owner', "update tde_objects set application_id = 'somebody' where id = ?"],
+      ['the state of a disabled key', "update keys set state = 'active', disabled_at = null where id = ?"],
+      ['the vault of a key', "update keys set vault_id = 'elsewhere' where id = ?"],
+    ] as const);
+    for (const { key, row } of damaged)
+      if (row[0].includes('disabled')) await site.api.call('POST', `/api/keys/${key.id}/disable`);
     await tamper((db) => {
       db.exec('pragma foreign_keys = off');
-      expect(db.prepare(statement).run(damaged.id).changes).toBe(1);
+      for (const { key, row } of damaged) expect([row[0], db.prepare(row[1]).run(key.id).changes]).toEqual([row[0], 1]);
     });
-    expect(await use(damaged)).toEqual({ rv: 'CKR_DEVICE_ERROR' });
+    for (const { key, row } of damaged) expect([row[0], await use(key)]).toEqual([row[0], { rv: 'CKR_DEVICE_ERROR' }]);
     expect(await use(sound)).toEqual({ rv: 'CKR_OK', data: plain });
-    await until('the alarm', async () => ((await alarms(damaged.id)) > 0 ? true : undefined));
+    await untilAlarms(damaged);
   });
 
   test('an endpoint whose secret was damaged refuses signatures; its key’s record closes the key alone', async () => {

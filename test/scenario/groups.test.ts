@@ -33,9 +33,17 @@ const database = (name: string): Database => {
   return found;
 };
 const idOf = (name: string): string => applications[name]?.application.id ?? '';
+/** What the agents logged as errors: the cause of a return value. */
+const causes = (): string =>
+  readdirSync(site.folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /(^|-)log\/.*\.log$/.test(name))
+    .flatMap((name) => readFileSync(join(site.folder, name), 'utf8').split('\n'))
+    .filter((line) => line.includes('"rv":"CKR_'))
+    .slice(-5)
+    .join('\n');
 const must = async (answer: Promise<Answer>): Promise<Answer> => {
   const given = await answer;
-  expect(given.rv).toBe('CKR_OK');
+  if (given.rv !== 'CKR_OK') throw new Error(`${given.rv}\n${causes()}`);
   return given;
 };
 

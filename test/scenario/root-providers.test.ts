@@ -70,20 +70,80 @@ const asAdministrator = (folder: string, token: string): string => {
 const makeVault = async (server: ServerProcess, token: string): Promise<string> =>
   (await openConsoleApi(server, token).call<{ id: string }>('POST', '/api/vaults', { name: `vault ${Date.now()}` })).id;
 
+/** With the other passphrase. */
+const unseal = async (server: ServerProcess, folder: string): Promise<void> => {
+  const { code, stderr } = await command(server, 'root', 'unseal', '--passphrase-file', join(folder, 'other'));
+  expect([code, stderr]).toEqual([0, '']);
+  await untilHealthy(server);
+};
+/** A sealed service tells everyone, refuses a wrong passphrase without locking, and serves after it got the right one. */
+const expectSealed = async (sealed: ServerProcess, token: string, folder: string): Promise<void> => {
+  expect(sealed.output()).toMatch(/^sealed: dke root unseal$/m);
+  const api = openConsoleApi(sealed, token);
+  expect(await health(sealed)).toEqual({ status: 503, text: '{"status":"sealed"}' });
+  expect((await openConsoleApi(sealed, 'none').send('GET', '/health/live')).status).toBe(200);
+  const xks = await api.send('POST', '/xks/some/kms/xks/v1/health', {});
+  expect([xks.status, JSON.parse(xks.text)]).toEqual([
+    503,
+    { errorName: 'DependencyTimeoutException', errorMessage: 'the service is sealed' },
+  ]);
+  const tde = await api.send('POST', '/tde/v1/guid/app/info', {});
+  expect([tde.status, JSON.parse(tde.text)]).toMatchObject([503, { code: 'unavailable' }]);
+  const read = await api.send('GET', '/api/vaults');
+  expect([read.status, JSON.parse(read.text)]).toMatchObject(
+    [503, { code: 'unavailable', hint: /dke root unseal/ }].map((each) =>
+      typeof each === 'number' ? each : { code: 'unavailable', hint: expect.stringMatching(/dke root unseal/) },
+    ),
+  );
+
+  const wrong = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'wrong'));
+  expect([wrong.code, wrong.stderr]).toEqual([9, expect.stringMatching(/the passphrase is wrong/)]);
+  const soon = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
+  if (soon.code !== 0) {
+    expect(soon.stderr).toMatch(/a wrong passphrase was just entered from this address/);
+    await until('another try is taken', async () => {
+      const { code } = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
+      return code === 0 ? true : undefined;
+    });
+  }
+  await untilHealthy(sealed);
+  const [record] = (await api.audit('kind=service.started')).slice(-1);
+  expect(record?.details).toMatchObject({ rootProvider: 'people', failedUnseals: 1 });
+  const late = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
+  expect(late.code).not.toBe(0);
+  expect(sealed.log()).not.toContain(passphrase);
+};
+
 describe('a passphrase', () => {
-  test('wraps the root key at first start, and opens it at the next', async () => {
+  test('wraps the root key at first start, and opens it at the next: from a systemd credential, a descriptor, and by hand', async () => {
     const folder = newFolder();
-    const first = await start(folder, fromFile);
+    const inCredentials = { environment: { CREDENTIALS_DIRECTORY: folder } };
+    const first = await start(folder, people('credential = "passphrase"'), inCredentials);
     const vault = await makeVault(first, first.adminToken);
     await first.stop();
     const file = readFileSync(join(first.dataDirectory, 'root.key'));
     expect(file.readUInt32BE(8)).toBe(2);
     expect(statSync(join(first.dataDirectory, 'root.key')).mode & 0o777).toBe(0o600);
-    const again = await start(folder, fromFile);
+    const again = await start(folder, people('descriptor = 3'), {
+      through: ['sh', '-c', `exec 3< '${join(folder, 'passphrase')}'; exec "$0" "$@"`],
+    });
     expect(await openConsoleApi(again, first.adminToken).call('GET', `/api/vaults/${vault}`)).toMatchObject({
       id: vault,
     });
+    await again.stop();
     for (const text of [again.log(), again.output(), first.log()]) expect(text).not.toContain(passphrase);
+
+    const wrong = await start(folder, people('credential = "wrong"'), inCredentials);
+    expect(await health(wrong)).toEqual({ status: 503, text: '{"status":"sealed"}' });
+    expect(wrong.log()).toMatch(/the passphrase is wrong/);
+    // A sealed service stops in order.
+    expect(await wrong.stop()).toBe(0);
+
+    const sealed = await start(folder, people());
+    await expectSealed(sealed, first.adminToken, folder);
+    expect(await openConsoleApi(sealed, first.adminToken).call('GET', `/api/vaults/${vault}`)).toMatchObject({
+      id: vault,
+    });
   });
 
   test('that is not given at first start stops it, before there is a root key', async () => {
@@ -100,76 +160,6 @@ describe('a passphrase', () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'passphrase'), 'short\n', { mode: 0o600 });
     expect(String(await start(folder, fromFile).catch((error: unknown) => error))).toMatch(/at least 12 bytes/);
-  });
-
-  test('is read from a systemd credential and from a descriptor', async () => {
-    const folder = newFolder();
-    const first = await start(folder, people('credential = "passphrase"'), {
-      environment: { CREDENTIALS_DIRECTORY: folder },
-    });
-    await first.stop();
-    const again = await start(folder, people('descriptor = 3'), {
-      through: ['sh', '-c', `exec 3< '${join(folder, 'passphrase')}'; exec "$0" "$@"`],
-    });
-    expect((await health(again)).status).toBe(200);
-    await again.stop();
-    const wrong = await start(folder, people('credential = "wrong"'), {
-      environment: { CREDENTIALS_DIRECTORY: folder },
-    });
-    expect(await health(wrong)).toEqual({ status: 503, text: '{"status":"sealed"}' });
-    expect(wrong.log()).toMatch(/the passphrase is wrong/);
-  });
-});
-
-describe('a sealed service', () => {
-  test('tells everyone, refuses a wrong passphrase without locking, and serves after it got the right one', async () => {
-    const folder = newFolder();
-    const first = await start(folder, fromFile);
-    const vault = await makeVault(first, first.adminToken);
-    await first.stop();
-    const sealed = await start(folder, people());
-    expect(sealed.output()).toMatch(/^sealed: dke root unseal$/m);
-    const api = openConsoleApi(sealed, first.adminToken);
-    expect(await health(sealed)).toEqual({ status: 503, text: '{"status":"sealed"}' });
-    expect((await openConsoleApi(sealed, 'none').send('GET', '/health/live')).status).toBe(200);
-    const xks = await api.send('POST', '/xks/some/kms/xks/v1/health', {});
-    expect([xks.status, JSON.parse(xks.text)]).toEqual([
-      503,
-      { errorName: 'DependencyTimeoutException', errorMessage: 'the service is sealed' },
-    ]);
-    const tde = await api.send('POST', '/tde/v1/guid/app/info', {});
-    expect([tde.status, JSON.parse(tde.text)]).toMatchObject([503, { code: 'unavailable' }]);
-    const read = await api.send('GET', '/api/vaults');
-    expect([read.status, JSON.parse(read.text)]).toMatchObject(
-      [503, { code: 'unavailable', hint: /dke root unseal/ }].map((each) =>
-        typeof each === 'number' ? each : { code: 'unavailable', hint: expect.stringMatching(/dke root unseal/) },
-      ),
-    );
-
-    const wrong = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'wrong'));
-    expect([wrong.code, wrong.stderr]).toEqual([9, expect.stringMatching(/the passphrase is wrong/)]);
-    const soon = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
-    if (soon.code !== 0) {
-      expect(soon.stderr).toMatch(/a wrong passphrase was just entered from this address/);
-      await until('another try is taken', async () => {
-        const { code } = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
-        return code === 0 ? true : undefined;
-      });
-    }
-    await untilHealthy(sealed);
-    expect(await api.call('GET', `/api/vaults/${vault}`)).toMatchObject({ id: vault });
-    const [record] = (await api.audit('kind=service.started')).slice(-1);
-    expect(record?.details).toMatchObject({ rootProvider: 'people', failedUnseals: 1 });
-    const late = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
-    expect(late.code).not.toBe(0);
-    expect(sealed.log()).not.toContain(passphrase);
-  });
-
-  test('stops in order when requested', async () => {
-    const folder = newFolder();
-    await (await start(folder, fromFile)).stop();
-    const sealed = await start(folder, people());
-    expect(await sealed.stop()).toBe(0);
   });
 });
 
@@ -195,15 +185,14 @@ describe('two providers', () => {
     await byStick.stop();
     const rewrapped = await offline(folder, 'rewrap', 'people', '--new-passphrase-file', join(folder, 'other'));
     expect([rewrapped.code, rewrapped.stderr]).toEqual([0, '']);
-    const old = await start(folder, fromFile);
-    expect((await health(old)).text).toBe('{"status":"sealed"}');
-    await old.stop();
     const removed = await offline(folder, 'remove-provider', 'stick', '--passphrase-file', join(folder, 'other'));
     expect([removed.code, removed.stderr]).toEqual([0, '']);
     const last = await offline(folder, 'remove-provider', 'people', '--passphrase-file', join(folder, 'other'));
     expect([last.code, last.stderr]).toEqual([2, expect.stringMatching(/the only provider/)]);
-    const now = await start(folder, people('file = "other"') + stick);
-    expect((await health(now)).status).toBe(200);
+    // Neither the provider that was removed opens it, nor the old passphrase; the new one does.
+    const now = await start(folder, fromFile + stick);
+    expect((await health(now)).text).toBe('{"status":"sealed"}');
+    await unseal(now, folder);
     const kinds = (await openConsoleApi(now, first.adminToken).audit('subjectId=service')).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind.startsWith('root.provider'))).toEqual([
       'root.provider-rewrapped',
@@ -253,11 +242,9 @@ describe('two providers', () => {
     expect((await health(server)).status).toBe(200);
     expect(readdirSync(server.dataDirectory).filter((name) => /^root\.key\.(old|new|change)/.test(name))).toEqual([]);
     await server.stop();
-    const former = await start(folder, fromFile);
-    expect((await health(former)).text).toBe('{"status":"sealed"}');
-    await former.stop();
-    const now = await start(folder, people('file = "other"'));
-    expect((await health(now)).status).toBe(200);
+    const now = await start(folder, fromFile);
+    expect((await health(now)).text).toBe('{"status":"sealed"}');
+    await unseal(now, folder);
     await now.stop();
     writeFileSync(path, older);
     const copy = String(await start(folder, fromFile).catch((error: unknown) => error));

@@ -163,6 +163,12 @@ export const masterKey = (label: string): NewTokenObject => ({
   attributes: '',
 });
 
+/** Bytes that are no key, and may be read. */
+export const dataObject = (label: string): NewTokenObject & { readonly class: 'data' } => ({
+  ...masterKey(label),
+  ...{ class: 'data', algorithm: null, bits: null, usages: [], sensitive: false, extractable: true, modifiable: true },
+});
+
 export const auditKindsOf = async (
   { operations }: Pick<OpenedService, 'operations'>,
   subjectId: string,

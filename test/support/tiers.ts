@@ -88,7 +88,7 @@ export const longFiles: Readonly<Record<string, string>> = {
 /** Single tests of the long tier only, with the tests that keep their rules in the short tier. Tests call `inLongTier`. */
 const longTests = {
   'conformance/large-data: each length':
-    'three of seven lengths are in the short tier: below, at and above what one message carries',
+    'three of seven lengths and one of three overlaps are in the short tier: below, at and above what one message carries',
   'clients, tde, databases/jce, conformance/reference: SoftHSM2':
     'the same programs on the reference token, which no change of ours changes: it shows that the expected values are those of others',
   'contract/insider-matrix: each reach with and without dual control':
@@ -119,9 +119,12 @@ const sizes = {
   'audit log batches': [4, 40, 'batches of 250 records of an audit log'],
   'changed bytes of each file': [1, 8, 'services that start with one changed byte'],
   'console rows': [1_000, 100_000, 'rows of a list in the console'],
-  'console states': [4, 1, 'each Nth page is shown while loading, out of reach and denied'],
+  'concurrent pairs': [20, 1, 'each Nth pair of operations that meet, on each store'],
+  'console states': [9, 1, 'each Nth page is shown empty, dark, while loading, out of reach and denied'],
   'erasure rounds': [10, 100, 'rounds of generate, create, destroy'],
+  'fleet histories': [1, 100, 'random histories of nodes with faults and failovers'],
   'frame fuzz': [10_000, 100_000, 'damaged frames to the frame server'],
+  'hostile bodies': [2, 1, 'each Nth wrong list for each member of a body'],
   'insider sequences': [1, 40, 'walks of 250 steps'],
   'kills of a server': [2, 20, 'kills in each of two workloads'],
   'replayed calls': [40, 10_000, 'sequences of calls that the agent plans itself'],

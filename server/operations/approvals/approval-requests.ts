@@ -9,6 +9,7 @@ import type { TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity } from '../access/identities.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { fingerprintOf, type GovernedOperation, type Parameters, type Plan, rulesOf } from './governed-operation.ts';
 
 type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
@@ -42,13 +43,7 @@ export const createApprovalRequests = (
   operationOf: (kind: GovernedKind) => GovernedOperation<Parameters, unknown>,
 ) => {
   const audit = (tx: Repositories, actor: Actor, kind: AuditKind, approval: Approval, more: object = {}) =>
-    tx.audit.append({
-      kind,
-      actor,
-      tenantId: approval.tenantId,
-      subject: { kind: 'approval', id: approval.id },
-      details: { ...describe(approval), ...more },
-    });
+    recordEvent(tx, kind, actor, about('approval', approval), { ...describe(approval), ...more });
 
   const end = async (
     tx: Repositories,

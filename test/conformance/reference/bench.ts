@@ -22,6 +22,13 @@ export interface Rule {
   readonly look: (on: Bench) => Seen | Promise<Seen>;
 }
 
+export const rule = (name: string, section: string, expected: Seen, look: Rule['look']): Rule => ({
+  name,
+  section,
+  expected,
+  look,
+});
+
 type Value = number | boolean | string | Buffer;
 export type Wanted = Partial<Record<AttributeName, Value | undefined>>;
 

@@ -70,14 +70,14 @@ constexpr bool kLocks = true;
 
 // The tests are in the order in which a process lives: before the arena, making it, using it.
 
-void WithoutAnArenaThereIsNoBuffer(void**) {
+TEST(WithoutAnArenaThereIsNoBuffer) {
   const Result<SecureBuffer> made = SecureBuffer::Make(32);
   Refused(made, Code::kMemoryLock);
   assert_true(SecureBuffer::Make(0).ok());
   assert_int_equal(KeyArenaStatus().capacity, 0);
 }
 
-void LibcryptoIsAdoptedBeforeItAllocates(void**) {
+TEST(LibcryptoIsAdoptedBeforeItAllocates) {
   assert_true(AdoptCryptoAllocations());
   void* early = OPENSSL_malloc(100);
   assert_non_null(early);
@@ -85,13 +85,13 @@ void LibcryptoIsAdoptedBeforeItAllocates(void**) {
   OPENSSL_free(early);
 }
 
-void AnArenaHas128KibTo4Gib(void**) {
+TEST(AnArenaHas128KibTo4Gib) {
   Refused(InitializeMemory(0, true), Code::kBadArgument);
   Refused(InitializeMemory((size_t{1} << 17) - 1, true), Code::kBadArgument);
   Refused(InitializeMemory((size_t{1} << 32) + 1, true), Code::kBadArgument);
 }
 
-void ALimitThatIsTooLowIsNamedWithItsCure(void**) {
+TEST(ALimitThatIsTooLowIsNamedWithItsCure) {
   if (!kLocks) {
     print_message("skipped: the sanitizer replaces mlock\n");
     return;
@@ -114,7 +114,7 @@ void ALimitThatIsTooLowIsNamedWithItsCure(void**) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-void TheArenaIsLockedAndLeftOutOfDumps(void**) {
+TEST(TheArenaIsLockedAndLeftOutOfDumps) {
   void* early = OPENSSL_malloc(100);
   Good(InitializeMemory(kArena + 5000, false));
   assert_true(KeyArenaStatus().locked);
@@ -133,7 +133,7 @@ void TheArenaIsLockedAndLeftOutOfDumps(void**) {
   }
 }
 
-void ALargeCryptoBlockIsLockedAndLeftOutOfDumps(void**) {
+TEST(ALargeCryptoBlockIsLockedAndLeftOutOfDumps) {
   uint8_t* memory = static_cast<uint8_t*>(OPENSSL_malloc(1000000));
   assert_non_null(memory);
   memory[999999] = 1;
@@ -142,7 +142,7 @@ void ALargeCryptoBlockIsLockedAndLeftOutOfDumps(void**) {
   OPENSSL_free(memory);
 }
 
-void AForkedChildSeesNothing(void**) {
+TEST(AForkedChildSeesNothing) {
   const SecureBuffer buffer = Good(SecureBuffer::CopyOf("the secret value", 16));
   const pid_t child = fork();
   if (child == 0) {
@@ -156,7 +156,7 @@ void AForkedChildSeesNothing(void**) {
   assert_memory_equal(buffer.data(), "the secret value", 16);
 }
 
-void WhatIsGivenBackIsWiped(void**) {
+TEST(WhatIsGivenBackIsWiped) {
   for (const size_t size : {size_t{1}, size_t{16}, size_t{32}, size_t{100}, size_t{4096}, kLargest}) {
     SecureBuffer buffer = Good(SecureBuffer::Make(size));
     for (size_t i = 0; i < size; i++) assert_int_equal(buffer.data()[i], 0);
@@ -175,7 +175,7 @@ void WhatIsGivenBackIsWiped(void**) {
   }
 }
 
-void CuttingAndMovingLeaveNothingBehind(void**) {
+TEST(CuttingAndMovingLeaveNothingBehind) {
   SecureBuffer buffer = Good(SecureBuffer::CopyOf("0123456789abcdef", 16));
   buffer.Truncate(4);
   assert_int_equal(buffer.size(), 4);
@@ -192,7 +192,7 @@ void CuttingAndMovingLeaveNothingBehind(void**) {
   assert_memory_equal(other.data(), "0123", 4);
 }
 
-void CryptoMemoryIsWipedAndGrowsWithItsContents(void**) {
+TEST(CryptoMemoryIsWipedAndGrowsWithItsContents) {
   uint8_t* memory = static_cast<uint8_t*>(OPENSSL_malloc(48));
   memset(memory, 0x5a, 48);
   uint8_t* larger = static_cast<uint8_t*>(OPENSSL_realloc(memory, 4000));
@@ -214,7 +214,7 @@ void CryptoMemoryIsWipedAndGrowsWithItsContents(void**) {
   OPENSSL_free(mapped);
 }
 
-void ABlockThatIsFreedTwiceOrForeignEndsTheProcess(void**) {
+TEST(ABlockThatIsFreedTwiceOrForeignEndsTheProcess) {
   assert_int_equal(SignalOf([] {
                      void* memory = OPENSSL_malloc(40);
                      OPENSSL_free(memory);
@@ -236,7 +236,7 @@ void ABlockThatIsFreedTwiceOrForeignEndsTheProcess(void**) {
                    SIGABRT);
 }
 
-void AFullArenaSaysSoAndComesBack(void**) {
+TEST(AFullArenaSaysSoAndComesBack) {
   const size_t before = KeyArenaStatus().used;
   for (const size_t size : {size_t{16}, size_t{40}, size_t{3000}, kLargest}) {
     std::vector<SecureBuffer> held;
@@ -259,7 +259,7 @@ void AFullArenaSaysSoAndComesBack(void**) {
   Refused(SecureBuffer::Make(SIZE_MAX / 2), Code::kInternal);
 }
 
-void BlocksNeverOverlap(void**) {
+TEST(BlocksNeverOverlap) {
   // A fixed walk (a 64-bit linear congruential generator) of 200,000 steps over sizes and places.
   uint64_t state = 42;
   const auto pick = [&state](uint64_t below) {
@@ -306,7 +306,7 @@ void BlocksNeverOverlap(void**) {
   assert_int_equal(largest.size(), kArena / (kLargest + 16));
 }
 
-void ManyThreadsShareTheHeaps(void**) {
+TEST(ManyThreadsShareTheHeaps) {
   const size_t before = KeyArenaStatus().used;
   std::vector<std::thread> threads;
   std::atomic<int> faults{0};
@@ -338,23 +338,4 @@ void ManyThreadsShareTheHeaps(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(WithoutAnArenaThereIsNoBuffer),
-      cmocka_unit_test(LibcryptoIsAdoptedBeforeItAllocates),
-      cmocka_unit_test(AnArenaHas128KibTo4Gib),
-      cmocka_unit_test(ALimitThatIsTooLowIsNamedWithItsCure),
-      cmocka_unit_test(TheArenaIsLockedAndLeftOutOfDumps),
-      cmocka_unit_test(ALargeCryptoBlockIsLockedAndLeftOutOfDumps),
-      cmocka_unit_test(AForkedChildSeesNothing),
-      cmocka_unit_test(WhatIsGivenBackIsWiped),
-      cmocka_unit_test(CuttingAndMovingLeaveNothingBehind),
-      cmocka_unit_test(CryptoMemoryIsWipedAndGrowsWithItsContents),
-      cmocka_unit_test(ABlockThatIsFreedTwiceOrForeignEndsTheProcess),
-      cmocka_unit_test(AFullArenaSaysSoAndComesBack),
-      cmocka_unit_test(BlocksNeverOverlap),
-      cmocka_unit_test(ManyThreadsShareTheHeaps),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

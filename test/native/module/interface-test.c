@@ -1,14 +1,9 @@
 /* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), repeated here and by
  * hand, because callers go by position. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "last_cause.h"
 #include "peer.h"
 #include "vendor.h"
+#include "../tests.h"
 
 typedef void (*function)(void);
 #define F(name) (function) name
@@ -76,11 +71,12 @@ static void check_list(const void *list, CK_BYTE major, CK_BYTE minor, size_t co
   assert_memory_equal(&info.cryptokiVersion, &version, sizeof version);
 }
 
-static void each_list_has_the_order_of_its_standard(void **state) {
+#define WITH(test) TEST_WITH(test, start, stop)
+
+WITH(each_list_has_the_order_of_its_standard) {
   CK_FUNCTION_LIST_PTR first;
   CK_INTERFACE list[5];
   CK_ULONG count = 5;
-  (void)state;
 
   assert_int_equal(ALL, IN_3_2);
   assert_int_equal(sizeof(CK_FUNCTION_LIST), sizeof(void *) * (IN_2_40 + 1));
@@ -96,10 +92,9 @@ static void each_list_has_the_order_of_its_standard(void **state) {
   check_list(list[3].pFunctionList, 2, 40, IN_2_40);
 }
 
-static void interfaces_are_listed_like_any_list(void **state) {
+WITH(interfaces_are_listed_like_any_list) {
   CK_INTERFACE list[5];
   CK_ULONG count = 1;
-  (void)state;
 
   assert_int_equal(C_GetInterfaceList(NULL, NULL), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_GetInterfaceList(NULL, &count), CKR_OK);
@@ -109,11 +104,10 @@ static void interfaces_are_listed_like_any_list(void **state) {
   assert_int_equal(count, 5);
 }
 
-static void interfaces_are_found_by_name_version_and_flags(void **state) {
+WITH(interfaces_are_found_by_name_version_and_flags) {
   static const CK_VERSION offered[] = {{2, 40}, {3, 0}, {3, 1}, {3, 2}};
   CK_VERSION version;
   CK_INTERFACE_PTR interface = NULL;
-  (void)state;
 
   for (size_t i = 0; i < 4; i++) {
     version = offered[i];
@@ -170,12 +164,11 @@ static void *of_another_thread(void *data) {
   return NULL;
 }
 
-static void the_cause_of_a_failed_call_is_that_of_its_thread(void **state) {
+WITH(the_cause_of_a_failed_call_is_that_of_its_thread) {
   CK_SESSION_HANDLE session = 0;
   CK_BYTE byte = 0;
   char longest[700];
   pthread_t other;
-  (void)state;
 
   assert_int_equal(own_functions()->last_cause(NULL, NULL), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_OK);
@@ -200,10 +193,9 @@ static void the_cause_of_a_failed_call_is_that_of_its_thread(void **state) {
   C_Finalize(NULL);
 }
 
-static void what_is_not_carried_says_so(void **state) {
+WITH(what_is_not_carried_says_so) {
   CK_SESSION_HANDLE session = 0;
   CK_ULONG number = 0;
-  (void)state;
 
   assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_OK);
   assert_int_equal(C_MessageSignInit(session, NULL, 0), CKR_FUNCTION_NOT_SUPPORTED);
@@ -216,13 +208,5 @@ static void what_is_not_carried_says_so(void **state) {
 }
 
 int main(void) {
-#define WITH(test) cmocka_unit_test_setup_teardown(test, start, stop)
-  const struct CMUnitTest tests[] = {
-      WITH(each_list_has_the_order_of_its_standard),
-      WITH(interfaces_are_listed_like_any_list),
-      WITH(interfaces_are_found_by_name_version_and_flags),
-      WITH(the_cause_of_a_failed_call_is_that_of_its_thread),
-      WITH(what_is_not_carried_says_so),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_written_tests(NULL, NULL);
 }

@@ -16,19 +16,11 @@ import {
   runMac,
   withKey,
 } from '../../support/core-keys.ts';
+import { codeOf } from '../../support/outcomes.ts';
 
 const seed = 20_261_121;
 const digests: readonly Digest[] = digestNames;
 const bytes = (length: number, start = 1): Buffer => Buffer.from(Array.from({ length }, (_, at) => (start + at) & 255));
-
-const codeOf = (act: () => unknown): string => {
-  try {
-    act();
-  } catch (error) {
-    return (error as { readonly code?: string }).code ?? String(error);
-  }
-  return 'no error';
-};
 
 describe('keys', () => {
   test('a made key is described as what it is', () => {
@@ -464,7 +456,7 @@ describe('digests and MACs', () => {
     expect(codeOf(() => core.digest('md5' as Digest, bytes(1), Buffer.alloc(64)))).toBe('bad-argument');
     withKey(core.generateGeneric(32), (key) => {
       const parameters = { algorithm: 'hmac', digest: 'md5' } as unknown as MacParameters;
-      expect(codeOf(() => runMac(key, parameters, bytes(1)))).not.toBe('no error');
+      expect(codeOf(() => runMac(key, parameters, bytes(1)))).not.toBe('none');
       expect(
         codeOf(() => core.mac(key, { algorithm: 'poly1305' } as unknown as MacParameters, bytes(1), Buffer.alloc(64))),
       ).toBe('bad-argument');

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Digest, EcCurve, KeyRef, SignatureParameters } from '../../../addon/core.ts';
 import { core, runDigest, withKey } from '../../support/core-keys.ts';
+import { codeOf } from '../../support/outcomes.ts';
 
 const signing: readonly Digest[] = [
   'sha224',
@@ -31,14 +32,6 @@ const signing: readonly Digest[] = [
   'sha3-512',
 ];
 const message = Buffer.from('what is signed');
-const codeOf = (act: () => unknown): string => {
-  try {
-    act();
-  } catch (error) {
-    return (error as { readonly code?: string }).code ?? String(error);
-  }
-  return 'no error';
-};
 
 interface Pair {
   readonly ours: KeyRef;

@@ -7,7 +7,8 @@ import { attributes, CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { Attribute, MechanismParameter } from '../../../provider/schema/types.ts';
-import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { type InProcessAgent, room } from '../../support/in-process-agent.ts';
+import { mech, startSession } from '../../support/session-calls.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
 const seed = 20_261_121;
@@ -117,8 +118,7 @@ const mechanism = fc.record({
 });
 
 const start = async () => {
-  const agent = await startInProcess();
-  const session = await agent.open();
+  const { agent, session } = await startSession();
   const make = (rows: Attribute[]) => agent.call('C_CreateObject', { session, template: rows }) as Promise<number>;
   const yes = (type: number): Attribute => ({ type, value: true, length: 1 });
   const value = Buffer.alloc(32, 5);
@@ -131,7 +131,7 @@ const start = async () => {
   ];
   const { privateKey, publicKey } = (await agent.call('C_GenerateKeyPair', {
     session,
-    mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
+    mechanism: mech(CKM.EC_KEY_PAIR_GEN),
     publicTemplate: [{ type: CKA.EC_PARAMS, value: curve, length: curve.length }],
     privateTemplate: [],
   })) as { privateKey: number; publicKey: number };

@@ -14,36 +14,19 @@ import { Application } from '../../../provider/client/application.ts';
 import { handlers } from '../../../provider/client/dispatch.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
-import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { type AttributeValue, CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
+import { CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
-import { hkdfWith } from '../../support/session-calls.ts';
+import { aesRows, clear, hkdfWith, iv, mech, wrappings } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
 const seed = 20_261_121;
 const runs = Number(process.env.DKE_TEST_TOKEN_SEQUENCES ?? sizeOf('attack search on the token'));
 
-type Row = readonly [number, AttributeValue];
-const bytes = Buffer.alloc(16);
-const aes: readonly Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-];
-const clear: readonly Row[] = [
-  [CKA.SENSITIVE, false],
-  [CKA.EXTRACTABLE, true],
-];
-const ecb: Mechanism = { type: CKM.AES_ECB, parameter: null };
-const gcm: Mechanism = { type: CKM.AES_GCM, parameter: null };
-const wrappings: readonly Mechanism[] = [
-  { type: CKM.AES_KEY_WRAP, parameter: null },
-  { type: CKM.AES_KEY_WRAP_KWP, parameter: null },
-  { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes } },
-  { type: CKM.AES_CBC_PAD, parameter: { kind: 'bytes', bytes } },
-];
+const ecb: Mechanism = mech(CKM.AES_ECB);
+const gcm: Mechanism = mech(CKM.AES_GCM);
 const hkdf = hkdfWith();
 
 const flags = [CKA.DECRYPT, CKA.WRAP, CKA.UNWRAP, CKA.EXTRACTABLE, CKA.SENSITIVE, CKA.DERIVE] as const;
@@ -147,7 +130,7 @@ class Caller {
   async begin(): Promise<void> {
     for (const where of [true, false]) {
       const value = randomBytes(32);
-      const asked = template(...aes, [CKA.VALUE, value], [CKA.TOKEN, where], [CKA.EXTRACTABLE, true]);
+      const asked = template(...aesRows, [CKA.VALUE, value], [CKA.TOKEN, where], [CKA.EXTRACTABLE, true]);
       const handle = await this.#try('C_CreateObject', { session: this.#session, template: asked });
       if (typeof handle !== 'number') throw new Error('nothing to take');
       const is = `a user’s ${handle}`;
@@ -221,7 +204,7 @@ class Caller {
         mechanism,
         unwrappingKey: key,
         wrappedKey: data.bytes,
-        template: template(...aes, ...clear),
+        template: template(...aesRows, ...clear),
       };
       const made = await this.#try('C_UnwrapKey', asked);
       if (typeof made !== 'number') continue;
@@ -249,7 +232,7 @@ class Caller {
     };
     switch (work.do) {
       case 'generate': {
-        const mechanism = { type: CKM.AES_KEY_GEN, parameter: null };
+        const mechanism = mech(CKM.AES_KEY_GEN);
         const asked = template([CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
         return made(await this.#try('C_GenerateKey', { session, mechanism, template: asked }), '');
       }
@@ -278,7 +261,7 @@ class Caller {
       }
       case 'unwrap': {
         const [by, data] = [this.#key(work.by), this.#data(work.data)];
-        const asked = template(...aes, [CKA.TOKEN, work.token], ...work.rows);
+        const asked = template(...aesRows, [CKA.TOKEN, work.token], ...work.rows);
         const call = {
           session,
           mechanism: work.how,
@@ -291,14 +274,14 @@ class Caller {
       }
       case 'derive': {
         const { handle, is } = this.#key(work.key);
-        const asked = template(...aes, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
+        const asked = template(...aesRows, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
         const call = { session, mechanism: hkdf, baseKey: handle, template: asked };
         return made(await this.#try('C_DeriveKey', call), `of ${is}`);
       }
       case 'encryptData': {
-        const data = Buffer.concat([this.#data(work.data).bytes, bytes]).subarray(0, 32);
+        const data = Buffer.concat([this.#data(work.data).bytes, iv]).subarray(0, 32);
         const mechanism = { type: CKM.AES_ECB_ENCRYPT_DATA, parameter: { kind: 'data', data } } as const;
-        const asked = template(...aes, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
+        const asked = template(...aesRows, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
         const call = { session, mechanism, baseKey: this.#key(work.key).handle, template: asked };
         return made(await this.#try('C_DeriveKey', call), '');
       }

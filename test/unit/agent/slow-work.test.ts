@@ -6,7 +6,7 @@ import { Accounts, defaultLimits } from '../../../provider/client/account.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { room } from '../../support/in-process-agent.ts';
+import { room, rvOf } from '../../support/in-process-agent.ts';
 import {
   aesRows,
   answeredDuring,
@@ -94,13 +94,7 @@ test('one user who generates many keys does not delay another one', async () => 
 
 test('only a user who asks for too much at the same time is refused', async () => {
   const [greedy, other] = [await startSession(accounts.of(1001)), await startSession(accounts.of(1002))];
-  const make = (calls: SessionCalls) =>
-    calls.agent.rv('C_GenerateKeyPair', {
-      session: calls.session,
-      mechanism: mech(CKM.RSA_PKCS_KEY_PAIR_GEN),
-      publicTemplate: template(...pairRows),
-      privateTemplate: [],
-    });
+  const make = (calls: SessionCalls) => rvOf(calls.agent.pair(calls.session, CKM.RSA_PKCS_KEY_PAIR_GEN, pairRows, []));
   const all = Array.from({ length: 20 }, () => make(greedy));
   expect(await make(other)).toBe('CKR_OK');
   // The process ends: waiting work no longer starts.

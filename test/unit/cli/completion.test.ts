@@ -1,21 +1,19 @@
 // Completion scripts, run by the shells themselves: bash always, zsh and fish where they are installed.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { completionScript, type Shell, shells } from '../../../server/cli/completion.ts';
 import { makeProgram } from '../../../server/cli/program.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
-let folder: string;
+const folder = sharedFolder();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-completion-'));
   const program = await makeProgram('1');
   for (const shell of Object.keys(shells) as Shell[])
     writeFileSync(join(folder, shell), completionScript(program, shell));
   writeFileSync(join(folder, 'a file.toml'), '');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Each line is a user's input; the last word is not finished. */
 const typed: readonly (readonly [line: string, expected: readonly string[]])[] = [

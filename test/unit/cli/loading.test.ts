@@ -1,19 +1,14 @@
 // The modules that a command loads: the file of its noun, and no library that it does not use. Help and completion have all nouns.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
 import { exitCodes } from '../../../server/cli/exit-codes.ts';
 import { makeProgram, makeProgramFor } from '../../../server/cli/program.ts';
+import { sharedFolder } from '../../support/folders.ts';
 import { recordModules } from '../../support/loaded-modules.ts';
 
 const main = resolve(import.meta.dirname, '../../../server/cli/main.ts');
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-loading-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedFolder();
 
 /** What a run of the command loads, and prints. */
 const load = (...words: readonly string[]) => {

@@ -13,22 +13,19 @@ import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { KeyRing } from '../../../server/ports/key-ring.ts';
 import type { Repositories, Store, StoredKek } from '../../../server/ports/store.ts';
 import { openFileRoot } from '../../../server/roots/file.ts';
+import { sharedFolder } from '../../support/folders.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
-let folder: string;
+const folder = sharedFolder();
 let store: Store;
 let ring: KeyRing;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-key-ring-'));
   const { core, raw } = openCore({ allowUnlocked: true });
   store = await openTestStore(folder, systemClock);
   ring = createKeyRing(core);
   await ring.unlock(store, openFileRoot(raw, join(folder, 'root.key'), true));
 });
-afterAll(async () => {
-  await store?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => store?.close());
 
 /** A unit of work that makes the key of a tenant and then waits. `made` resolves when it is there. */
 const beginTenant = () => {

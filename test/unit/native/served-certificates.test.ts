@@ -1,10 +1,9 @@
 // Certificates in files: accepted when unchanged, refused when a single bit differs.
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import {
   authorityOf,
@@ -15,12 +14,9 @@ import {
   replacementFault,
 } from '../../../server/native/served-certificates.ts';
 import { makeAuthority } from '../../support/authority.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-certificates-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedFolder();
 
 const toPem = (der: Buffer): string =>
   `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;

@@ -1,24 +1,18 @@
 // Dual control: an operation under a vault's rule needs the required approvals; every other attempt leaves
 // everything as it was. Real tokens act, over the real store.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { type Approval, ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
 import { isWeaker } from '../../../server/domain/dual-control.ts';
-import {
-  administrator,
-  auditKindsOf,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, auditKindsOf, masterKey, registerCaller } from '../../support/open-service.ts';
 import { everything, makeUser } from '../../support/people.ts';
+import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 const people: Record<string, TenantActor> = {};
 const tokenIds: Record<string, string> = {};
 const person = (name: string): TenantActor => {
@@ -58,7 +52,6 @@ const waits = async (work: Promise<unknown>): Promise<Approval> => {
 };
 
 beforeAll(async () => {
-  opened = await openTestService();
   await enrol('security', 'tenant-administrator');
   await enrol('destroyer', 'key-destroyer');
   await enrol('manager', 'key-manager');
@@ -66,7 +59,6 @@ beforeAll(async () => {
   await enrol('bert', 'key-approver', 'key-destroyer');
   await enrol('carla', 'key-approver');
 });
-afterAll(() => opened.remove());
 
 let made = 0;
 /** A group with an application and one master key, under a rule. */

@@ -1,8 +1,9 @@
-// A run of the diagnostics with a listener: each check is reported at its end, not at the end of all; a listener that disconnects stops nothing.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+// A run of the diagnostics that is followed: each check is told when it has ended, not when all have; a listener that leaves stops nothing.
+import { expect, test } from 'vitest';
 import { type CheckWatch, ok, runChecks } from '../../../server/base/checks.ts';
 import type { DiagnosisEvent } from '../../../server/operations/index.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 
 test('the planned checks are reported first, then each result as it arrives', async () => {
   const reported: string[] = [];
@@ -38,11 +39,7 @@ test('the planned checks are reported first, then each result as it arrives', as
   expect(results.map(({ state }) => state)).toEqual(['ok', 'failed', 'skipped']);
 });
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened?.remove());
+const opened = sharedService();
 
 const endpointOf = async (name: string): Promise<string> => {
   const { vaults, keys, endpoints } = opened.operations;

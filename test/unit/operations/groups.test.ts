@@ -3,26 +3,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { toRfc3339 } from '../../../server/base/clock.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
-import {
-  administrator,
-  instance,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-  toLabel,
-} from '../../support/open-service.ts';
+import { administrator, dataObject, instance, masterKey, registerCaller, toLabel } from '../../support/open-service.ts';
+import { restart, sharedService } from '../../support/shared.ts';
 import { onSqlite } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 const code = (wanted: string) => expect.objectContaining({ name: ServiceError.name, code: wanted });
 const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16) } as const;
@@ -87,8 +76,7 @@ describe('a database of another group that looks for a master key', () => {
     const { caller: owner } = await registerCaller(opened, 'has-data');
     const { caller: other } = await registerCaller(opened, 'has-none');
     const { tde } = opened.operations;
-    const data = { ...masterKey('PROBE'), class: 'data', algorithm: null, bits: null, usages: [] } as const;
-    await tde.createObject(owner, data, Buffer.from('x'));
+    await tde.createObject(owner, dataObject('PROBE'), Buffer.from('x'));
     for (const label of ['PROBE', 'NOWHERE'])
       await tde.findObjects(other, { label: toLabel(label), after: 0, limit: 10 });
     expect(await audit('key.denied', other.application.id)).toEqual([]);
@@ -185,8 +173,7 @@ describe('a credential that is not valid', () => {
     await expect(again(accessGuid.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')))).rejects.toEqual(refused('unknown'));
     await applications.disable(administrator, id);
     await expect(again(second.accessGuid, 'refused-id')).rejects.toEqual(refused('disabled'));
-    await opened.service.stop();
-    opened = await openTestService({ folder: opened.folder });
+    await restart(opened);
     const events = (await audit('authentication.failed')).map(({ subjectKind, subjectId, details }) => ({
       subjectKind,
       subjectId,

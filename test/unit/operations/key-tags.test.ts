@@ -1,26 +1,18 @@
 // What people write on keys, and the filters of their list: by tag, by age, by the last use, and together.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { firstIdAt } from '../../../server/base/ids.ts';
 import type { Key } from '../../../server/domain/key.ts';
 import type { KeyFilter } from '../../../server/operations/index.ts';
-import {
-  administrator,
-  auditKindsOf,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, auditKindsOf, masterKey, registerCaller } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import { handOf } from '../../support/snapshots.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let vaultId: string;
 beforeAll(async () => {
-  opened = await openTestService();
   vaultId = (await opened.operations.vaults.create(administrator, { name: 'tagged' })).id;
 });
-afterAll(() => opened.remove());
 
 const everything = [{ role: 'administrator', scope: null, tenantId: null }] as const;
 const code = (value: string) => expect.objectContaining({ code: value });

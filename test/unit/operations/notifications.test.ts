@@ -20,7 +20,6 @@ import {
   stageOf,
 } from '../../../server/domain/notification.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
-import type { Vault } from '../../../server/domain/vault.ts';
 import { openCore } from '../../../server/native/core.ts';
 import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
@@ -35,6 +34,7 @@ import { openStore } from '../../../server/store/store.ts';
 import { makeAuthority } from '../../support/authority.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { notificationsTable } from '../../support/notifications-page.ts';
+import { storedVault } from '../../support/stored.ts';
 
 let time = Date.UTC(2026, 5, 1);
 let monotonic = 0;
@@ -74,6 +74,10 @@ afterAll(async () => {
 
 let found: Condition[] = [];
 let broken = false;
+let doesTheJobs = true;
+const fleet = {
+  perform: <T>(_: unknown, work: () => Promise<T>) => (doesTheJobs ? work() : Promise.resolve(undefined)),
+};
 const ending = (name: string, harmAt: number): Condition => ({
   kind: 'tls.certificate-expiring',
   tenantId: serviceTenantId,
@@ -82,7 +86,7 @@ const ending = (name: string, harmAt: number): Condition => ({
   details: {},
 });
 const watchOf = (over: Store = store) =>
-  createNotificationWatch({ store: over, clock, deadlines, log }, [
+  createNotificationWatch({ store: over, clock, deadlines, log, fleet }, [
     {
       about: 'certificates',
       kinds: ['tls.certificate-expiring'],
@@ -175,6 +179,19 @@ describe('a notification', () => {
     found = [ending('b.example', time + dayMs)];
     await Promise.all([watch.check(), watchOf().check()]);
     expect(await open()).toHaveLength(1);
+  });
+
+  test('is left to the node that does the jobs of every minute, also when another node wants all to be checked at once', async () => {
+    found = [ending('c.example', time + dayMs)];
+    await watch.check();
+    expect(await open()).toHaveLength(1);
+    doesTheJobs = false;
+    found = [];
+    await watch.checkAll();
+    expect(await open()).toHaveLength(1);
+    doesTheJobs = true;
+    await watch.checkAll();
+    expect(await open()).toEqual([]);
   });
 
   test('is raised beside many others in commits that leave room for other writers, and each is over once', async () => {
@@ -281,17 +298,7 @@ describe('what is checked', () => {
   const made = async (profile: 'standard' | 'high-security', ageDays: number, keys = 1, of: string = tenantId) => {
     const id = newId(time);
     const createdAt = time - ageDays * dayMs;
-    const vault: Vault = {
-      id,
-      tenantId: of,
-      name: `${profile} ${ageDays}`,
-      kind: 'general',
-      state: 'enabled',
-      createdAt,
-      dualControl: null,
-      profile,
-      integrity: 'ok',
-    };
+    const vault = storedVault({ id, tenantId: of, name: `${profile} ${ageDays}`, createdAt, profile });
     const keyIds = Array.from({ length: keys }, () => newId(time));
     await store.write(async (tx) => {
       await tx.vaults.insert(vault);

@@ -1,8 +1,6 @@
 // The request log's hashes by the minute: when each is written, and that a record that was changed, removed, added or moved is found,
 // by the service itself and offline from two exports.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -16,6 +14,7 @@ import { createRemovals } from '../../../server/operations/requests/request-rete
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openPostgresStore, openStore } from '../../../server/store/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { startPostgres } from '../../support/postgresql.ts';
 
 const minute = 60_000;
@@ -36,7 +35,7 @@ let store: Store;
 beforeEach(async () => {
   now = start;
   warnings.length = 0;
-  folder = mkdtempSync(join(tmpdir(), 'dke-request-minutes-'));
+  folder = folderOfTest();
   store = await openStore({
     path: join(folder, 'dke.db'),
     clock,
@@ -46,10 +45,7 @@ beforeEach(async () => {
     },
   });
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const record = (at: number): XksRequestRecord => ({
   at,

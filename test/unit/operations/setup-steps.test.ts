@@ -1,17 +1,14 @@
 // The first steps of a service, over the real store: steps that it detects itself, and steps that a user confirms.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import type { SetupStep } from '../../../server/domain/setup.ts';
-import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator, auditKindsOf, openTestService } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { handOf } from '../../support/snapshots.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened?.remove());
+const opened = sharedService();
 
 const states = async (): Promise<Record<string, SetupStep['state']>> =>
   Object.fromEntries((await opened.operations.setup.get()).steps.map(({ step, state }) => [step, state]));

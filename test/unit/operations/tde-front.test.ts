@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { serviceErrorCodes } from '../../../server/base/errors.ts';
 import {
   envelopeType,
@@ -19,25 +19,22 @@ import {
   callTde,
   instance,
   masterKey,
-  type OpenedService,
-  openTestService,
   registerCaller,
   sendTde,
   toLabel,
 } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let caller: TdeCaller;
 let accessGuid: string;
 let handle: number;
 beforeAll(async () => {
-  opened = await openTestService();
   ({ caller, accessGuid } = await registerCaller(opened, 'front'));
   handle = (
     await opened.operations.tde.generateKey(caller, { ...masterKey('k'), usages: ['wrap', 'unwrap', 'derive'] })
   ).handle;
 });
-afterAll(() => opened.remove());
 
 const routes = Object.keys(tdeRoutes) as (keyof TdeRoutes)[];
 const instanceHeader = Buffer.from(JSON.stringify(instance)).toString('base64url');

@@ -1,12 +1,12 @@
 // Tenants in the service itself: what stops with one and what continues, restoring, and the purge down to the bytes.
-import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import { systemClock } from '../../../server/base/clock.ts';
 import { inTenant, serviceActor, type TenantActor } from '../../../server/domain/actor.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { until } from '../../support/host.ts';
 import {
   administrator,
@@ -191,56 +191,52 @@ test('the keys of another tenant are not there, whatever is known of them', asyn
 test('after a purge nothing can be opened, neither from the store nor from an old copy of it; tombstones stay', async () => {
   const { acme, zeta } = await open({ toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n' });
   const { tenants } = opened.operations;
-  const old = mkdtempSync(join(tmpdir(), 'dke-old-'));
-  try {
-    await expect(tenants.purge(administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
-    await opened.stop();
-    cpSync(opened.folder, old, { recursive: true });
-    await copyStored(opened.folder, old);
-    opened = await openTestService({
-      folder: opened.folder,
-      toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n',
-    });
-    const { operations } = opened;
-    const person = { name: 'maria', grants: [{ role: 'auditor', scope: null }] } as const;
-    const own = [{ role: 'administrator', scope: null, tenantId: null }] as const;
-    await operations.users.create(acme.actor, own, person);
-    await operations.tenants.delete(administrator, acme.id);
-    expect((await operations.tenants.purge(administrator, acme.id)).state).toBe('purged');
-    expect((await served({ ...acme })).request).toBe(401);
-    await untilAudited(opened, 'tenant.unrecoverable', acme.id);
-    await untilAudited(opened, 'key.unrecoverable', acme.keyId);
-    await untilAudited(opened, 'key.unrecoverable', acme.masterKeyId);
-    expect(await operations.tenants.get(administrator, acme.id)).toMatchObject({
-      state: 'purged',
-      unrecoverableAt: expect.any(Number),
-    });
-    for (const id of [acme.keyId, acme.masterKeyId])
-      expect(await operations.keys.get(acme.actor, id)).toMatchObject({ state: 'destroyed', tenantId: acme.id });
-    // The name of a person who was in it is free again.
-    await operations.users.create(administrator, own, person);
-    for (const event of ['restore', 'resume', 'delete', 'purge'] as const)
-      await expect(operations.tenants[event](administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
-    expect((await operations.tenants.create(administrator, { name: 'acme' })).id).not.toBe(acme.id);
-    // The neighbour went through the same erasure run.
-    const caller = await authenticate(zeta.accessGuid);
-    expect(await served({ ...zeta, caller })).toEqual(everything);
+  const old = folderOfTest();
+  await expect(tenants.purge(administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
+  await opened.stop();
+  cpSync(opened.folder, old, { recursive: true });
+  await copyStored(opened.folder, old);
+  opened = await openTestService({
+    folder: opened.folder,
+    toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n',
+  });
+  const { operations } = opened;
+  const person = { name: 'maria', grants: [{ role: 'auditor', scope: null }] } as const;
+  const own = [{ role: 'administrator', scope: null, tenantId: null }] as const;
+  await operations.users.create(acme.actor, own, person);
+  await operations.tenants.delete(administrator, acme.id);
+  expect((await operations.tenants.purge(administrator, acme.id)).state).toBe('purged');
+  expect((await served({ ...acme })).request).toBe(401);
+  await untilAudited(opened, 'tenant.unrecoverable', acme.id);
+  await untilAudited(opened, 'key.unrecoverable', acme.keyId);
+  await untilAudited(opened, 'key.unrecoverable', acme.masterKeyId);
+  expect(await operations.tenants.get(administrator, acme.id)).toMatchObject({
+    state: 'purged',
+    unrecoverableAt: expect.any(Number),
+  });
+  for (const id of [acme.keyId, acme.masterKeyId])
+    expect(await operations.keys.get(acme.actor, id)).toMatchObject({ state: 'destroyed', tenantId: acme.id });
+  // The name of a person who was in it is free again.
+  await operations.users.create(administrator, own, person);
+  for (const event of ['restore', 'resume', 'delete', 'purge'] as const)
+    await expect(operations.tenants[event](administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
+  expect((await operations.tenants.create(administrator, { name: 'acme' })).id).not.toBe(acme.id);
+  // The neighbour went through the same erasure run.
+  const caller = await authenticate(zeta.accessGuid);
+  expect(await served({ ...zeta, caller })).toEqual(everything);
 
-    // The current store has no record of the tenant, and no key encryption key; and the offline check accepts that.
-    await opened.stop();
-    expect((await verifyOffline(opened.config, () => Promise.resolve(undefined))).findings).toEqual([]);
-    const keks = await queryStored(opened.folder, 'select tenant_id from tenant_keks');
-    expect(keks.length).toBeGreaterThan(0);
-    expect(keks).not.toContainEqual({ tenant_id: acme.id });
-    const records = 'select object_id from key_records where tenant_id = ? and record is not null';
-    expect(await queryStored(opened.folder, records, acme.id)).toEqual([]);
-    // The old database with the current root key: it does not open, for any caller.
-    const data = opened.config.dataDirectory.slice(opened.folder.length + 1);
-    copyFileSync(opened.config.root.path, join(old, data, 'root.key'));
-    await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });
-  } finally {
-    rmSync(old, { recursive: true, force: true });
-  }
+  // Of the store as it is now: no record of the tenant, and no key encryption key; and the offline check takes that as right.
+  await opened.stop();
+  expect((await verifyOffline(opened.config, () => Promise.resolve(undefined))).findings).toEqual([]);
+  const keks = await queryStored(opened.folder, 'select tenant_id from tenant_keks');
+  expect(keks.length).toBeGreaterThan(0);
+  expect(keks).not.toContainEqual({ tenant_id: acme.id });
+  const records = 'select object_id from key_records where tenant_id = ? and record is not null';
+  expect(await queryStored(opened.folder, records, acme.id)).toEqual([]);
+  // The old database next to today's root key: it does not open, no matter who asks.
+  const data = opened.config.dataDirectory.slice(opened.folder.length + 1);
+  copyFileSync(opened.config.root.path, join(old, data, 'root.key'));
+  await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });
 });
 
 test('a purge that was cut off after its first step is finished by the next start', async () => {

@@ -1,17 +1,14 @@
 // Tokens and the permissions to create and revoke them: users cannot revoke tokens that they could not create, a break-glass token expires, and tokens that
 // are removed from the database do not bring a new administrator.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Grant } from '../../../server/domain/access.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { freshService, restart } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeEach(async () => {
-  opened = await openTestService();
-});
-afterEach(() => opened.remove());
+const opened = freshService();
 
 const hour = 3_600_000;
 
@@ -64,7 +61,7 @@ test('tokens that were removed from the database bring no new administrator toke
   expect(opened.service.adminToken).toMatch(/^dke/);
   await opened.stop();
   await queryStored(folder, 'delete from api_tokens');
-  opened = await openTestService({ folder, acceptDatabase: true });
+  await restart(opened, { acceptDatabase: true });
   expect(opened.service.adminToken).toBeUndefined();
 });
 

@@ -17,6 +17,7 @@ import {
   openTestService,
   toLabel,
 } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import {
   actorIn,
   checksOf,
@@ -33,13 +34,12 @@ const histories = sizeOf('snapshot histories');
 const lanes = 20;
 
 const memory = '[erasure]\ngather_ms = 3600000\n[memory]\nallow_unlocked = true\n';
-let here: OpenedService;
+const here = sharedService({ toml: `${memory}[snapshots]\nrestore_second_person = false\n` });
 let there: OpenedService;
 let hand: SnapshotHand;
 let thereHand: SnapshotHand;
 let verifier: string;
 beforeAll(async () => {
-  here = await openTestService({ toml: `${memory}[snapshots]\nrestore_second_person = false\n` });
   verifier = (await here.operations.audit.log()).verifierKey;
   const trusting = `[snapshots]\ntrusted_signers = ["${verifier}"]\nrestore_second_person = false\n`;
   there = await openTestService({ toml: `${memory}${trusting}` });
@@ -47,7 +47,6 @@ beforeAll(async () => {
   thereHand = await handOf(there, hand.recovery);
 });
 afterAll(async () => {
-  await here?.remove();
   await there?.remove();
 });
 

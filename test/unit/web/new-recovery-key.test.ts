@@ -1,15 +1,14 @@
-// The command and the core open a recovery key that a page has created: the same file, the same id.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// A recovery key that a page makes is one that the command and the core open: the same file, the same id.
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { formatRecoveryKey, parseRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { describeRecoveryKeyFile, openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
 import { makeRecoveryKey } from '../../../server/web/src/recovery/new-recovery-key.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'dke-new-recovery-key-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedFolder();
 
 test('its file opens only with the passphrase, and its public half is the one that was shown', async () => {
   core.initialize({ allowUnlocked: true });

@@ -1,10 +1,8 @@
 // The networks and client certificates that may use the credentials of a TDE application.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useFresh } from '../api/fresh.ts';
 import type { Application } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Button } from './button.tsx';
 import { AreaField } from './field.tsx';
@@ -18,8 +16,6 @@ const pemBlocks = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 const certificatesIn = (text: string): readonly string[] => text.match(pemBlocks) ?? (text.trim() === '' ? [] : [text]);
 
 const CallersDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const path = applicationPath(application.id);
   const fresh = useFresh<Application>(path);
   const [networks, setNetworks] = useState(application.callers.networks.join('\n'));
@@ -40,11 +36,8 @@ const CallersDialog = ({ application, onClose }: { application: Application; onC
       submitLabel="Save callers"
       submitDisabled={fresh.data === undefined}
       onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [applicationsPath] });
-        announce(`Allowed callers of “${application.name}” saved`);
-        onClose();
-      }}
+      renews={[applicationsPath]}
+      done={`Allowed callers of “${application.name}” saved`}
     >
       {(fault) => (
         <>

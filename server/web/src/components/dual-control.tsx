@@ -1,11 +1,10 @@
 // Dual control of a vault: which actions need approval, and how many approvers. The service refuses a rule that cannot be
 // satisfied, with a dry run before anything is changed.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
 import type { DualControlRule, Vault } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { Button } from './button.tsx';
 import { CheckField, SelectField } from './field.tsx';
 import { FormDialog } from './form.tsx';
@@ -26,8 +25,6 @@ interface VaultDualControl {
 }
 
 export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const before = vault.dualControl;
   const [required, setRequired] = useState(String(before?.required ?? 1));
   const [governed, setGoverned] = useState<readonly DualControlRule['actions'][number][]>(
@@ -64,11 +61,8 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
       submitLabel={removes ? 'Remove rule' : 'Set rule'}
       submitDisabled={plan.error !== null || (removes && before === null)}
       onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [vaultsPath] });
-        announce(`Dual control of “${vault.name}” changed`);
-        onClose();
-      }}
+      renews={[vaultsPath]}
+      done={`Dual control of “${vault.name}” changed`}
     >
       {(fault) => (
         <>

@@ -5,7 +5,6 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, EndpointCredential, EndpointRequest, ProxyConfiguration } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { Button } from './button.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { Copyable } from './copy.tsx';
@@ -56,7 +55,6 @@ const CredentialDialog = ({
 
 export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
   const client = useQueryClient();
-  const announce = useAnnounce();
   const path = `${endpointPath(endpoint.id)}/credentials`;
   const [adding, setAdding] = useState(false);
   const [issued, setIssued] = useState<ProxyConfiguration | null>(null);
@@ -137,11 +135,8 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
           call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(removing.id)}` }}
           submitLabel="Remove credential"
           onCancel={() => setRemoving(null)}
-          onDone={async () => {
-            await client.invalidateQueries({ queryKey: [endpointsPath] });
-            announce(`Credential ${removing.accessKeyId} removed`);
-            setRemoving(null);
-          }}
+          renews={[endpointsPath]}
+          done={`Credential ${removing.accessKeyId} removed`}
         >
           <p>
             Requests signed with it will fail with <code>AuthenticationFailedException</code>. Last used:{' '}

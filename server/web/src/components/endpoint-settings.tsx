@@ -1,9 +1,7 @@
 // The access settings of a key store endpoint (rate, client certificate, rules), and the dialog that changes them.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Endpoint, EndpointSettings } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { RuleList, readRules, ruleExample } from './authorization-rules.tsx';
 import { Button } from './button.tsx';
 import { endpointPath, endpointsPath } from './endpoints.ts';
@@ -13,8 +11,6 @@ import { Facts, Panel } from './page.tsx';
 
 const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) => {
   const { settings } = endpoint;
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [operatorProbes, setOperatorProbes] = useState(settings.operatorProbes);
   const [perSecond, setPerSecond] = useState(settings.rate === null ? '' : String(settings.rate.perSecond));
   const [burst, setBurst] = useState(settings.rate === null ? '' : String(settings.rate.burst));
@@ -39,11 +35,8 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
       submitLabel="Save settings"
       submitDisabled={typeof rules === 'string'}
       onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [endpointsPath] });
-        announce('The settings apply from the next request.');
-        onClose();
-      }}
+      renews={[endpointsPath]}
+      done="The settings apply from the next request."
     >
       {(fault) => (
         <>

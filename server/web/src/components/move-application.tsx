@@ -1,11 +1,10 @@
 // Moves a TDE application to another group. The dialog shows the consequences for the chosen group, from the service, before
 // the user can confirm.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Application, ApplicationMove, MovedApplication } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Async } from './async.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
@@ -55,8 +54,6 @@ const MoveView = ({ move }: { move: ApplicationMove }) => (
 );
 
 export const MoveApplicationDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const groups = useGroups();
   const [groupId, setGroupId] = useState('');
   const path = `${applicationPath(application.id)}/move`;
@@ -79,14 +76,8 @@ export const MoveApplicationDialog = ({ application, onClose }: { application: A
       call={{ method: 'POST', path, body: { groupId, confirm: application.name } }}
       submitLabel="Move application"
       onCancel={onClose}
-      onDone={async ({ move }) => {
-        await Promise.all([
-          client.invalidateQueries({ queryKey: [applicationsPath] }),
-          client.invalidateQueries({ queryKey: [keysPath] }),
-        ]);
-        announce(`Application “${application.name}” moved to “${move.to.name}”`);
-        onClose();
-      }}
+      renews={[applicationsPath, keysPath]}
+      done={({ move }) => `Application “${application.name}” moved to “${move.to.name}”`}
     >
       <SelectField
         label="New group"

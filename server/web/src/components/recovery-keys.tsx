@@ -1,11 +1,10 @@
 // The recovery keys that open snapshots: lists, registers and removes them.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { RecoveryKey } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
-import { useAnnounce } from './announce.tsx';
 import { Async } from './async.tsx';
 import { Button } from './button.tsx';
 import { type Column, DataTable } from './data-table.tsx';
@@ -59,8 +58,6 @@ const columns = (remove: (key: RecoveryKey) => void): readonly Column<RecoveryKe
 ];
 
 const RegisterDialog = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [name, setName] = useState('');
   const [publicKey, setPublicKey] = useState('');
   return (
@@ -70,11 +67,8 @@ const RegisterDialog = ({ onClose }: { onClose: () => void }) => {
       creates
       submitLabel="Register recovery key"
       onCancel={onClose}
-      onDone={async (key) => {
-        await client.invalidateQueries({ queryKey: [path] });
-        announce(`Recovery key “${key.name}” registered`);
-        onClose();
-      }}
+      renews={[path]}
+      done={(key) => `Recovery key “${key.name}” registered`}
     >
       {(fault) => (
         <>

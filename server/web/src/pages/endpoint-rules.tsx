@@ -1,12 +1,11 @@
 // The rules of an endpoint, tested before they apply: a request that you enter, and those in the request log, against the rules as
 // they are or as they are being edited.
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
 import type { AuthorizationRule, Endpoint, EndpointRequest, RuleDecision, SimulatedRequest } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { ApiCallView } from '../components/api-call.tsx';
 import { Async } from '../components/async.tsx';
 import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from '../components/authorization-rules.tsx';
@@ -280,8 +279,6 @@ const ApplyDialog = ({
   rules: readonly AuthorizationRule[];
   onClose: (applied: boolean) => void;
 }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   return (
     <FormDialog<Endpoint>
       title={`Apply these rules to “${name}”?`}
@@ -289,11 +286,9 @@ const ApplyDialog = ({
       submitLabel="Apply rules"
       submitTone="danger"
       onCancel={() => onClose(false)}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [endpointsPath] });
-        announce('The rules apply from the next request');
-        onClose(true);
-      }}
+      renews={[endpointsPath]}
+      done="The rules apply from the next request"
+      onDone={() => onClose(true)}
     >
       {() => (
         <div className="space-y-3">

@@ -1,11 +1,10 @@
 // Key store endpoints: the list, and the form for a new one.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, Key } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
 import { CheckField, NameField, SelectField, TextField } from '../components/field.tsx';
@@ -31,8 +30,6 @@ const useKeyChoices = (vaultId: string): readonly Key[] | undefined =>
   }).data?.items;
 
 const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const navigate = useNavigate();
   const vaults = useVaults();
   const [name, setName] = useState('');
@@ -52,11 +49,9 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
       creates
       submitLabel="Create endpoint"
       onCancel={onClose}
-      onDone={async (endpoint) => {
-        await client.invalidateQueries({ queryKey: [endpointsPath] });
-        announce(`Endpoint “${endpoint.name}” created`);
-        await navigate({ to: '/endpoints/$id/setup', params: { id: endpoint.id } });
-      }}
+      renews={[endpointsPath]}
+      done={(endpoint) => `Endpoint “${endpoint.name}” created`}
+      onDone={(endpoint) => navigate({ to: '/endpoints/$id/setup', params: { id: endpoint.id } })}
     >
       {(fault) => (
         <>

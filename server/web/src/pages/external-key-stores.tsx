@@ -1,11 +1,9 @@
 // External key stores: the endpoints' counterparts in the cloud, and whether they are connected.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Endpoint, ExternalKeyStore } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { useEndpoints } from '../components/endpoints.ts';
 import { NameField, SelectField, TextField } from '../components/field.tsx';
@@ -50,8 +48,6 @@ const ConnectionView = ({ store: { connection, integrity } }: { store: ExternalK
 };
 
 const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[]; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [name, setName] = useState('');
   const [customKeyStoreId, setCustomKeyStoreId] = useState('');
   const [region, setRegion] = useState('');
@@ -63,11 +59,8 @@ const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[];
       creates
       submitLabel="Register key store"
       onCancel={onClose}
-      onDone={async (store) => {
-        await client.invalidateQueries({ queryKey: [path] });
-        announce(`External key store “${store.name}” registered`);
-        onClose();
-      }}
+      renews={[path]}
+      done={(store) => `External key store “${store.name}” registered`}
     >
       {(fault) => (
         <>

@@ -1,12 +1,11 @@
 // Nodes: the servers that share one database. Shows which are running, have confirmed every change, have the newest root key, and
 // do the work that one node does for all.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Node, Status } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
-import { useAnnounce } from '../components/announce.tsx';
 import { Async } from '../components/async.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { DataTable } from '../components/data-table.tsx';
@@ -209,8 +208,6 @@ const texts = {
 } as const;
 
 export const NodesPage = () => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [acting, setActing] = useState<{ readonly node: Node; readonly verb: Verb } | null>(null);
   const nodes = useQuery({
     queryKey: [nodesPath],
@@ -257,11 +254,8 @@ export const NodesPage = () => {
           expected={acting.node.name}
           expectedKind="name of the node"
           onCancel={close}
-          onDone={async () => {
-            await client.invalidateQueries({ queryKey: [nodesPath] });
-            announce('Node removed');
-            close();
-          }}
+          renews={[nodesPath]}
+          done="Node removed"
         >
           <p>Changes and erasure runs no longer wait for it. If it still runs, it stops and cannot start again.</p>
           <p>

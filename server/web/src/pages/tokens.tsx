@@ -4,7 +4,6 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { IssuedToken, RoleDescription, Token } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { type Choice, NameField, SelectField, TextField } from '../components/field.tsx';
@@ -142,8 +141,6 @@ const stateOf = (token: Token): string => {
 };
 
 export const TokensPage = () => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
   const [issued, setIssued] = useState<IssuedToken | null>(null);
@@ -223,11 +220,8 @@ export const TokensPage = () => {
           call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(revoking.id)}` }}
           submitLabel="Revoke token"
           onCancel={() => setRevoking(null)}
-          onDone={async () => {
-            await client.invalidateQueries({ queryKey: [path] });
-            announce(`Token “${revoking.name}” revoked`);
-            setRevoking(null);
-          }}
+          renews={[path]}
+          done={`Token “${revoking.name}” revoked`}
         >
           <p>
             Scripts and sessions that use it will be refused. Last used: <Time value={revoking.lastUsedAt} distance />.
