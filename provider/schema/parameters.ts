@@ -23,7 +23,7 @@ export type MemberKind = keyof MemberValues;
 
 interface Member<K extends MemberKind = MemberKind> {
   readonly kind: K;
-  /** The member's name in the structure; '' where the parameter is no structure. */
+  /** The member's name in the structure; '' where the parameter is not a structure. */
   readonly c: string;
   /** Of bytes and rows behind a pointer: the member that tells how many. */
   readonly count?: string;

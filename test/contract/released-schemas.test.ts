@@ -1,4 +1,4 @@
-// Upgrades on both databases: from each released schema, by a migration as later versions bring them, and what is refused.
+// Upgrades on both databases: from each released schema, by a migration like those of later versions, and the refusals.
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely, sql } from 'kysely';

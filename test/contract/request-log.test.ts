@@ -1,4 +1,4 @@
-// The request log of every store (ports/store.ts, `requests`): what a search finds, page by page, and what goes when.
+// The request log of every store (ports/store.ts, `requests`): the results of a search, page by page, and the removal of old records.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, SqliteDialect } from 'kysely';

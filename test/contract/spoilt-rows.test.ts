@@ -1,5 +1,5 @@
-// A row that was changed in the database, not by the service: whatever is in it now, the list that it is in is answered, its
-// other rows are as they were, and a row that is authenticated says of itself that it was changed.
+// A row that was changed in the database, not by the service: with any content, its list is still answered, its
+// other rows are unchanged, and an authenticated row is marked as tampered with.
 import type { SQLInputValue } from 'node:sqlite';
 import { beforeAll, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';

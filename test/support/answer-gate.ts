@@ -15,7 +15,7 @@ export interface AnswerGate {
   keepAnswers(path: RegExp): void;
   /** What the nodes answered to these requests so far, by status. */
   readonly kept: readonly number[];
-  /** Nothing is kept any more. The connections that wait for a kept answer end, as they do when their node ends. */
+  /** Nothing is kept. The connections that wait for a kept answer end, as they do when their node ends. */
   end(): void;
   close(): Promise<void>;
 }

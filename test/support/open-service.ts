@@ -163,7 +163,7 @@ export const masterKey = (label: string): NewTokenObject => ({
   attributes: '',
 });
 
-/** Bytes that are no key, and may be read. */
+/** Bytes that are not a key and may be read. */
 export const dataObject = (label: string): NewTokenObject & { readonly class: 'data' } => ({
   ...masterKey(label),
   ...{ class: 'data', algorithm: null, bits: null, usages: [], sensitive: false, extractable: true, modifiable: true },

@@ -908,7 +908,7 @@ export const operations = {
     }),
   },
   search: {
-    /** Search names, labels, people and ids */
+    /** Search names, labels, users and ids */
     find: operation<{ query?: {
       readonly q: string;
       /** Only these kinds, separated by commas: key, vault, group, application, endpoint, external-key-store, user, token, tenant, node, snapshot, approval, request, audit-actor, audit-request, audit-subject. */

@@ -287,7 +287,7 @@ describe('root key file, format 2', () => {
       const opened = withKey(core.importSecret('kek', keyOf(provider)), (key) => unlockWrapped(core, read, entry, key));
       expect(opened.roots.map(({ epoch }) => epoch)).toEqual([5, 4]);
       const root = wrappedRoot(core, opened);
-      // The same keys: what is sealed under them the document opens.
+      // The same keys: the second implementation opens data that are sealed under them.
       const context = contextOf(vectorOf('record aes'));
       for (const { epoch, key } of opened.roots) {
         const sealed = withKey(genericKey(Buffer.from('canary')), (canary) => core.sealRecord(key, context, canary));

@@ -32,7 +32,7 @@ const ciphers: readonly Mechanism[] = [
   ...wrappings.slice(2),
   mech(CKM.AES_CTR, { kind: 'ctr', counterBits: 128, block: iv }),
 ];
-/** A derivation that two keys of one value may come of. */
+/** A derivation that can create two keys with one value. */
 const hkdf = (type: number, how: number): Mechanism => hkdfWith({ info: Buffer.of(how & 1) }, type);
 const flags = [CKA.ENCRYPT, CKA.DECRYPT, CKA.WRAP, CKA.UNWRAP, CKA.EXTRACTABLE, CKA.SENSITIVE, CKA.DERIVE] as const;
 

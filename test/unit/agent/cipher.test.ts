@@ -232,7 +232,7 @@ describe.each(places)('with a %s key', (_where, token) => {
     const { agent, session, key } = await start(token);
     const block = Buffer.alloc(16);
     block[15] = 0xfe;
-    // Two blocks are left to a counter of eight bits.
+    // A counter of eight bits has two blocks left.
     const mechanism: Mechanism = mech(CKM.AES_CTR, { kind: 'ctr', counterBits: 8, block });
     const init = () => agent.call('C_EncryptInit', { session, mechanism, key });
     for (const capacity of [null, 64]) {

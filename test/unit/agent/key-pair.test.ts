@@ -240,7 +240,7 @@ describe('imported keys', () => {
   test('that may be read gives its numbers back', async () => {
     const { agent, session } = await startSession();
     const key = await create(agent, session, [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
-    // Compared in the turn of the answer: what is secret in it is wiped after it.
+    // Compared in the same turn as the answer, because its secrets are wiped afterwards.
     const { values } = await agent.read(session, key, ...numbers.map(([type]) => type));
     expect(values).toEqual(numbers.map(([, name]) => Buffer.from(String(jwk[name]), 'base64url')));
   });

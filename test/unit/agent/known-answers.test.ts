@@ -281,7 +281,7 @@ const openHost = async (token: boolean) => {
       const pair = await call.pair(type, [...rows, place], [place]);
       return { ...pair, node: await call.node(pair.publicKey) };
     },
-    /** A public key made by Node. */
+    /** A public key from Node. */
     publicKey(node: KeyObject): Promise<number> {
       const { kty, n, e, x, y } = node.export({ format: 'jwk' });
       const bytes = (text: unknown): Buffer => Buffer.from(String(text), 'base64url');

@@ -1,4 +1,4 @@
-// dke.toml: what is accepted, what is refused, and what the person is told.
+// dke.toml: accepted and refused texts, and the messages for the user.
 import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// The compatibility switches of an application: who changed what is in the audit log, and a restart keeps them.
+// The compatibility switches of an application: the audit log has each change with its actor, and a restart keeps them.
 import { expect, test } from 'vitest';
 import { administrator, type OpenedService, registerCaller } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';

@@ -1,4 +1,4 @@
-// Requests under an Idempotency-Key, in the service itself: what is written of them is written with what they make.
+// Requests under an Idempotency-Key, in the service itself: their records are written together with their results.
 import { expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';

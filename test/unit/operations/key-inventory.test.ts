@@ -1,4 +1,4 @@
-// The inventory of keys: everything that the caller reaches, whatever its state, page by page.
+// The inventory of keys: everything that the caller may read, in every state, page by page.
 import { beforeAll, expect, test } from 'vitest';
 import type { TenantActor } from '../../../server/domain/actor.ts';
 import type { Key } from '../../../server/domain/key.ts';

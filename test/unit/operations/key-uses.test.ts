@@ -1,4 +1,4 @@
-// The last uses of keys on their way from the front, which sets a number, into the store: what is written when, and what a failure leaves.
+// The last uses of keys, from the front, which sets a number, to the store: when they are written, and the state after a failure.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';

@@ -1,4 +1,4 @@
-// An application whose host name is another one with every call: what is kept of it, and what the audit log has.
+// An application whose host name changes with every call: the stored instances, and the audit log.
 import { expect, test } from 'vitest';
 import { administrator, instance, registerCaller } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';

@@ -1,4 +1,4 @@
-// Changes on a condition: what is checked is what the change meets, however many want to change the same at once.
+// Conditional changes: the change applies to the checked state, also with many concurrent changes.
 import { beforeEach, expect, test } from 'vitest';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';

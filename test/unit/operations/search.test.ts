@@ -1,4 +1,4 @@
-// Who finds what: each kind needs the right that its list needs, a role for one resource finds that one, and the logs are looked up by whole ids.
+// Permissions of the search: each kind needs the permission of its list, a role for one resource finds that one, and the logs are searched by complete ids.
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants, inTenant, type TenantActor } from '../../../server/domain/actor.ts';

@@ -225,7 +225,7 @@ test('after a purge nothing can be opened, neither from the store nor from an ol
   const caller = await authenticate(zeta.accessGuid);
   expect(await served({ ...zeta, caller })).toEqual(everything);
 
-  // Of the store as it is now: no record of the tenant, and no key encryption key; and the offline check takes that as right.
+  // The current store has no record of the tenant, and no key encryption key; and the offline check accepts that.
   await opened.stop();
   expect((await verifyOffline(opened.config, () => Promise.resolve(undefined))).findings).toEqual([]);
   const keks = await queryStored(opened.folder, 'select tenant_id from tenant_keks');
@@ -233,7 +233,7 @@ test('after a purge nothing can be opened, neither from the store nor from an ol
   expect(keks).not.toContainEqual({ tenant_id: acme.id });
   const records = 'select object_id from key_records where tenant_id = ? and record is not null';
   expect(await queryStored(opened.folder, records, acme.id)).toEqual([]);
-  // The old database next to today's root key: it does not open, no matter who asks.
+  // The old database with the current root key: it does not open, for any caller.
   const data = opened.config.dataDirectory.slice(opened.folder.length + 1);
   copyFileSync(opened.config.root.path, join(old, data, 'root.key'));
   await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });

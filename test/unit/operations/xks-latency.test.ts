@@ -1,4 +1,4 @@
-// Latencies of endpoints over time: what is in memory and what is written are one, whatever minute it is and whichever node wrote.
+// Latencies of endpoints over time: data in memory and stored data are combined, for every minute and every node.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createXksLatency } from '../../../server/operations/requests/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';

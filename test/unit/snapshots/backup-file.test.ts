@@ -1,4 +1,4 @@
-// The file of a backup: what goes in comes out, in pieces that do not fit its segments; a change or a cut anywhere is noticed.
+// The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
 import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';

@@ -20,16 +20,16 @@ test.skipIf(reason !== undefined)(
       [join(import.meta.dirname, '../../support/failed-sync-child.ts'), join(folder, 'dke.db')],
       { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...strikes.environment } },
     );
-    let told: unknown;
+    let result: unknown;
     for await (const line of createInterface({ input: child.stdout })) {
       if (line !== 'ready') {
-        told = JSON.parse(line);
+        result = JSON.parse(line);
         break;
       }
       strikes.arm({ mode: 'fail', kinds: ['sync'], number: 1, error: 'EIO' });
       child.stdin.write('go\n');
     }
     expect(strikes.disarm()).toMatchObject({ struck: 1 });
-    expect(told).toEqual({ first: 'the store has failed', second: 'the store has failed', found: null, fatal: 1 });
+    expect(result).toEqual({ first: 'the store has failed', second: 'the store has failed', found: null, fatal: 1 });
   },
 );

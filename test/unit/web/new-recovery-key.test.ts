@@ -1,4 +1,4 @@
-// A recovery key that a page makes is one that the command and the core open: the same file, the same id.
+// The command and the core open a recovery key that a page has created: the same file, the same id.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
