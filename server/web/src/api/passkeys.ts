@@ -1,4 +1,4 @@
-// Passkeys in the browser: the service's question becomes the browser's, and the answer goes back as JSON (WebAuthn Level 3).
+// Passkeys in the browser: the service's challenge is passed to the browser, and the answer is sent as JSON (WebAuthn Level 3).
 
 import { send } from './client.ts';
 

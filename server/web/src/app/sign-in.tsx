@@ -276,7 +276,7 @@ const SecondFactor = () => {
   );
 };
 
-// The drawing of QR codes comes with the first enrolment.
+// The code for QR codes is loaded with the first enrolment.
 const EnrolTotp = lazy(() => import('../components/totp.tsx').then((module) => ({ default: module.EnrolTotp })));
 
 const asked = {

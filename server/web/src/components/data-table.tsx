@@ -29,7 +29,7 @@ export interface DataTableProps<Row> {
   readonly rowKey: (row: Row) => string;
   /** The content below a row that is opened. */
   readonly detail?: ((row: Row) => ReactNode) | undefined;
-  /** Called when the end of the rows comes near the window. */
+  /** Called when the user scrolls near the end of the rows. */
   readonly onNearEnd?: (() => void) | undefined;
 }
 

@@ -1,5 +1,5 @@
-// The first steps of a service: root key, administrator, audit sinks, recovery key, first verified snapshot. What is done is read from the
-// service, so that it can be left at any time; what only the configuration file can say is shown as its lines, and looked for.
+// The first steps of a service: root key, administrator, audit sinks, recovery key, first verified snapshot. Their state is read from the
+// service, so that the setup can be interrupted at any time. For settings of the configuration file, it shows the lines and waits for them.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,5 +1,5 @@
-// A restore: the snapshot, where it goes, the recovery key that opens it; a dry run that does all of it and takes it back; and then, when it has
-// been checked and confirmed, the restore itself. The recovery key's file and passphrase stay in this browser.
+// A restore: the snapshot, the target, and the recovery key that opens it; a dry run that restores everything and undoes it; and then, after a
+// check and a confirmation, the restore itself. The recovery key's file and passphrase stay in this browser.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
