@@ -21,6 +21,7 @@ export const governedKinds = {
   'tenant.purge': 'destroy',
 } as const satisfies Record<string, GovernedAction | 'rule'>;
 export type GovernedKind = keyof typeof governedKinds;
+export const governedKindNames = Object.keys(governedKinds) as GovernedKind[];
 
 /**
  * `approved`: what the requester carries out (an export goes to the requester), once, before the request expires. `outdated`: what it was

@@ -44,6 +44,8 @@ export interface KeyRing {
    * open what is there; nothing is written then.
    */
   unlock(store: Store, root: RootProvider): Promise<void>;
+  /** Wipes every key from memory. */
+  close(): void;
   /** Makes and stores the KEK of a new tenant. */
   addTenant(tx: Repositories, tenantId: string): Promise<void>;
   /** Overwrites and removes the stored KEKs of a tenant: what is sealed under them cannot be opened. `retainStored` follows the commit. */
@@ -110,8 +112,6 @@ export interface KeyRing {
   refreshAuditKey(repositories: Repositories): Promise<void>;
   /** A round trip on the service's own test key. Throws when it fails. */
   selfTest(): void;
-  /** Whether the service's keys are open. */
-  readonly unlocked: boolean;
 
   // --- the erasure run ------------------------------------------------------------------------------------------------
   /** Whether every tenant's newest KEK is sealed under the current root epoch. */

@@ -77,8 +77,7 @@ const layers: readonly Layer[] = [
   {
     name: 'contract',
     path: /^server\/fronts\/contract\//,
-    may: ['base'],
-    types: ['domain'],
+    may: ['base', 'domain'],
     packages: /^(zod|@hono\/zod-openapi)$/,
   },
   {

@@ -100,9 +100,10 @@ export const importSnapshot =
           archive.has(before.id)
         )
           throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
-        archive.rename(arrived, id);
         const imported = importedOf(inspected, before, clock.now());
+        // Known before its file is there: keys that are destroyed here are never left in a file that no record names.
         await recordImported(ports, actor, imported, before, inspected);
+        archive.rename(arrived, id);
         await eraseUnits(ports, actor, imported, new Set(await store.read.tenantRows.destroyedSince(-1)));
         return await store.write(async (tx) => {
           const erased = await findSnapshot(tx, id, ['missing', 'available']);

@@ -26,7 +26,6 @@ export const apiTokensTables = {
       row_version: rowVersion,
     },
     indexes: [{ name: 'api_tokens_of_tenant', columns: ['tenant_id', 'id'] }],
-    code: ['id', 'tenant_id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at', 'owner_id'],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
   }),

@@ -26,7 +26,6 @@ export const externalKeyStoresTables = {
       { name: 'external_key_stores_of_tenant', columns: ['tenant_id', 'id'] },
       { name: 'external_key_stores_by_look', expression: '(coalesce(looked_at, 0)), id' },
     ],
-    code: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
     beside: { connection: 'what was seen of the cloud', looked_at: 'when the cloud was checked' },
     snapshots: { marks: ['connection', 'looked_at'] },
   }),

@@ -26,7 +26,6 @@ export const vaultsTables = {
       { name: 'vaults_by_name', columns: ['tenant_id', 'name'] },
       { name: 'vaults_of_tenant', columns: ['tenant_id', 'id'] },
     ],
-    code: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at', 'dual_control', 'profile'],
     beside: {},
     snapshots: { marks: [] },
   }),

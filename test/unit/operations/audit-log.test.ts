@@ -12,15 +12,10 @@ import {
   publicKeyOf,
   type Verifier,
 } from '../../../server/base/checkpoint.ts';
-import {
-  inclusionProof,
-  leafHash,
-  nodeHash,
-  type SubtreeHash,
-  verifyInclusion,
-} from '../../../server/base/merkle-tree.ts';
+import { inclusionProof, leafHash, nodeHash, type SubtreeHash } from '../../../server/base/merkle-tree.ts';
 import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/audit-verify.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
+import { verifyInclusion } from '../../support/inclusion.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { onSqlite, queryStored } from '../../support/test-store.ts';
 import { sizeOf } from '../../support/tiers.ts';
