@@ -88,13 +88,12 @@ const hostInUrl = (name: string): string => (isIPv6(name) ? `[${name}]` : name);
 const createTlsServing = (config: Config, log: Log) => {
   let listener: Listener | undefined;
   let served: TlsMaterial | undefined;
-  let handle: Service['handle'] = () => undefined;
   let { port } = config.server;
   const url = (): string => `https://${hostInUrl(loopbackOf(config.server.host))}:${port}`;
 
   /** Serves `serving` from the next request on. */
   const listen = async (serving: Pick<Service, 'handle' | 'readTls'>): Promise<TlsMaterial> => {
-    handle = serving.handle;
+    listener?.setHandle(serving.handle);
     const tls = serving.readTls();
     served = tls;
     if (listener !== undefined) listener.setTls(tls);
@@ -103,7 +102,7 @@ const createTlsServing = (config: Config, log: Log) => {
         tls,
         maxConnections: config.limits.connections,
         trustedProxies: config.server.trustedProxies,
-        handle: (incoming, outgoing) => handle(incoming, outgoing),
+        handle: serving.handle,
       });
       port = await listener.listen(config.server.host, config.server.port);
     }

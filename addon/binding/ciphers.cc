@@ -4,7 +4,6 @@
 #include "../core/mac.h"
 #include "../core/message_part.h"
 #include "arguments.h"
-#include "parameters.h"
 
 namespace dke {
 namespace {

@@ -8,7 +8,6 @@
 // over. The same makes an ordinary message to the worker end its run.
 #include "../core/frames.h"
 #include "arguments.h"
-#include "parameters.h"
 
 extern "C" int uv_backend_fd(const struct uv_loop_s* loop);
 

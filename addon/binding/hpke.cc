@@ -3,7 +3,6 @@
 
 #include "arguments.h"
 #include "jobs.h"
-#include "parameters.h"
 
 namespace dke {
 namespace {

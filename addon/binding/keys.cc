@@ -13,7 +13,6 @@
 #include "../core/token_login.h"
 #include "arguments.h"
 #include "jobs.h"
-#include "parameters.h"
 
 namespace dke {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "arguments.h"
 #include "jobs.h"
-#include "parameters.h"
 
 namespace dke {
 namespace {

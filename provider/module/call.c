@@ -4,11 +4,75 @@
 #include "delivery.h"
 #include "gen/numbers.h"
 #include "last_cause.h"
-#include "recovery.h"
+#include "log.h"
 #include "sessions.h"
 #include "transport.h"
 
-enum { CALL_FINALIZE = 2 };
+/* --- after a call without an answer, or one that was not sent ------------------------------------------------------------- */
+
+/* A late answer or a refused call leaves no trace that the caller could not expect: operations that are over for the caller are ended, and
+ * sessions whose handles no caller knows are closed. */
+
+enum { CALL_FINALIZE = 2, CALL_OPEN_SESSION = 10, CALL_CLOSE_SESSION = 11 };
+
+/**
+ * Closes sessions that were opened after their caller was told that there was no answer: their handles are unknown. Whatever the agent answers
+ * after such an answer shows that it has come, so this follows each call.
+ */
+static void close_strays(void) {
+  static const unsigned char header[TRANSPORT_HEADER];
+  const uint32_t epoch = transport_epoch();
+  struct buffer request;
+  struct buffer reply;
+
+  buffer_open(&request);
+  buffer_open(&reply);
+  while (transport_take_late(&reply, epoch)) {
+    const uint32_t code = buffer_get_u32(&reply);
+    CK_SESSION_HANDLE stray;
+    size_t length;
+
+    buffer_get_array(&reply, &length);
+    stray = buffer_get_u64(&reply);
+    if (reply.failed || code != CALL_OPEN_SESSION) continue; /* it was refused */
+    buffer_reset(&request);
+    buffer_put_raw(&request, header, sizeof header);
+    buffer_put_u32(&request, CALL_CLOSE_SESSION);
+    buffer_put_array(&request, "u", 1);
+    buffer_put_u64(&request, stray);
+    /* Only on that connection: on the next one the handle is another session's. */
+    transport_exchange(&request, NULL, &reply, epoch, delivery_deadline(&call_rows[ROW_C_CloseSession]), false);
+    log_line("a session that was opened too late has been closed");
+  }
+  buffer_close(&request);
+  buffer_close(&reply);
+}
+
+CK_RV call_cancel_operation(CK_SESSION_HANDLE session, int operation) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_SessionCancel])) {
+    call_put_session(&call, session);
+    call_put_ulong(&call, call_operation_flag(operation));
+    delivery_exchange(&call);
+  }
+  return call_close(&call);
+}
+
+/** Of a call that is refused here, before the agent has seen it: what the standard lets end with any error ends there too. */
+static void end_refused(const struct call *refused) {
+  const struct call_row *row = refused->row;
+
+  if (refused->dialect != DIALECT_OWN) return;
+  for (int i = 0; i < OPERATIONS_MAX; i++) {
+    if (i != row->ends && (row->continues & 1u << i) == 0) continue;
+    if (call_operation_flag(i) == CKF_FIND_OBJECTS) continue; /* only C_FindObjectsFinal ends a search */
+    call_cancel_operation(refused->session, i);
+    sessions_drop(refused->session, 1u << i);
+  }
+}
+
+/* --- sending, and the end ------------------------------------------------------------------------------------------------- */
 
 bool call_run(struct call *call) {
   const int starts = call->row->starts;
@@ -16,17 +80,17 @@ bool call_run(struct call *call) {
 
   if (call->rv == CKR_OK && call->request.failed) call->rv = CKR_DATA_LEN_RANGE;
   if (call->rv != CKR_OK) {
-    recovery_end_refused(call);
+    end_refused(call);
     return false;
   }
   if (delivery_hold_back(call)) return true;
   call->age = sessions_age();
   done = delivery_exchange(call);
-  if (call->row->code != CALL_FINALIZE) recovery_close_strays();
+  if (call->row->code != CALL_FINALIZE) close_strays();
   if (call->rv != CKR_OPERATION_ACTIVE || starts < 0 || !call->answered || !sessions_doubted(call->session, starts))
     return done;
   /* What is active is an operation that has ended for its caller, who was told that there was no answer. */
-  call->rv = recovery_cancel(call->session, starts);
+  call->rv = call_cancel_operation(call->session, starts);
   call->answered = false;
   return call->rv == CKR_OK && delivery_exchange(call);
 }

@@ -6,7 +6,7 @@
 #include "library.h"
 #include "log.h"
 #include "parts.h"
-#include "recovery.h"
+#include "call.h"
 #include "sessions.h"
 
 enum { ATTEMPTS = 3 };
@@ -32,7 +32,7 @@ static CK_RV give_up(const struct large *large, const struct call_row *row, CK_R
   if (rv == CKR_OK || !large->broken || operation_of(row) < 0) return rv;
   sessions_drop(large->session, 1u << operation_of(row));
   if (!large->lost) {
-    recovery_cancel(large->session, operation_of(row));
+    call_cancel_operation(large->session, operation_of(row));
     return rv;
   }
   return log_cause(CAUSE_AGENT_INTERRUPTED, call_names[row - call_rows]);

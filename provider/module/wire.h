@@ -1,6 +1,6 @@
 /*
- * The state of the connection in use, the calls that wait for their replies, and the end of a connection. Only transport.c, sender.c and
- * leader.c include this.
+ * The state of the connection in use, the calls that wait for their replies, and the end of a connection. Only transport.c and leader.c
+ * include this.
  *
  * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the connection: the library's side".
  */

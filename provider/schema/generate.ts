@@ -2,7 +2,7 @@
 // Run it with `npm run generate` after a change here; a test compares. Not part of the built product.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { signatures } from '../client/codec/plan.ts';
+import { signatures } from '../client/codec/dispatcher.ts';
 import { causesHeader, causesTable } from './generate/causes.ts';
 import { entries } from './generate/entries.ts';
 import { interfaceHeader } from './generate/interface.ts';

@@ -101,7 +101,7 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
     core: ports.core,
     log,
     requestId,
-    epoch: () => directory.epoch(),
+    epoch: directory.epoch,
     observe: meter.tdeRequest,
     describe: describers?.tde,
   });

@@ -89,7 +89,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     checkNotifications: notifications.checkAll,
     handle: (incoming, outgoing) => {
       const answer = (): void => (serving.isOpen() ? fronts.handle : fronts.handleClosed)(incoming, outgoing);
-      const settled = fleet.settle();
+      const settled = fleet.settle?.();
       if (settled === undefined) answer();
       else void settled.then(answer);
     },

@@ -80,6 +80,6 @@ export const createServing = (
       await directory.loadTenants();
       quarantine.onConfirmed(run);
     },
-    isOpen: () => serving && quarantine.closed() === undefined,
+    isOpen: () => serving,
   };
 };

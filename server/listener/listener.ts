@@ -11,10 +11,9 @@ import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { createNetworks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
-import { createNewestAnswers, type NewestAnswersByConnection } from './newest-answers.ts';
+import { createNewestAnswers, createShapes, type NewestAnswersByConnection } from './kept-answers.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
-import { createShapes } from './shapes.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
 const ciphers = [
@@ -52,6 +51,8 @@ export interface Listener {
   listen(host: string, port: number): Promise<number>;
   /** New handshakes use this; running connections keep what they have. Throws when it cannot be used; the old stays then. */
   setTls(tls: TlsMaterial): void;
+  /** Hands requests to this from the next one on. */
+  setHandle(handle: ListenerOptions['handle']): void;
   /** Takes no new connection, lets running requests end, and cuts off what is left after `drainMs`. */
   close(drainMs: number): Promise<void>;
 }
@@ -291,6 +292,8 @@ const listenOn = (server: Server, host: string, port: number): Promise<number> =
 
 export const createListener = (options: ListenerOptions): Listener => {
   let draining = false;
+  let current = options.handle;
+  const handle: Handle = (incoming, outgoing) => current(incoming, outgoing);
   let tls = options.tls;
   let byName = contextsOf(tls);
   const [first] = tls.pairs;
@@ -298,7 +301,7 @@ export const createListener = (options: ListenerOptions): Listener => {
 
   const connections = createGentleEnd();
   const newest = createNewestAnswers();
-  const { handleHttp1, handleExpectation } = createHttp1Handlers(options.handle, connections, newest, () => draining);
+  const { handleHttp1, handleExpectation } = createHttp1Handlers(handle, connections, newest, () => draining);
   const server = createServer(
     {
       ...contextOptions(first, tls),
@@ -330,7 +333,7 @@ export const createListener = (options: ListenerOptions): Listener => {
   server.maxConnections = options.maxConnections;
 
   const peerOf = readProxyHeaders(server, options.trustedProxies);
-  const http2 = createHttp2Server(options.handle);
+  const http2 = createHttp2Server(handle);
   const beginHttp1 = takeOver(server, 'secureConnection');
   // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
   const established = new WeakSet<object>();
@@ -357,6 +360,9 @@ export const createListener = (options: ListenerOptions): Listener => {
       server.setSecureContext(contextOptions(pair, next));
       tls = next;
       byName = contexts;
+    },
+    setHandle: (next) => {
+      current = next;
     },
     close: async (drainMs) => {
       draining = true;

@@ -4,9 +4,8 @@ import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { Repositories } from '../ports/store.ts';
-import type { HeldOwnKeys } from './held-own-keys.ts';
 import type { KeyRecords } from './key-records.ts';
-import { type AuditKeyAttributes, ownKeys } from './own-keys.ts';
+import { type AuditKeyAttributes, type HeldOwnKeys, ownKeys } from './own-keys.ts';
 
 export const createAuditKey = (
   core: CryptoCore,

@@ -7,16 +7,13 @@ import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
-import { createAdoptedKeys } from './adopted-keys.ts';
 import { createAuditKey } from './audit-key.ts';
-import { createHeldOwnKeys } from './held-own-keys.ts';
 import { createKekRotation } from './kek-rotation.ts';
 import { createKeyRecords } from './key-records.ts';
-import { mac } from './mac.ts';
-import { hashKeys, isOwn } from './own-keys.ts';
+import { createHeldOwnKeys, hashKeys, isOwn, mac } from './own-keys.ts';
 import { createRecipients } from './recipients.ts';
 import { createTenantKeks } from './tenant-keks.ts';
-import { createFormerKeys, createTokenHashes } from './token-hashes.ts';
+import { createAdoptedKeys, createFormerKeys, createTokenHashes } from './token-hashes.ts';
 
 const roundTrip = (core: CryptoCore, key: KeyRef): void => {
   const plain = Buffer.alloc(32);

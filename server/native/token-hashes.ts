@@ -1,16 +1,68 @@
-// Hashes of bearer tokens, and the keys that hash them. Those of sessions and API tokens are replaced; former ones of API tokens count until they
-// are wiped.
+// Hashes of bearer tokens, and the keys that hash them. Those of sessions and API tokens are replaced; former ones of API tokens count until
+// they are wiped. Keys that hash access_guids and came with snapshots are adopted, by the ids of their records.
 
 import { canonicalJson } from '../base/bytes.ts';
+import { serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { HashKey, KeyRing, TokenPurpose } from '../ports/key-ring.ts';
-import type { StoredRecord } from '../ports/records.ts';
+import type { RecordPlace, StoredRecord } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
-import type { AdoptedKeys } from './adopted-keys.ts';
-import type { HeldOwnKeys } from './held-own-keys.ts';
 import type { KeyRecords } from './key-records.ts';
-import { mac, macOf } from './mac.ts';
-import { hashKeyOf, ownKeys, type ReplacedKeyAttributes } from './own-keys.ts';
+import {
+  type HeldOwnKeys,
+  hashKeyOf,
+  mac,
+  macOf,
+  ownKeys,
+  type ReplacedKeyAttributes,
+  secretAttributes,
+} from './own-keys.ts';
+
+export type AdoptedKeys = ReturnType<typeof createAdoptedKeys>;
+
+const placeOf = (objectId: string): RecordPlace => ({
+  tenantId: serviceTenantId,
+  objectId,
+  version: 1,
+  class: 'adopted-token-hash',
+  attributes: secretAttributes,
+});
+
+export const createAdoptedKeys = (core: CryptoCore, { seal, open }: KeyRecords) => {
+  const adopted = new Map<string, KeyRef>();
+  return {
+    keys: (): Iterable<KeyRef> => adopted.values(),
+    openStored: async (repositories: Repositories): Promise<void> => {
+      for (const record of await repositories.records.listClass('adopted-token-hash'))
+        if (!adopted.has(record.objectId))
+          adopted.set(record.objectId, open({ ...record, ...placeOf(record.objectId) }));
+    },
+    retainStored: async (repositories: Repositories): Promise<void> => {
+      const known = new Set((await repositories.records.listClass('adopted-token-hash')).map((each) => each.objectId));
+      for (const [objectId, key] of adopted)
+        if (!known.has(objectId)) {
+          adopted.delete(objectId);
+          core.release(key);
+        }
+    },
+    clear: (): void => {
+      for (const key of adopted.values()) core.release(key);
+      adopted.clear();
+    },
+    /** `own`: the service's own key. */
+    adopt: async (tx: Repositories, key: KeyRef, own: KeyRef): Promise<void> => {
+      const probe = 'which key is this';
+      const digest = mac(core, key, probe);
+      if ([own, ...adopted.values()].some((each) => mac(core, each, probe) === digest)) return;
+      // One place for one key, wherever it came from.
+      const digits = mac(core, key, 'object id').slice(0, 32);
+      const objectId = [8, 12, 16, 20].reduceRight((text, at) => `${text.slice(0, at)}-${text.slice(at)}`, digits);
+      const record = seal(placeOf(objectId), key);
+      await tx.records.put(record);
+      adopted.set(objectId, open({ ...record, ...placeOf(objectId) }));
+    },
+  };
+};
 
 /** That of an API token names the version of its key: those under a former one are found by it. */
 const storedHash = (purpose: TokenPurpose, version: number, digits: string): string =>

@@ -9,7 +9,7 @@ import { keyTooShort, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import type { Later } from '../later.ts';
 import { isTrue } from '../object-view.ts';
-import { isChained } from '../operations/chain.ts';
+import { isChained } from '../operations/cipher-lengths.ts';
 import { type FreshIv, freshIv } from '../operations/initial-values.ts';
 import { type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { LocalCipher } from '../operations/local-cipher.ts';
@@ -17,10 +17,10 @@ import type { MechanismRow } from '../operations/mechanism-row.ts';
 import { mechanismFor, switchFor } from '../operations/mechanisms.ts';
 import { serviceMessages } from '../operations/message-streams.ts';
 import { LocalRsaCipher, ServiceRsaCipher } from '../operations/rsa-cipher.ts';
-import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import { ServiceAead } from '../operations/service-aead.ts';
 import { ServiceCipher } from '../operations/service-cipher.ts';
 import type { Session } from '../session.ts';
+import { begin, checkIdle, checkWhole, step } from '../session-state.ts';
 
 const flags = { encrypt: CKF.ENCRYPT, decrypt: CKF.DECRYPT } as const satisfies Record<Direction, number>;
 

@@ -8,7 +8,7 @@ import { kindOfView, type ObjectView } from '../object-view.ts';
 import { DigestOperation } from '../operations/digest.ts';
 import { noParameter } from '../operations/mechanism-parameters.ts';
 import { mechanismFor } from '../operations/mechanisms.ts';
-import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
+import { begin, checkIdle, checkWhole, step } from '../session-state.ts';
 
 export const digest = {
   C_DigestInit: (session, { mechanism }) => {

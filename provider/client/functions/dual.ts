@@ -5,8 +5,8 @@ import { operationMissing } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { andThen, type Later } from '../later.ts';
 import { wipeAfterReply } from '../operations/parts.ts';
-import { step } from '../operations/running.ts';
 import type { Session } from '../session.ts';
+import { step } from '../session-state.ts';
 
 type Summary = 'digest' | 'sign' | 'verify';
 

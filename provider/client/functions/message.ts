@@ -13,8 +13,8 @@ import { localKey, tokenKey } from '../operations/keys.ts';
 import { mechanismFor } from '../operations/mechanisms.ts';
 import { DecryptMessages, EncryptMessages } from '../operations/message.ts';
 import { localMessages, serviceMessages } from '../operations/message-streams.ts';
-import { begin, checkIdle, step, stepOn } from '../operations/running.ts';
 import type { Session } from '../session.ts';
+import { begin, checkIdle, step, stepOn } from '../session-state.ts';
 
 type Kind = 'messageEncrypt' | 'messageDecrypt';
 const rows = {

@@ -11,8 +11,8 @@ import { isReadable, isValue, kindOfView, type ObjectView } from '../object-view
 import { FindOperation } from '../operations/find.ts';
 import { changeObject, copyObject, createObject, destroyObject } from '../operations/objects.ts';
 import { wipeAfterReply } from '../operations/parts.ts';
-import { begin, checkIdle, step, stepOn } from '../operations/running.ts';
 import { readSessionValue, readValue, valueLength } from '../operations/value.ts';
+import { begin, checkIdle, step, stepOn } from '../session-state.ts';
 
 type Values = ReadonlyMap<number, AttributeValue | LengthOnly>;
 const noValues: Values = new Map();

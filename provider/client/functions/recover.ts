@@ -9,9 +9,9 @@ import type { RecoverOperation } from '../operation.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKeyOnce, tokenPublicKey } from '../operations/keys.ts';
 import type { MechanismRow, SignatureRow } from '../operations/mechanism-row.ts';
 import { mechanismFor } from '../operations/mechanisms.ts';
-import { begin, checkIdle, step } from '../operations/running.ts';
 import { LocalRecovery, LocalSignature, ServiceSignature } from '../operations/signature.ts';
 import type { Session } from '../session.ts';
+import { begin, checkIdle, step } from '../session-state.ts';
 
 type Kind = 'signRecover' | 'verifyRecover';
 const flags = { signRecover: CKF.SIGN_RECOVER, verifyRecover: CKF.VERIFY_RECOVER } as const;

@@ -13,9 +13,9 @@ import { LocalSign, LocalVerify, ServiceSign, ServiceVerify } from '../operation
 import { macLength } from '../operations/mechanism-parameters.ts';
 import type { MacRow, MechanismRow, SignatureRow } from '../operations/mechanism-row.ts';
 import { mechanismFor, switchFor } from '../operations/mechanisms.ts';
-import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import { LocalSignature, LocalVerification, ServiceSignature } from '../operations/signature.ts';
 import type { Session } from '../session.ts';
+import { begin, checkIdle, checkWhole, step } from '../session-state.ts';
 
 type Purpose = 'sign' | 'verify';
 const flags = { sign: CKF.SIGN, verify: CKF.VERIFY } as const satisfies Record<Purpose, number>;

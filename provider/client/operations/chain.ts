@@ -2,6 +2,7 @@
 // of its own: the chaining block or the counter, and what is left over. So a program gets as much out of each part as from any
 // other token: many allot no more than that to the last one. GCM and CCM are not here: their parts are collected.
 import { type ChainedParameters, type CipherParameters, core, type Direction } from '../../../addon/core.ts';
+import { counterRunsOver, numberOf } from './cipher-lengths.ts';
 import { ownCopy } from './parts.ts';
 
 const block = 16;
@@ -15,10 +16,6 @@ export interface Piece {
   readonly skip: number;
 }
 
-export const isChained = (parameters: CipherParameters): parameters is ChainedParameters =>
-  !('tagLength' in parameters);
-
-const numberOf = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
 const counterBlock = (counter: bigint): Buffer =>
   Buffer.from(
     BigInt.asUintN(128, counter)
@@ -26,15 +23,6 @@ const counterBlock = (counter: bigint): Buffer =>
       .padStart(2 * block, '0'),
     'hex',
   );
-
-/** Whether the counter of AES-CTR, which may be fewer than 128 bits wide, runs over in a message of so many bytes. */
-export const counterRunsOver = (parameters: CipherParameters, length: number): boolean => {
-  if (parameters.algorithm !== 'aes-ctr') return false;
-  const { iv, counterBits = 128 } = parameters;
-  if (counterBits >= 128) return false;
-  const blocks = BigInt(Math.ceil(length / block));
-  return BigInt.asUintN(counterBits, numberOf(iv)) + blocks > 1n << BigInt(counterBits);
-};
 
 export class Chain {
   readonly #direction: Direction;

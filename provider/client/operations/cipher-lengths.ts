@@ -1,16 +1,31 @@
 // Lengths of what a cipher takes and gives (PKCS#11 2.40, section 5.2), and messages whose bytes come in parts because one message of
 // the wire does not carry them.
-import type { CipherParameters, Direction } from '../../../addon/core.ts';
+import type { ChainedParameters, CipherParameters, Direction } from '../../../addon/core.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError, type OutBuffer } from '../../schema/types.ts';
 import { dataTooLong } from '../errors.ts';
-import { counterRunsOver } from './chain.ts';
 import type { CipherRow } from './mechanism-row.ts';
 
 export const wrongLength = (direction: Direction): CryptokiError =>
   direction === 'encrypt'
     ? new CryptokiError(CKR.DATA_LEN_RANGE, 'the mechanism does not take data of this length')
     : new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'the mechanism does not produce encrypted data of this length');
+
+/** Whether the modes of these parameters chain or count block by block, and so travel as they come (chain.ts). */
+export const isChained = (parameters: CipherParameters): parameters is ChainedParameters =>
+  !('tagLength' in parameters);
+
+/** Of a counter block. */
+export const numberOf = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+
+/** Whether the counter of AES-CTR, which may be fewer than 128 bits wide, runs over in a message of so many bytes. */
+export const counterRunsOver = (parameters: CipherParameters, length: number): boolean => {
+  if (parameters.algorithm !== 'aes-ctr') return false;
+  const { iv, counterBits = 128 } = parameters;
+  if (counterBits >= 128) return false;
+  const blocks = BigInt(Math.ceil(length / 16));
+  return BigInt.asUintN(counterBits, numberOf(iv)) + blocks > 1n << BigInt(counterBits);
+};
 
 /** Length of a whole result: exact but for CBC_PAD decryption, where it is the most that can come. */
 export const resultLength = (direction: Direction, parameters: CipherParameters, length: number): number => {

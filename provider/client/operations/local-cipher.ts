@@ -5,12 +5,12 @@ import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { operationActive } from '../errors.ts';
 import type { CipherOperation, Repeatable } from '../operation.ts';
-import { counterRunsOver } from './chain.ts';
 import {
   type Announced,
   announced,
   checkLength,
   checkTaken,
+  counterRunsOver,
   isUnpadded,
   placeFor,
   resultLength,

@@ -1,5 +1,5 @@
 // gen/entries.c: one entry point of the library for each row.
-import { replyOrder } from '../../client/codec/plan.ts';
+import { replyOrder } from '../../client/codec/dispatcher.ts';
 import { stubs } from '../calls.ts';
 import { structs } from '../structs.ts';
 import type { Arg, Call } from '../types.ts';

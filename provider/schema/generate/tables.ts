@@ -1,5 +1,5 @@
 // gen/tables.c and gen/numbers.h: calls, attributes and mechanisms as data.
-import { signatures } from '../../client/codec/plan.ts';
+import { signatures } from '../../client/codec/dispatcher.ts';
 import { attributes } from '../attributes.ts';
 import { mechanisms } from '../mechanisms.ts';
 import { membersOf, type ParameterForm, parameterFormNames, parameterForms } from '../parameters.ts';

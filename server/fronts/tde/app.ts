@@ -32,12 +32,18 @@ import {
   unpackSealed,
 } from '../contract/tde.ts';
 import type { RawFront } from '../shared/dispatch.ts';
-import { endInPieces, isLongAnswer } from '../shared/end-in-pieces.ts';
-import { createOutbox } from '../shared/outbox.ts';
+import { createOutbox, endInPieces, isLongAnswer } from '../shared/outbox.ts';
 import { readBody } from '../shared/read-body.ts';
 import { asServiceError, toProblem } from './errors.ts';
-import { checkHeadSize, createInstances, toDestination, toSealTo } from './heads.ts';
-import { isTdePath, parseTdePath, type TdePath } from './path.ts';
+import {
+  checkHeadSize,
+  createInstances,
+  isTdePath,
+  parseTdePath,
+  type TdePath,
+  toDestination,
+  toSealTo,
+} from './request.ts';
 
 export interface TdeFrontOptions {
   readonly operations: Operations;

@@ -12,18 +12,22 @@ import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksEndpointView } from '../../ports/xks-directory.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox } from '../shared/outbox.ts';
-import { hasBody, readBody } from './body.ts';
-import { jsonAnswer, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import {
+  decrypt,
+  encrypt,
+  getKeyMetadata,
+  jsonAnswer,
+  parseXksBody,
+  type XksAnswer,
+  type XksCall,
+  type XksContext,
+} from './call.ts';
 import { createClientCertificateCheck } from './client-certificate.ts';
-import { decrypt } from './decrypt.ts';
-import { encrypt } from './encrypt.ts';
 import { XksRefusal } from './errors.ts';
 import { getHealthStatus, probeAnswer } from './health.ts';
-import { getKeyMetadata } from './metadata.ts';
-import { isXksPath, parseXksPath, type XksPath, type XksPathOperation } from './path.ts';
 import { createRates, createShedder } from './rate.ts';
-import { createSigningKeys } from './signing-keys.ts';
-import { createSigV4 } from './sigv4.ts';
+import { hasBody, isXksPath, parseXksPath, readBody, type XksPath, type XksPathOperation } from './request.ts';
+import { createSigningKeys, createSigV4 } from './sigv4.ts';
 import { createRecorder, createTrace, type RecorderOptions, type Trace } from './trace.ts';
 
 export interface XksFrontOptions extends RecorderOptions {

@@ -1,4 +1,4 @@
-// What the four operations share: one authenticated request, the endpoint it came to, and what the log will say of it.
+// One authenticated request and the operations on its key: Encrypt, Decrypt and GetKeyMetadata. GetHealthStatus is in health.ts.
 
 import type { ExternalKeyRefusal } from '../../domain/key-policy.ts';
 import type { XksCrypto, XksParsed, XksRequestMetadata } from '../../ports/xks-crypto.ts';
@@ -71,4 +71,39 @@ export const findKey = (context: XksContext, call: XksCall, use: Use | null): Xk
   if (use !== null && refusal !== null) throw refusals[refusal](use);
   checkRules(call);
   return key;
+};
+
+/** The addon encrypts, computes the integrity value, decrypts what it produced, compares, and writes the answer. */
+export const encrypt = (context: XksContext, call: XksCall): XksAnswer => {
+  const key = findKey(context, call, 'encrypt');
+  const version = key.versions.get(key.currentVersion);
+  if (version === undefined) throw new XksRefusal('KeyNotFoundException', 'no such key');
+  return context.core.xksEncrypt(call.parsed.body, version, key.currentVersion, key.binding);
+};
+
+const undecipherable = (): XksRefusal =>
+  new XksRefusal('InvalidCiphertextException', 'the ciphertext does not decrypt');
+
+/** The key version is in the ciphertext's metadata, so what an older version sealed still opens. */
+export const decrypt = (context: XksContext, call: XksCall): XksAnswer => {
+  const key = findKey(context, call, 'decrypt');
+  const version = key.versions.get(call.parsed.keyVersion);
+  if (version === undefined) throw undecipherable();
+  try {
+    return context.core.xksDecrypt(call.parsed.body, version, key.binding);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'authentication-failed') throw undecipherable();
+    throw error;
+  }
+};
+
+const maxUsages = 10;
+
+export const getKeyMetadata = (context: XksContext, call: XksCall): XksAnswer => {
+  const key = findKey(context, call, null);
+  return jsonAnswer({
+    keySpec: key.algorithm === 'aes' ? `AES_${key.bits}` : `${key.algorithm.toUpperCase()}_${key.bits}`,
+    keyUsage: key.usages.slice(0, maxUsages).map((usage) => usage.toUpperCase()),
+    keyStatus: key.enabled ? 'ENABLED' : 'DISABLED',
+  });
 };

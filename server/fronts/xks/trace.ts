@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { diagnosticsOperation, probeMarkHeader } from '../../base/probe-mark.ts';
 import type { XksDirectory, XksEndpointView, XksRequestRecord } from '../../ports/xks-directory.ts';
 import type { ParsedBody } from './call.ts';
-import type { XksPath } from './path.ts';
+import type { XksPath } from './request.ts';
 
 /** What the request log will say; filled in as the checks pass. */
 export interface Trace {

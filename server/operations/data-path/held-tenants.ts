@@ -19,10 +19,12 @@ export const createHeldTenants = (
   { sound }: Pick<ReadChecks, 'sound'>,
 ): HeldTenants => {
   const tenants = new Map<string, Tenant>();
+  /** Of each of them: every request of the data paths asks. */
+  const stops = new Map<string, Stop>();
   let defaultTenant = '';
   const stopOf = (id: string): Stop => {
-    const tenant = tenants.get(id);
-    return tenant === undefined ? 'deleted' : isStopped(tenant);
+    const stop = stops.get(id);
+    return stop === undefined ? 'deleted' : stop;
   };
   return {
     tenant: (idOrName) =>
@@ -36,12 +38,15 @@ export const createHeldTenants = (
       const tenant = await store.read.tenants.get(id);
       if (tenant === undefined) {
         tenants.delete(id);
+        stops.delete(id);
         return undefined;
       }
       sound('tenants', { ...tenant, tenantId: id });
       const before = stopOf(id);
+      const after = isStopped(tenant);
       tenants.set(id, tenant);
-      return { before, after: stopOf(id) };
+      stops.set(id, after);
+      return { before, after };
     },
   };
 };

@@ -44,7 +44,6 @@ export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self
     },
     run: () => runOf({ id: self.id, startedAt }),
     hears: () => true,
-    settle: () => undefined,
     observe: async (work) => ({ value: await work(), pendingNodes: [], pendingUntil: null }),
     confirm: () => undefined,
     others: () => Promise.resolve([]),

@@ -42,7 +42,7 @@ export interface RunningFleet extends Fleet {
    * Undefined at nearly all times. A promise when this host's wall clock has jumped so far that contact seems lost: it resolves when the store was
    * asked, which tells a corrected clock from a host that stood still.
    */
-  settle(): Promise<void> | undefined;
+  settle?(): Promise<void> | undefined;
   /** Reads everything again: an operator has taken the database as it is. */
   resume(): Promise<void>;
   stop(): Promise<void>;

@@ -4,7 +4,8 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Direction } from '../../../addon/core.ts';
-import { Chain, isChained } from '../../../provider/client/operations/chain.ts';
+import { Chain } from '../../../provider/client/operations/chain.ts';
+import { isChained } from '../../../provider/client/operations/cipher-lengths.ts';
 
 const key = Buffer.alloc(32, 7);
 const algorithms = ['aes-ecb', 'aes-cbc', 'aes-cbc-pad', 'aes-ctr'] as const;

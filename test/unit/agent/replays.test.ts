@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { core, type FrameServer, type Replay } from '../../../addon/core.ts';
-import { signatures } from '../../../provider/client/codec/plan.ts';
+import { signatures } from '../../../provider/client/codec/dispatcher.ts';
 import { ownVersion } from '../../../provider/client/codec/wire.ts';
 import { ReplayCache } from '../../../provider/client/replays.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createQueue } from '../../../server/base/queue.ts';
+import { createQueue } from '../../../server/operations/requests/request-queue.ts';
 
 test('gives what it got, in order, in pieces of any length', () => {
   const step = fc.oneof(

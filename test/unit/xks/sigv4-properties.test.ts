@@ -3,8 +3,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { createSigningKeys } from '../../../server/fronts/xks/signing-keys.ts';
-import { createSigV4, type SignedRequest, type Verification } from '../../../server/fronts/xks/sigv4.ts';
+import {
+  createSigningKeys,
+  createSigV4,
+  type SignedRequest,
+  type Verification,
+} from '../../../server/fronts/xks/sigv4.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { signWithAws4Fetch } from '../../support/sign-aws4fetch.ts';
 import { sizeOf } from '../../support/tiers.ts';

@@ -1,8 +1,7 @@
 // SigV4 verification: the published XKS-shaped requests, and requests signed by an independent signer, each spoilt in one way.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { createSigningKeys } from '../../../server/fronts/xks/signing-keys.ts';
-import { createSigV4, type SignedRequest } from '../../../server/fronts/xks/sigv4.ts';
+import { createSigningKeys, createSigV4, type SignedRequest } from '../../../server/fronts/xks/sigv4.ts';
 import type { XksCredentialView } from '../../../server/ports/xks-directory.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { readVectors, vectorFolder } from '../../support/vectors.ts';
