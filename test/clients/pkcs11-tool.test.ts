@@ -1,5 +1,5 @@
-// OpenSC's pkcs11-tool, through the built library to the real service, and through SoftHSM2: what it is told, what it makes and
-// what it prints. Each call is a process of its own, so what one has made the next finds on the token. Whatever it computes is
+// OpenSC's pkcs11-tool, through the built library to the real service, and through SoftHSM2: its input, its objects and
+// its output. Each call is a separate process, so the next one finds the objects on the token. Every result is
 // checked with node:crypto.
 import {
   constants,

@@ -2,7 +2,7 @@
 // and the tenants' keys are rotated under load. Prints what was acknowledged and what `dke verify` found; ends with 1 when anything
 // acknowledged was lost, anything destroyed came back, or anything is half done.
 //
-// Then single calls of single operations are struck: SIGKILL before every call that makes something lasting and in the middle of every
+// Then faults in single calls of single operations: SIGKILL before every persistent call and in the middle of every
 // write, a full disk (ENOSPC) from every write on, an I/O error (EIO) at every sync. Prints how many there were of each operation.
 //
 //   --kills <n>            300 when absent

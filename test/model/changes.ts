@@ -444,7 +444,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       const { commits, primary, standby, left, promises } = state;
       const asks = commits.length <= bounds.changes || left.repeats > 0 || state.nodes.some(({ request }) => request);
       const kept = chainOf(state, primary.head) | (standby === undefined ? 0 : chainOf(state, standby.head));
-      // Keys that a node may come to use too late: those that are acknowledged, or may be. `future`: of changes that are to come.
+      // Keys that a node may use too late: those that are acknowledged, or may be. `future`: of later changes.
       const asked = promises.reduce(
         (bits: number, promise, key) => (promise === undefined ? bits : bits | (1 << key)),
         asks ? kept : 0,

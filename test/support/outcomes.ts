@@ -1,4 +1,4 @@
-// What a call comes to: the code of its error, or 'none'.
+// The outcome of a call: the code of its error, or 'none'.
 interface Coded {
   readonly code?: string;
 }

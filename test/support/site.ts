@@ -32,7 +32,7 @@ export interface Site {
 
 export const startSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<Site> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-site-'));
-  // Told apart from a socket of the same name elsewhere: the agents of this site are found by its path.
+  // The path of the socket identifies the agents of this site, because other sites may use the same name.
   const socket = join(folder, 'agent.sock');
   const logDirectory = join(folder, 'log');
   const databases: Database[] = [];

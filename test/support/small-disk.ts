@@ -1,5 +1,5 @@
-// A disk that can be filled: a small tmpfs of the test's own. Mounting needs rights that not every host gives; then the
-// reason is told, for a test that prints it.
+// A disk that can be filled: a small tmpfs of the test's own. Mounting needs a permission that not every host gives; then this
+// returns the reason, which tests print.
 import { spawnSync } from 'node:child_process';
 import {
   closeSync,

@@ -1,4 +1,4 @@
-// Strikes a real server in every lasting call of an operation (strikes.ts): killed before the Nth, killed in the middle of the Nth write,
+// Injects faults into every persistent call of an operation of a real server (strikes.ts): killed before the Nth, killed in the middle of the Nth write,
 // gets a full disk from the Nth call on, or a failure of the Nth sync. After each, the stored data are checked on a copy (`dke
 // verify`), the server restarts if it has ended, and its data are compared with what it had acknowledged (fault-workload.ts).
 import { once } from 'node:events';

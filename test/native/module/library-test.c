@@ -1,5 +1,5 @@
 /*
- * The library as a file that hosts load: where it finds its agent and how it starts it, how much stack it needs, what is left of it after
+ * The library as a file that hosts load: where it finds its agent and how it starts it, how much stack it needs, what remains after
  * dlclose. The tests load copies of the built libdke_pkcs11.so, with a program of their own in the agent's place.
  */
 #include <dlfcn.h>

@@ -332,7 +332,7 @@ bool dual_job(struct worker *w) {
   last = encrypted + 16 - written;
   TRY(C_DecryptFinal, w->session, w->got + written, &last);
   compare(w, w->got, written + last, w->plain, w->size);
-  /* The standard gives the last part of the plaintext to C_DecryptFinal only: the other operation has to be told of it. */
+  /* The standard returns the last part of the plaintext only from C_DecryptFinal, so the other operation needs it separately. */
   if (digests_too) {
     TRY(C_DigestUpdate, w->session, w->got + written, last);
     length = sizeof got;
