@@ -13,16 +13,29 @@ const all = ['test/**/*.test.ts'];
 const left = isLong ? {} : longFiles;
 
 /**
- * Tests within one process. In `npm test`, those of a worker share its modules: loading the service once for each file costs more than most
- * files. What a file changes of its process, it changes back. The agent's tests do not: they have a process for each file.
+ * Tests within one process. In `npm test`, those of a worker share its modules: loading the service for each file takes longer than most files
+ * do. What a file changes of its process, it changes back. The agent's tests do not: they have a process for each file.
  */
-const inProcess = ['test/unit/*.test.ts', 'test/unit/!(agent)/**/*.test.ts'];
+const inProcess = ['test/unit/*.test.ts', 'test/unit/!(agent)/**/*.test.ts', 'test/contract/*.test.ts'];
+/**
+ * Tests whose services, agents and databases are processes of their own: those of a worker share their tools. The others load the library or
+ * parts of the service into their own process, and have one for each file.
+ */
+const loading =
+  'agent-*|audit-sinks|bad-input-agent|deleted-database|erasure-rounds|host-life|keys-in-memory|nodes-marks|notifications|open-id|threads';
+const besideProcesses = [
+  `test/scenario/!(${loading}).test.ts`,
+  'test/clients/!(graphene).test.ts',
+  'test/databases/!(jce).test.ts',
+  'test/tde/*.test.ts',
+];
 const env = { DKE_TEST_STORE: 'sqlite' };
 const onSqlite: readonly TestProjectConfiguration[] =
   store === 'both'
     ? [
-        { extends: true, test: { name: 'sqlite', include: all, exclude: inProcess, env } },
+        { extends: true, test: { name: 'sqlite', include: all, exclude: [...inProcess, ...besideProcesses], env } },
         { extends: true, test: { name: 'sqlite-in-process', include: inProcess, isolate: false, env } },
+        { extends: true, test: { name: 'sqlite-processes', include: besideProcesses, isolate: false, env } },
       ]
     : [{ extends: true, test: { name: 'sqlite', include: all, env } }];
 const onPostgresql: TestProjectConfiguration = {
@@ -33,6 +46,8 @@ const onPostgresql: TestProjectConfiguration = {
     include: store === 'postgresql' ? all : isLong ? ['test/{contract,unit}/**/*.test.ts'] : [...alsoOnPostgresql],
     exclude: Object.keys(sqliteOnly),
     globalSetup: 'test/support/test-store-server.ts',
+    // Those of a run on both are tests within one process.
+    isolate: store !== 'both',
   },
 };
 for (const [file, why] of Object.entries(left)) console.log(`left to npm run test:long: ${file}: ${why}`);
@@ -54,8 +69,8 @@ export default defineConfig({
     // Limits end what hangs, and judge no speed: a machine that is ten times slower passes.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    // A busy machine is late: what is waited for has its time.
-    expect: { poll: { timeout: 300_000, interval: 50 } },
+    // A busy machine is late: what is waited for has its time. Questions use the processors that the answer needs.
+    expect: { poll: { timeout: 300_000, interval: 100 } },
     reporters: ['default'],
   },
 });
