@@ -16,7 +16,12 @@ const left = isLong ? {} : longFiles;
  * Tests within one process. In `npm test`, those of a worker share its modules: loading the service for each file takes longer than most files
  * do. What a file changes of its process, it changes back. The agent's tests do not: they have a process for each file.
  */
-const inProcess = ['test/unit/*.test.ts', 'test/unit/!(agent)/**/*.test.ts', 'test/contract/*.test.ts'];
+const inProcess = [
+  'test/unit/*.test.ts',
+  'test/unit/!(agent)/**/*.test.ts',
+  'test/contract/*.test.ts',
+  'test/house/*.test.ts',
+];
 /**
  * Tests whose services, agents and databases are processes of their own: those of a worker share their tools. The others load the library or
  * parts of the service into their own process, and have one for each file.
@@ -28,6 +33,7 @@ const besideProcesses = [
   'test/clients/!(graphene).test.ts',
   'test/databases/!(jce).test.ts',
   'test/tde/*.test.ts',
+  'test/conformance/xks-*.test.ts',
 ];
 const env = { DKE_TEST_STORE: 'sqlite' };
 const onSqlite: readonly TestProjectConfiguration[] =
@@ -46,8 +52,8 @@ const onPostgresql: TestProjectConfiguration = {
     include: store === 'postgresql' ? all : isLong ? ['test/{contract,unit}/**/*.test.ts'] : [...alsoOnPostgresql],
     exclude: Object.keys(sqliteOnly),
     globalSetup: 'test/support/test-store-server.ts',
-    // Those of a run on both are tests within one process.
-    isolate: store !== 'both',
+    // Those that `alsoOnPostgresql` names are tests within one process.
+    isolate: store !== 'both' || isLong,
   },
 };
 for (const [file, why] of Object.entries(left)) console.log(`left to npm run test:long: ${file}: ${why}`);

@@ -53,7 +53,6 @@ interface AxeResult {
 }
 
 export interface ConsoleBrowser {
-  readonly browser: Browser;
   /** What should not have happened in any page: errors, refusals of the content security policy, other hosts, faults of the server. */
   readonly faults: string[];
   /** Whether the server answered that it had failed. */
@@ -92,6 +91,21 @@ const keyHash = (certificate: string): string =>
 /** For what a busy machine does late; only what never comes runs into it. */
 const patienceMs = 300_000;
 
+const browsers = new Map<string, Promise<Browser>>();
+/** One browser for all files of a worker, which ends with it: a fresh context has nothing of an earlier one. */
+const browserFor = (executablePath: string, flags: readonly string[]): Promise<Browser> => {
+  const key = flags.join(' ');
+  const known = browsers.get(key);
+  if (known !== undefined) return known;
+  const launched = chromium.launch({ executablePath, args: [...chromiumFlags, ...flags], timeout: patienceMs });
+  browsers.set(key, launched);
+  launched.then(
+    (browser) => browser.once('disconnected', () => browsers.delete(key)),
+    () => browsers.delete(key),
+  );
+  return launched;
+};
+
 export const openConsoleBrowser = async (
   url: string,
   executablePath: string,
@@ -100,7 +114,8 @@ export const openConsoleBrowser = async (
   mkdirSync(outputFolder, { recursive: true });
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   const trust = trusted.length === 0 ? [] : [`--ignore-certificate-errors-spki-list=${trusted.map(keyHash).join(',')}`];
-  const browser = await chromium.launch({ executablePath, args: [...chromiumFlags, ...trust], timeout: patienceMs });
+  const browser = await browserFor(executablePath, trust);
+  const contexts: BrowserContext[] = [];
   const faults: string[] = [];
   let failed = false;
   const { origin } = new URL(url);
@@ -179,7 +194,6 @@ export const openConsoleBrowser = async (
   };
 
   return {
-    browser,
     faults,
     signIn: async (page, token, path = '/') => {
       await page.goto(path);
@@ -221,6 +235,7 @@ export const openConsoleBrowser = async (
         viewport: { width: 1280, height: 860 },
         ...options,
       });
+      contexts.push(context);
       context.setDefaultTimeout(patienceMs);
       await context.addInitScript(`
         document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
@@ -248,6 +263,8 @@ export const openConsoleBrowser = async (
       }
     },
     findBarriers,
-    close: () => browser.close(),
+    close: async () => {
+      for (const context of contexts) await context.close();
+    },
   };
 };
