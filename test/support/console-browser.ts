@@ -68,7 +68,7 @@ export interface ConsoleBrowser {
   shoot(name: string, page: Page): Promise<void>;
   /**
    * axe-core; at 320 and 640 pixels nothing scrolls sideways; a picture, and of each of these with `allPictures`. The contrast of the dark
-   * theme on each Nth page that is looked at (tiers.ts): themes change colours and nothing else, and all pages have the same ones.
+   * theme on each Nth page that is checked so (tiers.ts): themes change colours and nothing else, and all pages have the same ones.
    */
   lookClosely(name: string, page: Page): Promise<void>;
   /** What axe-core finds in the page as it is shown, one text a finding; by all its rules, or these. */
@@ -166,7 +166,7 @@ export const openConsoleBrowser = async (
     });
   };
 
-  let looked = 0;
+  let checked = 0;
   let shot: Promise<unknown> = Promise.resolve();
   /** One at a time: pages that are drawn whole at once have come out tiled. Behind a dialog nothing but the window is to be seen. */
   const shoot: ConsoleBrowser['shoot'] = async (name, page) => {
@@ -206,9 +206,9 @@ export const openConsoleBrowser = async (
     lookClosely: async (name, page) => {
       expect.soft(await findBarriers(page), name).toEqual([]);
       await page.emulateMedia({ colorScheme: 'dark' });
-      if (looked % sizeOf('console states') === 0)
+      if (checked % sizeOf('console states') === 0)
         expect.soft(await findBarriers(page, ['color-contrast']), `${name}, dark`).toEqual([]);
-      looked += 1;
+      checked += 1;
       await shoot(`${name}-dark`, page);
       await page.emulateMedia({ colorScheme: 'light' });
       await shoot(name, page);
