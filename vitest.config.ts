@@ -3,18 +3,18 @@ import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vit
 import { LongestFirst } from './test/support/sequencer.ts';
 import { alsoOnPostgresql, isLong, longFiles, sqliteOnly } from './test/support/tiers.ts';
 
-/** Which database the services of a run are on: `sqlite` where nothing is said, `postgresql`, or `both`: SQLite, and some on PostgreSQL, too. */
+/** The database of the services in a run: `sqlite` by default, `postgresql`, or `both`: SQLite, with some tests on PostgreSQL as well. */
 const store = process.env.DKE_TEST_STORE ?? 'sqlite';
 if (!['sqlite', 'postgresql', 'both'].includes(store))
   throw new Error(`DKE_TEST_STORE is ${store}: it is sqlite, postgresql or both`);
 
 const all = ['test/**/*.test.ts'];
-/** What the short tier leaves to the long one. */
-const left = isLong ? {} : longFiles;
+/** Files that only the long tier runs. */
+const longOnly = isLong ? {} : longFiles;
 
 /**
- * Tests within one process. In `npm test`, those of a worker share its modules: loading the service for each file takes longer than most files
- * do. What a file changes of its process, it changes back. The agent's tests do not: they have a process for each file.
+ * Tests within one process. In `npm test`, those of a worker share its modules: loading the service once for each file costs more than most
+ * files. Each file restores what it changes in its process. The agent's tests have a process for each file.
  */
 const inProcess = [
   'test/unit/*.test.ts',
@@ -23,8 +23,8 @@ const inProcess = [
   'test/house/*.test.ts',
 ];
 /**
- * Tests whose services, agents and databases are processes of their own: those of a worker share their tools. The others load the library or
- * parts of the service into their own process, and have one for each file.
+ * Tests whose services, agents and databases are processes of their own. In `npm test`, those of a worker share its modules, too. Tests that
+ * load the library or parts of the service into their own process have one for each file.
  */
 const loading =
   'agent-*|audit-sinks|bad-input-agent|deleted-database|erasure-rounds|host-life|keys-in-memory|nodes-marks|notifications|open-id|threads';
@@ -56,26 +56,26 @@ const onPostgresql: TestProjectConfiguration = {
     isolate: store !== 'both' || isLong,
   },
 };
-for (const [file, why] of Object.entries(left)) console.log(`left to npm run test:long: ${file}: ${why}`);
+for (const [file, why] of Object.entries(longOnly)) console.log(`only in npm run test:long: ${file}: ${why}`);
 if (store === 'postgresql')
-  for (const [files, why] of Object.entries(sqliteOnly)) console.log(`left out on PostgreSQL: ${files}: ${why}`);
+  for (const [files, why] of Object.entries(sqliteOnly)) console.log(`not on PostgreSQL: ${files}: ${why}`);
 
-// Tests start some thousand Node processes, with the same programs: each is compiled once.
+// Tests start thousands of Node processes with the same programs: the cache compiles each program once.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'build/compile-cache');
 
 export default defineConfig({
   test: {
-    exclude: [...configDefaults.exclude, ...Object.keys(left)],
+    exclude: [...configDefaults.exclude, ...Object.keys(longOnly)],
     projects: [...(store === 'postgresql' ? [] : onSqlite), ...(store === 'sqlite' ? [] : [onPostgresql])],
     pool: 'forks',
-    // Two cores: two more files run while others wait for a process, a disk or a browser.
+    // Four workers on two cores, because files often wait for a process, a disk or a browser.
     maxWorkers: 4,
     globalSetup: ['test/support/quick-folder.ts', 'test/support/programs.ts', 'test/support/sqlite-template.ts'],
     sequence: { sequencer: LongestFirst },
-    // Limits end what hangs, and judge no speed: a machine that is ten times slower passes.
+    // Limits end tests that hang. They are long enough for a machine that is ten times slower.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    // A busy machine is late: what is waited for has its time. Questions use the processors that the answer needs.
+    // Long enough for a busy machine; not too often, because questions use the processors that the answer needs.
     expect: { poll: { timeout: 300_000, interval: 100 } },
     reporters: ['default'],
   },

@@ -75,11 +75,13 @@ export interface MessagePart {
  * bytes), 7 to 13 for ccm (tagLength 4 to 16, even; `dataLength` is the message without its tag, and other lengths are
  * refused).
  */
-export type CipherParameters =
+export type CipherParameters = ChainedParameters | AeadParameters;
+export type ChainedParameters =
   | { readonly algorithm: 'aes-ecb' }
   | { readonly algorithm: 'aes-cbc'; readonly iv: Uint8Array }
   | { readonly algorithm: 'aes-cbc-pad'; readonly iv: Uint8Array }
-  | { readonly algorithm: 'aes-ctr'; readonly iv: Uint8Array; readonly counterBits?: number | undefined }
+  | { readonly algorithm: 'aes-ctr'; readonly iv: Uint8Array; readonly counterBits?: number | undefined };
+export type AeadParameters =
   | {
       readonly algorithm: 'aes-gcm';
       readonly iv: Uint8Array;
@@ -161,6 +163,27 @@ export interface Sp800108Parameters {
   readonly counterFirst: boolean;
   readonly iv: Uint8Array;
 }
+
+/** How a key is derived from another. */
+export type DeriveParameters =
+  /** `kdf`: that of ANSI X9.63, with `shared`; null: the last bytes of the shared secret, as PKCS#11 cuts it. */
+  | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
+  | {
+      readonly way: 'hkdf';
+      readonly digest: Digest;
+      readonly steps: 'both' | 'extract' | 'expand';
+      readonly salt: Uint8Array;
+      /** The handle of a secret key whose value is the salt: the core is given it open. */
+      readonly saltKey?: number | undefined;
+      readonly info: Uint8Array;
+    }
+  | { readonly way: 'sp800-108'; readonly prf: MacParameters; readonly parts: Sp800108Parameters }
+  /** The key is the front of what the data encrypt to. */
+  | {
+      readonly way: 'encryption';
+      readonly cipher: Extract<CipherParameters, { readonly algorithm: 'aes-ecb' | 'aes-cbc' }>;
+      readonly data: Uint8Array;
+    };
 
 /** The fields that a key record binds; see FORMAT.md. All byte fields are raw bytes. */
 export interface RecordContext {

@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path';
 import type {
   CipherParameters,
   Curve,
+  DeriveParameters,
   Digest,
   Direction,
   EcdhOptions,
@@ -164,6 +165,15 @@ export interface Core {
     bytes: number,
   ): KeyRef;
 
+  /** The one of these that `parameters` name. `saltKey`: a key whose value is the salt of HKDF; null where it is not one. */
+  derive(
+    key: KeyRef,
+    parameters: DeriveParameters,
+    saltKey: KeyRef | null,
+    kind: 'aes' | 'generic',
+    bytes: number,
+  ): KeyRef;
+
   // --- one-shot ciphers: bytes written into `out` are returned as a count -------------------------------------------
   /**
    * The hot path. `parameters` is parsed once by `cipherPlan` (algorithm and tag length), the iv and aad are given per call.
@@ -289,7 +299,7 @@ export interface Core {
   // --- records and roots ------------------------------------------------------------------------------------------------
   /** Seals a secret or private key under a KEK: key record, format 1 (FORMAT.md). */
   sealRecord(kek: KeyRef, context: RecordContext, key: KeyRef): Buffer;
-  /** Opens a record. Throws authentication-failed when any bound field differs, format when it is no record. */
+  /** Opens a record. Throws authentication-failed when any bound field differs, format when it is not a record. */
   openRecord(kek: KeyRef, context: RecordContext, record: Uint8Array): KeyRef;
   /**
    * Opens a record and seals its content under another KEK or another context. The key is not imported. Throws as `openRecord`.
@@ -397,6 +407,25 @@ const toXksParsed = (raw: RawXksParsed): XksParsed => {
   return { ok: true, body: raw[0], requestMetadata, empty: raw[2], keyVersion: raw[1] };
 };
 
+const createDerive =
+  (binding: Core): Core['derive'] =>
+  (key, parameters, saltKey, kind, bytes) => {
+    switch (parameters.way) {
+      case 'ecdh': {
+        const { point, kdf, shared } = parameters;
+        return binding.ecdh(key, point, { kind, bytes, ...(kdf === null ? {} : { kdf, sharedInfo: shared }) });
+      }
+      case 'hkdf': {
+        const { digest, steps, salt, info } = parameters;
+        return binding.hkdf(key, digest, saltKey ?? salt, info, kind, bytes, steps);
+      }
+      case 'sp800-108':
+        return binding.sp800108(key, parameters.prf, parameters.parts, kind, bytes);
+      case 'encryption':
+        return binding.deriveByEncryption(key, parameters.cipher, parameters.data, kind, bytes);
+    }
+  };
+
 const load = (): Core => {
   const root = packageRoot(import.meta.dirname);
   const candidates = [join(root, 'build', 'Release', 'dke_core.node'), join(root, 'dke_core.node')];
@@ -406,6 +435,7 @@ const load = (): Core => {
   binding.setErrorClass(CoreError);
   const parse = binding.xksParse as unknown as (operation: XksOperation, body: Uint8Array) => RawXksParsed;
   binding.xksParse = (operation, body) => toXksParsed(parse(operation, body));
+  binding.derive = createDerive(binding);
   return binding;
 };
 

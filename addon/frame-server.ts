@@ -86,7 +86,7 @@ export type Replay = {
   readonly session: number;
   readonly kind: number;
   readonly init: Uint8Array;
-  /** Where in `init` the IV lies; a length of 0: there is none, and the Init must be the same. */
+  /** Where in `init` the IV is; a length of 0: there is none, and the Init must be the same. */
   readonly ivAt: number;
   readonly ivLength: number;
   readonly initAnswer: Uint8Array;

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
 if [ "$major" -lt 24 ]; then
   echo "dke: Node 24 or later is needed, this is $(node --version 2>/dev/null || echo none)." >&2
-  echo "dke: on Linux on x64 and arm64 npm installs one by itself (optional dependency); elsewhere install Node 24 first." >&2
+  echo "dke: on Linux on x64 and arm64 npm installs one on its own (optional dependency); elsewhere install Node 24 first." >&2
   exit 1
 fi
 

@@ -227,7 +227,7 @@ export const openLogFile = (options: LogFileOptions): LogFile => {
   };
 
   const flushSync = (): void => {
-    // A write that is in progress ends by itself.
+    // A write that is in progress ends on its own.
     if (inFlight) queue.leaveTaken();
     let fd: number | undefined;
     try {

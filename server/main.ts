@@ -17,7 +17,7 @@ import { createListener, type Listener, type TlsMaterial } from './listener/list
 import { openLogs } from './open-logs.ts';
 import type { Log } from './ports/log.ts';
 
-/** The version in package.json, which lies one folder up from the sources and two from what was built of them. */
+/** The version in package.json, which is one folder up from the sources and two from what was built of them. */
 const readVersion = (): string => {
   for (const up of ['..', '../..']) {
     const path = join(import.meta.dirname, up, 'package.json');
@@ -66,7 +66,7 @@ export interface RunningServer {
   /** PEM file that a client of the self-signed certificate trusts. */
   readonly certificatePath: string;
   readonly adminToken: string | undefined;
-  /** Resolves when the server has ended: undefined after `stop`, the reason when it ended by itself or its store did not take the last records. */
+  /** Resolves when the server has ended: undefined after `stop`, the reason when it ended on its own or its store did not take the last records. */
   readonly ended: Promise<StartError | undefined>;
   /**
    * Turns health bad for the notice time (a second call cuts it short), finishes running requests, at most for the drain time,

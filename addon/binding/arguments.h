@@ -72,7 +72,7 @@ class Arguments {
   napi_value ReturnBuffer(const uint8_t* data, size_t size) const;
   napi_value ReturnBuffer(const std::vector<uint8_t>& bytes) const { return ReturnBuffer(bytes.data(), bytes.size()); }
   napi_value ReturnText(const std::string& text) const;
-  // A string of bytes below 128. Cheaper than a buffer, and for what is no secret only.
+  // A string of bytes below 128. Cheaper than a buffer, and for what is not a secret only.
   napi_value ReturnAscii(const std::vector<uint8_t>& bytes) const;
   // Null elements stay undefined.
   napi_value ReturnArray(std::initializer_list<napi_value> elements) const;

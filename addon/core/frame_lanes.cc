@@ -188,7 +188,7 @@ bool FrameLoop::LeaveLanes() {
   bool served = false;
   std::vector<Connection*> left;
   left.swap(lanes_);
-  // A connection that is dropped on the way stays in `deferred_` until the next round, but is not to be touched any more.
+  // A connection that is dropped on the way stays in `deferred_` until the next round, but is no longer to be touched.
   for (Connection* connection : left) {
     if (connection != nullptr && !connection->closed && LeaveLane(connection)) served = true;
   }

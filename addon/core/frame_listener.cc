@@ -34,7 +34,7 @@ bool FrameLoop::AdoptSocket(std::string* message) {
       getsockopt(options_.fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 ||
       getsockopt(options_.fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) != 0 || domain != AF_UNIX ||
       type != SOCK_STREAM || listening == 0) {
-    *message = name + " is no listening unix stream socket: check what the service manager passes";
+    *message = name + " is not a listening unix stream socket: check what the service manager passes";
     return false;
   }
   const int flags = fcntl(options_.fd, F_GETFL);
@@ -61,7 +61,7 @@ bool FrameLoop::MakeSocket(std::string* message) {
   struct stat found;
   if (lstat(path.c_str(), &found) == 0) {
     if (!S_ISSOCK(found.st_mode)) {
-      *message = path + " exists and is no socket: move it away or name another path";
+      *message = path + " exists and is not a socket: move it away or name another path";
       return false;
     }
     // A socket without a listener was left behind by an owner that died.

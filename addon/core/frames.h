@@ -1,7 +1,7 @@
 // The frame server: one epoll loop that speaks the framing of p11-kit's RPC protocol on a unix stream socket.
 //
 // It knows connections, frames and limits, and nothing of what a frame says. What its handler has taught it (replay_cache.h) it answers
-// by itself. The wire: the client's first byte is its
+// on its own. The wire: the client's first byte is its
 // protocol version and is answered by one byte; from then on both sides send frames, a header of three big-endian 32-bit
 // numbers (call code, length of the options, length of the body), the options, the body. Options name a module to p11-kit
 // and mean nothing here: they are skipped on the way in and left empty on the way out.

@@ -91,7 +91,7 @@ Result<SecureBuffer> SharedSecret(EVP_PKEY* own, const uint8_t* peer, const uint
   if (EVP_PKEY_derive_set_peer(agreement.get(), other.get()) != 1 || EVP_PKEY_derive(agreement.get(), dh.value().data(), &length) != 1 ||
       length != kHash || CRYPTO_memcmp(dh.value().data(), zeros, kHash) == 0) {
     (void)CryptoFailure("");
-    return BadArgument("the public key is no point that a secret can be agreed on with");
+    return BadArgument("the public key is not a point that a secret can be agreed on with");
   }
   Result<SecureBuffer> extracted = LabeledExtract(kKemSuite, std::string_view(), "eae_prk", dh.value());
   if (!extracted.ok()) return extracted;

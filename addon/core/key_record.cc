@@ -159,7 +159,7 @@ Result<std::vector<uint8_t>> SealRecord(KeyRef kek, const RecordContext& context
 }
 
 Result<RecordHead> PeekRecord(const uint8_t* record, size_t size) {
-  if (size < sizeof kMagic || memcmp(record, kMagic, sizeof kMagic - 1) != 0) return Status(Code::kFormat, "this is no key record");
+  if (size < sizeof kMagic || memcmp(record, kMagic, sizeof kMagic - 1) != 0) return Status(Code::kFormat, "this is not a key record");
   if (record[3] != kMagic[3]) return Status(Code::kFormat, "the key record is of a format that this version does not know: use the version that wrote it");
   if (size < kHead + 2 + kTag) return Status(Code::kFormat, "the key record is cut short");
   if (record[kAtSuite] != kSuite || record[kAtFlags] != kFlags) {

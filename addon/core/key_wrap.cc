@@ -109,7 +109,7 @@ Result<std::vector<uint8_t>> WrapData(KeyRef wrapping, const uint8_t* data, size
 Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters) {
   KeyUse key(wrapping);
   DKE_RETURN_IF_ERROR(CheckWrappingKey(key));
-  if (length % 8 != 0 || length < (parameters.padded ? 16u : 24u) || length > kMaxKey + 16) return DataLength("this is no wrapped key");
+  if (length % 8 != 0 || length < (parameters.padded ? 16u : 24u) || length > kMaxKey + 16) return DataLength("this is not a wrapped key");
   Result<EvpCipherCtxPtr> context = Context(*key, parameters, false);
   if (!context.ok()) return context.status();
   Result<SecureBuffer> out = SecureBuffer::Make(length);
@@ -179,7 +179,7 @@ Result<std::vector<uint8_t>> WrapKeyCipher(KeyRef wrapping, const CipherParamete
 
 Result<SecureBuffer> UnwrapCipherValue(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,
                                        UnwrappedKind kind, size_t bytes) {
-  if (length == 0 || length > kMaxKey) return DataLength("this is no wrapped key");
+  if (length == 0 || length > kMaxKey) return DataLength("this is not a wrapped key");
   Result<SecureBuffer> value = SecureBuffer::Make(length);
   if (!value.ok()) return value.status();
   Result<size_t> written =

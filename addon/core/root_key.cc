@@ -197,7 +197,7 @@ Status EraseRootEpoch(const std::string& path, uint32_t epoch) {
   OpenSlots& slots = opened.value();
   ReleaseSlots(slots);
   if (epoch == 0 || epoch >= std::max(slots.epochs[0], slots.epochs[1])) return BadArgument("the current epoch cannot be erased");
-  // The slot next to the current one, also when nothing whole is in it any more: after a write whose sync failed the cache says that
+  // The slot next to the current one, also when nothing whole is in it: after a write whose sync failed the cache says that
   // it is erased, and the device may not.
   const int index = slots.epochs[0] > slots.epochs[1] ? 1 : 0;
   if (slots.epochs[index] != 0 && slots.epochs[index] != epoch) return {};  // erased before
@@ -249,7 +249,7 @@ constexpr FileSystemRow kFileSystems[] = {
     {0xf2f52010, "f2fs", false}, {0x6969, "nfs", false},
 };
 
-// The options of the mount that a path lies on, from /proc/mounts; the longest mount point wins.
+// The options of the mount that a path is on, from /proc/mounts; the longest mount point wins.
 std::string MountOptions(const std::string& path) {
   char resolved[4096];
   if (realpath(path.c_str(), resolved) == nullptr) return "";

@@ -14,7 +14,7 @@ namespace dke {
 namespace {
 
 // Blocks are powers of two from 32 bytes to 128 KiB, each behind a header and aligned to its own size, so that the two halves
-// of a block differ in one bit of their addresses. Larger ones are mapped by themselves.
+// of a block differ in one bit of their addresses. Larger ones are mapped on their own.
 constexpr size_t kHeader = 16;
 constexpr size_t kSmallestShift = 5;
 constexpr size_t kLargestShift = 17;

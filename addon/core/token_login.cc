@@ -26,7 +26,7 @@ Result<unsigned long> LoginToken(const std::string& module, unsigned long sessio
   const bool found = list_of != nullptr && list_of(&list) == 0 && list != nullptr;
   // The process that loaded it keeps it.
   dlclose(library);
-  if (!found) return Status(Code::kIo, module + " is no PKCS#11 library");
+  if (!found) return Status(Code::kIo, module + " is not a PKCS#11 library");
   const auto login = reinterpret_cast<Login>(list->functions[kLogin]);
   // The interface takes it as changeable, and does not change it.
   return login(session, kUser, const_cast<unsigned char*>(pin), length);

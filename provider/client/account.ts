@@ -10,7 +10,7 @@ export interface UserLimits {
   readonly sessions: number;
   /** Session objects. */
   readonly objects: number;
-  /** Bytes that frames, running operations and session objects hold, each of the two ledgers (here and in the frame server) by itself. */
+  /** Bytes that frames, running operations and session objects hold, each of the two ledgers (here and in the frame server) on its own. */
   readonly memory: number;
 }
 

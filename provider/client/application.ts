@@ -6,6 +6,8 @@ import type { CompatibilitySwitch } from '../../server/base/compatibility.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import {
   boundTo,
+  encodeHead,
+  type Heads,
   headBytes,
   type InstanceHeader,
   instanceText,
@@ -39,7 +41,7 @@ import { andThen, type Later } from './later.ts';
 import type { LogFields } from './log.ts';
 import { ObjectIndex } from './object-index.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
-import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
+import type { RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
 import { SessionState } from './session-state.ts';
 import { inSlices, untilDone } from './slices.ts';
 import { UsedIvs } from './used-ivs.ts';
@@ -141,7 +143,7 @@ export class Application {
     this.#log = log;
   }
 
-  /** A line about what is no failure of a call. */
+  /** A line that is not about a failed call. */
   tell(level: LogLevel, fields: LogFields, { cause, line }: Told): void {
     this.#log(level, { ...fields, cause }, line);
   }
@@ -152,11 +154,12 @@ export class Application {
   ask<R extends RouteName>(
     route: R,
     handle: number | null,
-    head: Head<R>,
+    head: Heads[R],
     raw: Uint8Array<ArrayBuffer> | null = null,
     requestId: string = randomUUID(),
   ): Promise<ServiceAnswer<R>> {
-    return this.#door.call({ route, handle, head, raw }, { requestId, instance: this.#instance });
+    const request = { route, handle, head: encodeHead(route, head), raw };
+    return this.#door.call(request, { requestId, instance: this.#instance });
   }
 
   /**
@@ -166,11 +169,11 @@ export class Application {
   async askWithKey<R extends 'createObject' | 'wrap'>(
     route: R,
     handle: number | null,
-    head: Head<R>,
+    head: Heads[R],
     key: KeyRef,
   ): Promise<ServiceAnswer<R>> {
     const requestId = randomUUID();
-    const json = headBytes(head);
+    const json = headBytes(encodeHead(route, head));
     for (let attempt = 1; ; attempt++) {
       const { applicationId, recipient } = await this.info();
       const bound = boundTo(applicationId, route, handle ?? 0, onceRoutes.has(route) ? requestId : '', json);

@@ -31,7 +31,7 @@ export interface Surroundings {
   userName(uid: number): string;
   /** Says whether a connection has called C_Initialize: only then may it stay. */
   admit?(connection: number, admitted: boolean): void;
-  /** The part that repeats messages by itself; absent when there is none. */
+  /** The part that repeats messages on its own; absent when there is none. */
   readonly repeater?: Repeater;
 }
 

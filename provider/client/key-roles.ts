@@ -50,7 +50,7 @@ export class KeyRoles {
     where.add(identity);
   }
 
-  /** Nothing is asked of it any more. */
+  /** Nothing is asked of it. */
   end(): void {
     this.#wrappers.clear();
     this.#abroad.clear();

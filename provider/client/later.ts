@@ -1,5 +1,5 @@
 /** A value that is there, or that follows. */
 export type Later<T> = T | Promise<T>;
-/** Goes on with a value, at once where it is there already. */
+/** Continues with a value, at once where it is there already. */
 export const andThen = <T, R>(later: Later<T>, next: (value: T) => Later<R>): Later<R> =>
   later instanceof Promise ? later.then(next) : next(later);

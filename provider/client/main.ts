@@ -127,7 +127,7 @@ const run = async ({ socket, idleSeconds, limits }: AgentOptions, environment: N
     counted: (connections) => idle.set(connections),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
-  // A terminal that goes away is no reason to leave databases without keys.
+  // A terminal that goes away is not a reason to leave databases without keys.
   process.on('SIGHUP', () => undefined);
 
   const code = await ended(worker, log);

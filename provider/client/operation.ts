@@ -30,7 +30,7 @@ export interface CipherOperation extends Operation {
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
   /**
    * A whole message of so many bytes, which follow in parts: 0 when it is as long as it may be and its result fits. The parts come with
-   * `update`, and `final` ends them; what `final` answers with `LengthOnly` although it fits is to be sent once more from its
+   * `update`, and `final` ends them; what `final` answers with `LengthOnly` although it fits is to be sent again from its
    * beginning, and comes back then. A message may be announced again, and then starts again.
    */
   announce(length: number, out: OutBuffer): BytesOutput;

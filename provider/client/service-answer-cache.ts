@@ -64,7 +64,7 @@ export class ServiceAnswerCache {
       this.#forget();
       this.#epoch = epoch;
     }
-    // An answer that was overtaken by a change says nothing any more.
+    // An answer that a change has overtaken is no longer valid.
     if (epoch !== this.#epoch || this.#lastMs === 0) return;
     const until = sentAt + this.#lastMs;
     const use = askedUse(request);

@@ -173,7 +173,7 @@ export const openHttpService = (
       let mayBeDone = false;
       let expired = false;
       let expire = (): void => undefined;
-      // Cleared at the end: each call would wake the agent once more, seconds later.
+      // Cleared at the end: each call would wake the agent again, seconds later.
       const timer = globalThis.setTimeout(() => {
         expired = true;
         expire();
@@ -243,7 +243,7 @@ const isOutcomeUnknown = (error: unknown): boolean =>
 const wasClosedUnderUs = (error: unknown): boolean =>
   ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes((error as { code?: string }).code ?? '');
 
-/** Sent again, the answer to what is wanted: there is no such object any more. */
+/** The answer to a repeated destruction that has succeeded: the object no longer exists. */
 const isDestroyed = (route: RouteName, error: unknown): boolean =>
   route === 'destroyObject' && error instanceof ServiceCallError && error.code === 'key-destroyed';
 
@@ -289,7 +289,7 @@ const problem = (
 ): ServiceCallError => {
   const document = parseJson(body);
   const own = serviceErrorCodes.find((each) => each === document?.code);
-  // Not the service's words: a proxy's 404 is no missing key.
+  // Not the service's words: a proxy's 404 is not a missing key.
   if (own === undefined)
     return failure(
       (typeof document?.code === 'string' ? codeByStatus[status] : codeByForeignStatus[status]) ?? 'unavailable',

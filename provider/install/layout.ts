@@ -5,7 +5,7 @@
 //   pkcs11   <base>/pkcs11/dke/1.0: for PKCS11_LIBRARY_LOCATION. Everything belongs to root and only root writes; no symbolic
 //            link on the way; at most 255 characters (ORA-46707 otherwise).
 //
-// What the installer itself must remember (which build, the previous files) lies outside both, in <base>/dke-provider/<layout>:
+// What the installer itself must remember (which build, the previous files) is outside both, in <base>/dke-provider/<layout>:
 // a second library under hsm would stop the database from loading the first.
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';

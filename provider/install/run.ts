@@ -18,7 +18,7 @@ export interface InstallOptions {
   readonly owner: Owner | undefined;
   readonly logDirectory: string;
   readonly dryRun: boolean;
-  /** Goes on although processes have the library loaded. */
+  /** Continues although processes have the library loaded. */
   readonly force: boolean;
   /** Where to write units for systemd; null: none. */
   readonly unitFolder: string | null;

@@ -19,7 +19,7 @@ enum binding_found {
   BINDING_REFUSED /* the failure says why and what to do */
 };
 
-/** Compares the keyring of the key file at `key_file` with the file at `path`. A null keyring fits nothing that is bound. */
+/** Compares the keyring of the key file at `key_file` with the file at `path`. A null keyring matches no bound data directory. */
 enum binding_found binding_check(const char *path, const char *key_file, const struct keyring *ring, struct failure *failure);
 /** Writes the file, complete and on the disk. Does nothing when its folder is missing. */
 int binding_write(const char *path, const struct keyring *ring, struct failure *failure);

@@ -21,7 +21,7 @@ static const char *skip_blanks(const char *at, const char *end) {
   return at;
 }
 
-/* One line; nothing in it is no error. `key` is secret memory of KEYRING_MAX_KEY_BYTES. */
+/* One line; an empty line is not an error. `key` is secret memory of KEYRING_MAX_KEY_BYTES. */
 static int import_line(const char *at, const char *end, unsigned char *key, struct keyring *ring) {
   uint64_t id = 0;
   size_t digits = 0;

@@ -14,7 +14,7 @@
 static const char magic[] = "dke-mariadb-keys 2\n";
 static const char first_magic[] = "dke-mariadb-keys 1\n"; /* as long */
 
-/* It shows damage. That the keys are unchanged is for the master key to say. */
+/* It detects damage. Only the master key proves that the keys are unchanged. */
 uint32_t key_file_checksum(const char *text, size_t length) {
   uint32_t crc = UINT32_MAX;
 
@@ -88,14 +88,14 @@ char *key_file_text(const char *head, const unsigned char iv[KEY_FILE_IV], const
   return text;
 }
 
-/* ---- Reading: line by line, each as it is written and no other way ------------------------------------------------------- */
+/* ---- Reading: line by line, each only in its written form ---------------------------------------------------------------- */
 
 struct reader {
   const char *at;
   const char *end;
 };
 
-/* The rest of the next line if it begins with the word, else null; the line's end is stepped over. */
+/* The rest of the next line if it begins with the word, else null; the line's end is skipped. */
 static const char *take_line(struct reader *reader, const char *word, size_t *length) {
   size_t skip = strlen(word);
   const char *from = reader->at;
@@ -107,7 +107,7 @@ static const char *take_line(struct reader *reader, const char *word, size_t *le
   return from + skip;
 }
 
-/* A decimal number of at most `most`, followed by `after`; the text is stepped over. -1 otherwise. */
+/* A decimal number of at most `most`, followed by `after`; the text is skipped. -1 otherwise. */
 static int take_number(const char **text, const char *end, char after, uint64_t most, uint64_t *number) {
   const char *at = *text;
   uint64_t value = 0;

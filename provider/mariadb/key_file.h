@@ -1,7 +1,7 @@
 /*
- * The key file: which data keys there are, and their bytes wrapped by the master key, as one text (FORMAT.md). This is the text and
- * how it gets to the disk and from it, whole or not at all, in two equal files of which one survives. Wrapping is
- * done by who calls (plugin.c with token.c).
+ * The key file: the list of data keys, and their bytes wrapped by the master key, as one text (FORMAT.md). This is the text and
+ * its storage on disk, complete or not at all, in two equal files, one of which survives. Wrapping is
+ * done by the caller (plugin.c with token.c).
  */
 #ifndef DKE_MARIADB_KEY_FILE_H
 #define DKE_MARIADB_KEY_FILE_H
@@ -20,13 +20,13 @@ enum {
   KEY_FILE_TEXT_MAX = 256 * 1024,
 };
 
-/** What a key file says. The keyring knows its keys, their bytes are still wrapped. */
+/** The content of a key file. The keyring contains the keys, whose bytes are still wrapped. */
 struct key_file {
   struct keyring *ring;
   char *text;         /* the whole text */
   size_t length;      /* of the text */
   size_t head_length; /* the text up to the wrapped keys: authenticated with them */
-  int format;         /* 1 or 2; what is written has format 2 */
+  int format;         /* 1 or 2; written files have format 2 */
   unsigned char iv[KEY_FILE_IV];
   unsigned char *wrapped; /* ciphertext and tag */
   size_t wrapped_length;
@@ -43,11 +43,11 @@ void key_file_free(struct key_file *file);
 
 enum key_file_found { KEY_FILE_FOUND, KEY_FILE_ABSENT, KEY_FILE_UNUSABLE };
 /**
- * Reads the file and its copy and takes the one that is whole and newer. `remark` says what was wrong with the other, or is empty:
- * writing both again cures it. With KEY_FILE_UNUSABLE the failure says why neither can be used.
+ * Reads the file and its copy and uses the complete and newer one. `remark` names the fault of the other, or is empty:
+ * writing both again repairs it. With KEY_FILE_UNUSABLE the failure names why neither can be used.
  */
 enum key_file_found key_file_load(const char *path, struct key_file *file, struct failure *remark, struct failure *failure);
-/** Writes the copy, then the file; each is complete on the disk, under another name, before it takes its place. */
+/** Writes the copy, then the file; each is synced to disk under another name before it is renamed. */
 int key_file_store(const char *path, const char *text, size_t length, struct failure *failure);
 
 /** Replaces one file, complete and on the disk. */

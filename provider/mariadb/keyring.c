@@ -5,7 +5,7 @@
 
 #include "secret.h"
 
-/* All the room at once: 32 KiB of locked memory whatever the number of keys, and no growing. */
+/* The full size at once: 32 KiB of locked memory for any number of keys, without growing. */
 enum { BYTES_MAX = KEYRING_MAX_KEYS * KEYRING_MAX_KEY_BYTES };
 
 struct keyring *keyring_new(void) {
@@ -40,7 +40,7 @@ struct keyring *keyring_copy(const struct keyring *from) {
   return ring;
 }
 
-/* The place of the first key that is not before this one. */
+/* The index of the first key that is not before this one. */
 static size_t place_of(const struct keyring *ring, uint32_t id, uint32_t version) {
   size_t low = 0;
   size_t high = ring->count;
@@ -80,7 +80,7 @@ const struct data_key *keyring_find(const struct keyring *ring, uint32_t id, uin
 }
 
 const struct data_key *keyring_latest(const struct keyring *ring, uint32_t id) {
-  /* No key has the highest version: MariaDB means by it that there is none. */
+  /* No key has the highest version: to MariaDB, it means that there is none. */
   for (size_t at = place_of(ring, id, UINT32_MAX); at > 0 && ring->keys[at - 1].id == id; at--)
     if (!ring->keys[at - 1].retired) return &ring->keys[at - 1];
   return NULL;

@@ -1,7 +1,7 @@
 /*
  * The data keys in memory, by key id and version, and what belongs to them: the label of the master key that wraps them and the
  * sequence number of the file they are in. A keyring is filled by one thread, then published and only read; to change
- * it, a copy is made. Nothing here knows of files, tokens or MariaDB.
+ * it, a copy is made. Independent of files, tokens and MariaDB.
  */
 #ifndef DKE_MARIADB_KEYRING_H
 #define DKE_MARIADB_KEYRING_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-  /* What is said of a thousand keys fits into the associated data that one request takes. */
+  /* The head for a thousand keys fits into the associated data of one request. */
   KEYRING_MAX_KEYS = 1000,
   KEYRING_MAX_KEY_BYTES = 32,
   KEYRING_LABEL_MAX = 128,
@@ -26,13 +26,13 @@ struct data_key {
   uint32_t offset; /* in the keyring's bytes */
   int64_t created; /* seconds since 1970 */
   bool retired;    /* decrypts what it has encrypted, and is never the latest of its id */
-  char mark[KEYRING_MARK_LENGTH + 1]; /* random text that tells this key from any other of the same id and version; public; empty: none yet */
+  char mark[KEYRING_MARK_LENGTH + 1]; /* random text that distinguishes this key from any other of the same id and version; public; empty: none yet */
 };
 
 struct keyring {
   size_t count;
   size_t size;              /* bytes in use */
-  struct data_key *keys;    /* by id, then version; their bytes lie in the same order */
+  struct data_key *keys;    /* by id, then version; their bytes are in the same order */
   unsigned char *bytes;     /* secret */
   uint64_t sequence;        /* of the key file; each change is one more */
   char file_id[KEYRING_FILE_ID_LENGTH + 1];
@@ -52,15 +52,15 @@ struct keyring *keyring_copy(const struct keyring *from);
  */
 int keyring_add(struct keyring *ring, const struct data_key *key, const unsigned char *bytes);
 
-/** Null when it is not there. */
+/** Null if it does not exist. */
 const struct data_key *keyring_find(const struct keyring *ring, uint32_t id, uint32_t version);
 /** The highest version of an id that is not retired; null when there is none. */
 const struct data_key *keyring_latest(const struct keyring *ring, uint32_t id);
 /** The highest version of an id; null when there is none. */
 const struct data_key *keyring_highest(const struct keyring *ring, uint32_t id);
-/** From now on this key only decrypts. */
+/** Retires the key: it only decrypts. */
 void keyring_retire(struct keyring *ring, uint32_t id, uint32_t version);
-/** How many different ids there are. */
+/** The number of different ids. */
 size_t keyring_ids(const struct keyring *ring);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * dke_key_management: MariaDB's key management on DKE's PKCS#11 library. Here MariaDB is met: its encryption interface (mysql/
+ * dke_key_management: MariaDB's key management on DKE's PKCS#11 library. The interface to MariaDB: its encryption interface (mysql/
  * plugin_encryption.h), system variables, status variables and log. Keys are handed out from memory, without a lock that
  * a change holds while it waits for the service. Encryption itself is the server's own (AES-CBC of its OpenSSL): those entries
  * of the interface stay null.
@@ -52,7 +52,7 @@ static const char *text_or_empty(const char *text) { return text == NULL ? "" : 
 /* A backup program loads the plugins of the server it copies, with their settings. It must change nothing. */
 static bool is_backup_program(void) { return strstr(program_invocation_short_name, "backup") != NULL; }
 
-/* A backup program has no error log, and drops what is meant for one: its user reads standard error. */
+/* A backup program has no error log and drops such messages: its user reads standard error. */
 static void say(unsigned long kind, const char *text) {
   if (is_backup_program()) fprintf(stderr, "dke_key_management: %s\n", text);
   else my_printf_error(OWN_MESSAGE, "dke_key_management: %s", ME_ERROR_LOG_ONLY | kind, text);
@@ -76,7 +76,7 @@ static void publish(struct keyring *ring) {
   keyring_free(old);
 }
 
-/* A backup program meets versions that the server has made since: they are in the file. */
+/* A backup program may find versions that the server has created since: they are in the file. */
 static bool reread(void) {
   struct failure failure;
   struct keyring *ring;
@@ -115,7 +115,7 @@ static unsigned int copy_key(unsigned int id, unsigned int version, unsigned cha
   return result;
 }
 
-/* MariaDB asks again and again for a version that is not there: one line in the log for each. */
+/* MariaDB requests a missing version repeatedly: one line in the log for each version. */
 static void complain_once(unsigned int id, unsigned int version) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static unsigned int last_id;
@@ -142,7 +142,7 @@ static unsigned int get_key(unsigned int id, unsigned int version, unsigned char
   return result;
 }
 
-/* ---- Changes, asked for by SET GLOBAL --------------------------------------------------------------------------------------- */
+/* ---- Changes, requested by SET GLOBAL --------------------------------------------------------------------------------------- */
 
 /* Ends a change: puts the new keyring in use, or reports to client and log why there is none. */
 static int conclude(struct keyring *ring, const struct failure *failure, atomic_ulong *counter, const char *done) {
@@ -150,7 +150,7 @@ static int conclude(struct keyring *ring, const struct failure *failure, atomic_
 
   if (ring == NULL) {
     fail(failure->text);
-    /* To the client; the log has it. */
+    /* To the client; it is in the log already. */
     my_printf_error(OWN_MESSAGE, "dke_key_management: %s", 0, failure->text);
     return 1;
   }
@@ -161,7 +161,7 @@ static int conclude(struct keyring *ring, const struct failure *failure, atomic_
   return 0;
 }
 
-/* Nothing can be changed when the plugin is not there for it. */
+/* Without the plugin nothing can be changed. */
 static bool may_change(struct failure *failure) {
   if (opened && !store.reads_only) return true;
   failure_set(failure, "keys can be changed only by the server, while the plugin is active");
@@ -256,7 +256,7 @@ static int check_create(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *
   return result;
 }
 
-/* The wish was fulfilled by the check, which can refuse; the variables themselves keep saying that nothing is asked. */
+/* The check, which can refuse, has made the change; the variables themselves keep their empty values. */
 static void forget_wish(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *to, const void *save) {
   (void)thd;
   (void)variable;

@@ -25,7 +25,7 @@ static int random_hex(char *to, size_t digits) {
   return 0;
 }
 
-/* Labels are unique in a group, and instances of one group may share the beginning: the rest is random. */
+/* Labels are unique in a group, and instances of one group may share the prefix: the rest is random. */
 static int new_master(struct store *store, struct keyring *ring, struct failure *failure) {
   char tail[33];
 
@@ -96,7 +96,7 @@ static int write_down(struct store *store, struct keyring *ring, struct failure 
     else if ((text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, &length)) == NULL) failure_set(failure, "not enough memory");
     else result = key_file_store(store->path, text, length, failure);
   }
-  /* Behind the key file: what the data directory names is always in it. */
+  /* After the key file, so that it always contains the keys that the data directory names. */
   if (result == 0) result = binding_write(BINDING_PATH, ring, failure);
   secret_free(proof, ring->size);
   free(wrapped);
@@ -144,7 +144,7 @@ struct keyring *store_create_data(struct store *store, uint32_t id, struct failu
   return written(store, ring, result, failure);
 }
 
-/* Unwraps the keys of a file into its keyring, and takes the keyring out of it. */
+/* Unwraps the keys of a file into its keyring, and returns that keyring. */
 static struct keyring *unwrapped(struct store *store, struct key_file *file, struct failure *failure) {
   struct keyring *ring = file->ring;
   int result = token_unwrap(&store->token, ring->master, file->iv, file->text, file->head_length, file->wrapped, ring->bytes, ring->size, failure);
@@ -183,8 +183,8 @@ static struct keyring *initial(struct store *store, const char *import, struct f
 }
 
 /*
- * Versions of a key file of format 1 began with a random number, and with 1 where the key was imported from file_key_management. What began at
- * random continues decrypting, and the id gets a small version for what is new. An imported key that was rotated had its copy in a file: it does
+ * Versions in a key file of format 1 started at a random number, or at 1 if the key was imported from file_key_management. A version that started at
+ * a random number continues to decrypt, and the id gets a small version for new data. An imported key that was rotated had its copy in a file: it does
  * not encrypt again, so the small version is not 1 but 3.
  */
 static struct keyring *with_small_versions(struct store *store, struct failure *failure) {
@@ -205,7 +205,7 @@ static struct keyring *with_small_versions(struct store *store, struct failure *
   return written(store, ring, result, failure);
 }
 
-/* What cannot be rewritten now can still be used, and is rewritten at the next start. */
+/* A file that cannot be rewritten now can still be used, and is rewritten at the next start. */
 static void migrate(struct store *store, struct failure *remark) {
   struct failure why;
   struct keyring *ring = with_small_versions(store, &why);
@@ -259,7 +259,7 @@ static int load(struct store *store, const struct store_settings *settings, stru
   old_format = file.format == 1;
   store->ring = unwrapped(store, &file, failure);
   if (store->ring == NULL) return -1;
-  /* A backup program is in the data directory, too: that of the server, or of the backup that it prepares. */
+  /* A backup program also works in a data directory: that of the server, or of the backup that it prepares. */
   found = binding_check(BINDING_PATH, store->path, store->ring, failure);
   if (found == BINDING_REFUSED && store->reads_only) found = check_again(store, failure);
   if (found == BINDING_REFUSED) return -1;

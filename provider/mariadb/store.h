@@ -1,7 +1,7 @@
 /*
  * A keyring and its key file under the master key: opening, creating, and every change. A change is durable before it is used:
  * wrapped, unwrapped again for proof, on the disk twice, and only then in use. What is not done here: locks between threads
- * (plugin.c) and anything that MariaDB knows.
+ * (plugin.c) and MariaDB's interface.
  */
 #ifndef DKE_MARIADB_STORE_H
 #define DKE_MARIADB_STORE_H
@@ -17,10 +17,10 @@ struct store {
   struct token token;
   struct keyring *ring; /* in use; never changed, only replaced */
   const char *path;     /* of the key file */
-  const char *label;    /* what labels of new master keys begin with */
+  const char *label;    /* the prefix of the labels of new master keys */
   bool reads_only;      /* a backup program: it shares the file with the server and writes nothing */
   int lock;             /* descriptor, or -1 */
-  uint64_t sequence;    /* the highest that may stand on the disk */
+  uint64_t sequence;    /* the highest that may be on the disk */
 };
 
 struct store_settings {
@@ -33,12 +33,12 @@ struct store_settings {
   bool reads_only;
 };
 
-/** Loads the library, then reads the key file or, when told to, makes one. `remark` is what the log should warn of, or empty. */
+/** Loads the library, then reads the key file or, on request, creates one. `remark` is a warning for the log, or empty. */
 int store_open(struct store *store, const struct store_settings *settings, struct failure *remark, struct failure *failure);
 void store_close(struct store *store);
 
 /*
- * Each makes the keyring that comes next, durable already; the caller puts it in the place of store->ring and frees the old one.
+ * Each creates the next keyring, already durable; the caller replaces store->ring with it and frees the old one.
  */
 
 /** The same data keys under a fresh master key. */

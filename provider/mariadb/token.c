@@ -8,7 +8,7 @@
 
 #include "vendor.h"
 
-/* What an administrator meets where the library knows no cause; docs/return-codes.md has all of them. */
+/* The usual causes for an administrator, for errors without a cause from the library; docs/return-codes.md has all. */
 static const struct {
   CK_RV rv;
   const char *name;
@@ -53,7 +53,7 @@ static void last_cause(const struct token *token, char text[CAUSE + 1]) {
   else *text = 0;
 }
 
-/* Comes right after the call that failed: the next one has another cause. */
+/* Directly after the failed call, because the next call has another cause. */
 static int refused(const struct token *token, struct failure *failure, const char *what, CK_RV rv) {
   static const char where[] = "the agent's log (log_dir of pkcs11.toml) and `dke doctor --conf pkcs11.toml` have the details";
   const char *advice = NULL;
@@ -74,7 +74,7 @@ static int refused(const struct token *token, struct failure *failure, const cha
 
 static CK_FUNCTION_LIST_PTR functions_of(const struct token *token) { return token->functions; }
 
-/* Blank-padded and without an end, as Cryptoki has it. */
+/* Padded with spaces and not terminated, as in Cryptoki. */
 static void take_padded(char out[TOKEN_DESCRIPTION], const CK_UTF8CHAR *text, size_t length) {
   while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == 0)) length--;
   snprintf(out, TOKEN_DESCRIPTION, "%.*s", (int)length, (const char *)text);
@@ -123,7 +123,7 @@ void token_close(struct token *token) {
 }
 
 static int begin(const struct token *token, CK_FLAGS flags, CK_SESSION_HANDLE *session, struct failure *failure) {
-  CK_UTF8CHAR pin[] = "mariadb"; /* Any will do: the credential is pkcs11.toml's. */
+  CK_UTF8CHAR pin[] = "mariadb"; /* Any PIN works: the credential is in pkcs11.toml. */
   CK_FUNCTION_LIST_PTR functions = functions_of(token);
   CK_RV rv = functions->C_OpenSession(token->slot, CKF_SERIAL_SESSION | flags, NULL, NULL, session);
 

@@ -1,6 +1,6 @@
 /*
- * The master key's side: the PKCS#11 library, its first token, and the three things that are asked of it: make a master key, wrap, unwrap.
- * Each is a session of its own, so that nothing is held between them; a session needs no more than the library's
+ * The master key's side: the PKCS#11 library, its first token, and three functions: create a master key, wrap, unwrap.
+ * Each uses its own session, so that nothing stays open between them; a session needs only the library's
  * connection to the agent, which stays. The mechanism is AES-GCM with the key file's head as associated data.
  */
 #ifndef DKE_MARIADB_TOKEN_H
@@ -23,12 +23,12 @@ struct token {
 int token_open(struct token *token, const char *library, const char *config, struct failure *failure);
 void token_close(struct token *token);
 
-/** Makes an AES-256 key on the token that never leaves it. */
+/** Creates an AES-256 key on the token that never leaves it. */
 int token_generate(const struct token *token, const char *label, struct failure *failure);
 /** Encrypts; `wrapped` has room for the plaintext and TOKEN_TAG bytes more. */
 int token_wrap(const struct token *token, const char *label, const unsigned char iv[TOKEN_IV], const char *head, size_t head_length,
                const unsigned char *keys, size_t length, unsigned char *wrapped, struct failure *failure);
-/** Decrypts what token_wrap wrote; `keys` has room for `length` bytes, the length without the tag. */
+/** Decrypts the output of token_wrap; `keys` has room for `length` bytes, the length without the tag. */
 int token_unwrap(const struct token *token, const char *label, const unsigned char iv[TOKEN_IV], const char *head, size_t head_length,
                  const unsigned char *wrapped, unsigned char *keys, size_t length, struct failure *failure);
 

@@ -27,6 +27,19 @@ struct message_place {
 /** The kinds of attribute values. */
 enum attribute_kind { KIND_BOOLEAN, KIND_ULONG, KIND_BYTES, KIND_DATE, KIND_TEMPLATE, KIND_MECHANISMS };
 
+/** What of a mechanism's parameter travels, as provider/schema/parameters.ts has it. */
+enum member_kind { MEMBER_END, MEMBER_ULONG, MEMBER_FLAG, MEMBER_BYTES, MEMBER_ARRAY, MEMBER_PRF_DATA };
+struct parameter_member {
+  enum member_kind kind;
+  size_t at;
+  size_t count_at; /* of what is behind a pointer */
+};
+/** A form: the length of its structure, 0 without one, and its members up to MEMBER_END. */
+struct parameter_row {
+  size_t length;
+  struct parameter_member members[8];
+};
+
 /** Handles of session objects start here; those of token objects, which the service assigns, stay below it. */
 #define CODEC_FIRST_SESSION_OBJECT 0x80000000u
 /** C_EncryptInit's number. */
@@ -35,6 +48,7 @@ enum attribute_kind { KIND_BOOLEAN, KIND_ULONG, KIND_BYTES, KIND_DATE, KIND_TEMP
 /** From gen/tables.c. */
 enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type);
 enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type);
+extern const struct parameter_row codec_parameters[];
 
 CK_RV codec_put_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length);
 CK_RV codec_put_template(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);

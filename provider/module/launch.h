@@ -7,7 +7,7 @@
 #include "cryptoki.h"
 
 /**
- * Runs `dke-agent --detach --socket <path>` from the folder in which the library really lies, and waits until that has handed over to the
+ * Runs `dke-agent --detach --socket <path>` from the folder in which the library really is, and waits until that has handed over to the
  * agent proper, which is then no child of this process. `*agent` is the agent's process, which the program prints, or 0 when it prints none. When there is
  * no such program, or it failed at once, that is told in the log.
  *

@@ -14,87 +14,10 @@ struct old_gcm_params {
   CK_ULONG ulTagBits;
 };
 
-/** CK_HKDF_PARAMS, 3.0. */
-struct hkdf_params {
-  CK_BBOOL bExtract;
-  CK_BBOOL bExpand;
-  CK_MECHANISM_TYPE prfHashMechanism;
-  CK_ULONG ulSaltType;
-  CK_BYTE_PTR pSalt;
-  CK_ULONG ulSaltLen;
-  CK_OBJECT_HANDLE hSaltKey;
-  CK_BYTE_PTR pInfo;
-  CK_ULONG ulInfoLen;
-};
-
-/** CK_CCM_PARAMS. */
-struct ccm_params {
-  CK_ULONG ulDataLen;
-  CK_BYTE_PTR pNonce;
-  CK_ULONG ulNonceLen;
-  CK_BYTE_PTR pAAD;
-  CK_ULONG ulAADLen;
-  CK_ULONG ulMACLen;
-};
-
-/** CK_EDDSA_PARAMS, 3.0. */
-struct eddsa_params {
-  CK_BBOOL phFlag;
-  CK_ULONG ulContextDataLen;
-  CK_BYTE_PTR pContextData;
-};
-
-/** CK_KEY_DERIVATION_STRING_DATA. */
-struct string_data {
-  CK_BYTE_PTR pData;
-  CK_ULONG ulLen;
-};
-
-/** CK_AES_CBC_ENCRYPT_DATA_PARAMS. */
-struct cbc_data {
-  CK_BYTE iv[16];
-  CK_BYTE_PTR pData;
-  CK_ULONG length;
-};
-
-/** CK_SP800_108_FEEDBACK_KDF_PARAMS, 3.0. */
-struct feedback_kdf_params {
-  CK_MECHANISM_TYPE prfType;
-  CK_ULONG ulNumberOfDataParams;
-  CK_VOID_PTR pDataParams;
-  CK_ULONG ulIVLen;
-  CK_BYTE_PTR pIV;
-  CK_ULONG ulAdditionalDerivedKeys;
-  CK_VOID_PTR pAdditionalDerivedKeys;
-};
-
-/** CK_SP800_108_KDF_PARAMS, for the counter and the double pipeline mode. */
-struct kdf_params {
-  CK_MECHANISM_TYPE prfType;
-  CK_ULONG ulNumberOfDataParams;
-  CK_VOID_PTR pDataParams;
-  CK_ULONG ulAdditionalDerivedKeys;
-  CK_VOID_PTR pAdditionalDerivedKeys;
-};
-
-/** CK_PRF_DATA_PARAM. */
-struct prf_data {
-  CK_ULONG type;
-  CK_VOID_PTR pValue;
-  CK_ULONG ulValueLen;
-};
-
-/** CK_SP800_108_COUNTER_FORMAT. */
-struct counter_format {
-  CK_BBOOL bLittleEndian;
-  CK_ULONG ulWidthInBits;
-};
-
-/** CK_SP800_108_DKM_LENGTH_FORMAT. */
-struct dkm_length_format {
-  CK_ULONG dkmLengthMethod;
-  CK_BBOOL bLittleEndian;
-  CK_ULONG ulWidthInBits;
+/** A parameter in the layout of its form's row. */
+union parameter {
+  CK_GCM_PARAMS gcm;
+  CK_SP800_108_FEEDBACK_KDF_PARAMS kdf;
 };
 
 static CK_RV put_inner(struct buffer *buffer, const void *bytes, CK_ULONG length) {
@@ -103,20 +26,10 @@ static CK_RV put_inner(struct buffer *buffer, const void *bytes, CK_ULONG length
   return CKR_OK;
 }
 
-static CK_RV put_gcm(struct buffer *buffer, const CK_GCM_PARAMS *gcm) {
-  CK_RV rv = put_inner(buffer, gcm->pIv, gcm->ulIvLen);
-
-  if (rv != CKR_OK) return rv;
-  buffer_put_u64(buffer, gcm->ulIvBits);
-  rv = put_inner(buffer, gcm->pAAD, gcm->ulAADLen);
-  buffer_put_u64(buffer, gcm->ulTagBits);
-  return rv;
-}
-
-static CK_RV put_prf_data(struct buffer *buffer, const struct prf_data *data) {
+static CK_RV put_prf_data(struct buffer *buffer, const CK_PRF_DATA_PARAM *data) {
   enum { ITERATION_VARIABLE = 1, COUNTER = 2, DKM_LENGTH = 3, BYTE_ARRAY = 4 };
-  struct dkm_length_format format = {0, CK_FALSE, 0};
-  struct counter_format counter;
+  CK_SP800_108_DKM_LENGTH_FORMAT format = {0, CK_FALSE, 0};
+  CK_SP800_108_COUNTER_FORMAT counter;
   const bool bytes = data->type == BYTE_ARRAY;
 
   if (data->pValue == NULL && data->ulValueLen != 0) return CKR_MECHANISM_PARAM_INVALID;
@@ -124,7 +37,7 @@ static CK_RV put_prf_data(struct buffer *buffer, const struct prf_data *data) {
     memcpy(&format, data->pValue, sizeof format);
   } else if ((data->type == ITERATION_VARIABLE || data->type == COUNTER) && data->ulValueLen == sizeof counter) {
     memcpy(&counter, data->pValue, sizeof counter);
-    format = (struct dkm_length_format){0, counter.bLittleEndian, counter.ulWidthInBits};
+    format = (CK_SP800_108_DKM_LENGTH_FORMAT){0, counter.bLittleEndian, counter.ulWidthInBits};
   } else if (!bytes && data->ulValueLen != 0) {
     return CKR_MECHANISM_PARAM_INVALID;
   }
@@ -135,161 +48,88 @@ static CK_RV put_prf_data(struct buffer *buffer, const struct prf_data *data) {
   return bytes ? put_inner(buffer, data->pValue, data->ulValueLen) : put_inner(buffer, NULL, 0);
 }
 
-static CK_RV put_kdf(struct buffer *buffer, const struct feedback_kdf_params *kdf) {
+static CK_RV put_prf_rows(struct buffer *buffer, const void *rows, CK_ULONG count) {
   enum { DATA_MAX = 64 };
-  const unsigned char *rows = kdf->pDataParams;
-  struct prf_data data;
-  CK_RV rv;
+  CK_PRF_DATA_PARAM data;
 
-  if (kdf->ulNumberOfDataParams > DATA_MAX || (rows == NULL && kdf->ulNumberOfDataParams != 0)) return CKR_MECHANISM_PARAM_INVALID;
-  buffer_put_u64(buffer, kdf->prfType);
-  buffer_put_u64(buffer, kdf->ulAdditionalDerivedKeys);
-  rv = put_inner(buffer, kdf->pIV, kdf->ulIVLen);
-  if (rv != CKR_OK) return rv;
-  buffer_put_u32(buffer, (uint32_t)kdf->ulNumberOfDataParams);
-  for (CK_ULONG i = 0; i < kdf->ulNumberOfDataParams; i++) {
-    memcpy(&data, rows + i * sizeof data, sizeof data);
+  if (count > DATA_MAX || (rows == NULL && count != 0)) return CKR_MECHANISM_PARAM_INVALID;
+  buffer_put_u32(buffer, (uint32_t)count);
+  for (CK_ULONG i = 0; i < count; i++) {
+    CK_RV rv;
+
+    memcpy(&data, (const unsigned char *)rows + i * sizeof data, sizeof data);
     rv = put_prf_data(buffer, &data);
     if (rv != CKR_OK) return rv;
   }
   return CKR_OK;
 }
 
+/** The members of a structure, as its row has them. */
+static CK_RV put_members(struct buffer *buffer, const unsigned char *structure, const struct parameter_row *row) {
+  CK_RV rv = CKR_OK;
+
+  for (const struct parameter_member *member = row->members; member->kind != MEMBER_END && rv == CKR_OK; member++) {
+    const unsigned char *const at = structure + member->at;
+    const void *pointer;
+
+    switch (member->kind) {
+      case MEMBER_END: break;
+      case MEMBER_ULONG: buffer_put_u64(buffer, codec_load(at)); break;
+      case MEMBER_FLAG: buffer_put_u8(buffer, *at != CK_FALSE); break;
+      case MEMBER_ARRAY: buffer_put_array(buffer, at, 16); break;
+      case MEMBER_BYTES:
+      case MEMBER_PRF_DATA:
+        memcpy(&pointer, at, sizeof pointer);
+        rv = (member->kind == MEMBER_BYTES ? put_inner : put_prf_rows)(buffer, pointer, codec_load(structure + member->count_at));
+        break;
+    }
+  }
+  return rv;
+}
+
+static bool is_old_gcm(const CK_MECHANISM *mechanism, enum parameter_form form) {
+  return form == FORM_GCM && mechanism->ulParameterLen == sizeof(struct old_gcm_params);
+}
+
+/** Of the counter and the double pipeline mode: CK_SP800_108_KDF_PARAMS. */
+static bool is_plain_kdf(const CK_MECHANISM *mechanism, enum parameter_form form) {
+  return form == FORM_SP800 && mechanism->mechanism != CKM_FEEDBACK_KDF;
+}
+
 /** The form in which this parameter travels: the mechanism's own if its length fits, else flat bytes for the agent to refuse. */
 static enum parameter_form form_of(const CK_MECHANISM *mechanism) {
-  enum parameter_form form = codec_parameter_form(mechanism->mechanism);
+  const enum parameter_form form = codec_parameter_form(mechanism->mechanism);
   const CK_ULONG length = mechanism->ulParameterLen;
-  bool fits = true;
 
   if (length == 0) return FORM_NONE;
-  switch (form) {
-    case FORM_NONE: fits = false; break;
-    case FORM_BYTES: break;
-    case FORM_ULONG: fits = length == sizeof(CK_ULONG); break;
-    case FORM_CTR: fits = length == sizeof(CK_AES_CTR_PARAMS); break;
-    case FORM_GCM: fits = length == sizeof(CK_GCM_PARAMS) || length == sizeof(struct old_gcm_params); break;
-    case FORM_PSS: fits = length == sizeof(CK_RSA_PKCS_PSS_PARAMS); break;
-    case FORM_OAEP: fits = length == sizeof(CK_RSA_PKCS_OAEP_PARAMS); break;
-    case FORM_ECDH1: fits = length == sizeof(CK_ECDH1_DERIVE_PARAMS); break;
-    case FORM_HKDF: fits = length == sizeof(struct hkdf_params); break;
-    case FORM_CCM: fits = length == sizeof(struct ccm_params); break;
-    case FORM_EDDSA: fits = length == sizeof(struct eddsa_params); break;
-    case FORM_DATA: fits = length == sizeof(struct string_data); break;
-    case FORM_IVDATA: fits = length == sizeof(struct cbc_data); break;
-    case FORM_SP800:
-      fits = length == (mechanism->mechanism == CKM_FEEDBACK_KDF ? sizeof(struct feedback_kdf_params) : sizeof(struct kdf_params));
-      break;
+  if (is_plain_kdf(mechanism, form)) return length == sizeof(CK_SP800_108_KDF_PARAMS) ? form : FORM_BYTES;
+  return length == codec_parameters[form].length || is_old_gcm(mechanism, form) ? form : FORM_BYTES;
+}
+
+/** The parameter in the layout of its form, in the caller's memory or in `space`. */
+static const void *laid_out(const CK_MECHANISM *mechanism, enum parameter_form form, union parameter *space) {
+  if (is_old_gcm(mechanism, form)) {
+    struct old_gcm_params old;
+    memcpy(&old, mechanism->pParameter, sizeof old);
+    space->gcm = (CK_GCM_PARAMS){old.pIv, old.ulIvLen, old.ulIvLen * 8, old.pAAD, old.ulAADLen, old.ulTagBits};
+    return space;
   }
-  return fits ? form : FORM_BYTES;
+  if (is_plain_kdf(mechanism, form)) {
+    CK_SP800_108_KDF_PARAMS plain;
+    memcpy(&plain, mechanism->pParameter, sizeof plain);
+    space->kdf = (CK_SP800_108_FEEDBACK_KDF_PARAMS){plain.prfType, plain.ulNumberOfDataParams, plain.pDataParams, 0, NULL,
+                                                    plain.ulAdditionalDerivedKeys, NULL};
+    return space;
+  }
+  return mechanism->pParameter;
 }
 
 static CK_RV put_parameter(struct buffer *buffer, const CK_MECHANISM *mechanism, enum parameter_form form) {
-  const void *parameter = mechanism->pParameter;
-  CK_RV rv;
+  union parameter space;
 
-  switch (form) {
-    case FORM_NONE:
-      return CKR_OK;
-    case FORM_BYTES:
-      return put_inner(buffer, parameter, mechanism->ulParameterLen);
-    case FORM_ULONG:
-      buffer_put_u64(buffer, codec_load(parameter));
-      return CKR_OK;
-    case FORM_CTR: {
-      CK_AES_CTR_PARAMS ctr;
-      memcpy(&ctr, parameter, sizeof ctr);
-      buffer_put_u64(buffer, ctr.ulCounterBits);
-      buffer_put_array(buffer, ctr.cb, sizeof ctr.cb);
-      return CKR_OK;
-    }
-    case FORM_GCM: {
-      CK_GCM_PARAMS gcm;
-      if (mechanism->ulParameterLen == sizeof gcm) {
-        memcpy(&gcm, parameter, sizeof gcm);
-      } else {
-        struct old_gcm_params old;
-        memcpy(&old, parameter, sizeof old);
-        gcm = (CK_GCM_PARAMS){old.pIv, old.ulIvLen, old.ulIvLen * 8, old.pAAD, old.ulAADLen, old.ulTagBits};
-      }
-      return put_gcm(buffer, &gcm);
-    }
-    case FORM_PSS: {
-      CK_RSA_PKCS_PSS_PARAMS pss;
-      memcpy(&pss, parameter, sizeof pss);
-      buffer_put_u64(buffer, pss.hashAlg);
-      buffer_put_u64(buffer, pss.mgf);
-      buffer_put_u64(buffer, pss.sLen);
-      return CKR_OK;
-    }
-    case FORM_OAEP: {
-      CK_RSA_PKCS_OAEP_PARAMS oaep;
-      memcpy(&oaep, parameter, sizeof oaep);
-      buffer_put_u64(buffer, oaep.hashAlg);
-      buffer_put_u64(buffer, oaep.mgf);
-      buffer_put_u64(buffer, oaep.source);
-      return put_inner(buffer, oaep.pSourceData, oaep.ulSourceDataLen);
-    }
-    case FORM_ECDH1: {
-      CK_ECDH1_DERIVE_PARAMS ecdh;
-      memcpy(&ecdh, parameter, sizeof ecdh);
-      buffer_put_u64(buffer, ecdh.kdf);
-      rv = put_inner(buffer, ecdh.pSharedData, ecdh.ulSharedDataLen);
-      if (rv != CKR_OK) return rv;
-      return put_inner(buffer, ecdh.pPublicData, ecdh.ulPublicDataLen);
-    }
-    case FORM_HKDF: {
-      struct hkdf_params hkdf;
-      memcpy(&hkdf, parameter, sizeof hkdf);
-      buffer_put_u8(buffer, hkdf.bExtract != CK_FALSE);
-      buffer_put_u8(buffer, hkdf.bExpand != CK_FALSE);
-      buffer_put_u64(buffer, hkdf.prfHashMechanism);
-      buffer_put_u64(buffer, hkdf.ulSaltType);
-      rv = put_inner(buffer, hkdf.pSalt, hkdf.ulSaltLen);
-      if (rv != CKR_OK) return rv;
-      buffer_put_u64(buffer, hkdf.hSaltKey);
-      return put_inner(buffer, hkdf.pInfo, hkdf.ulInfoLen);
-    }
-    case FORM_CCM: {
-      struct ccm_params ccm;
-      memcpy(&ccm, parameter, sizeof ccm);
-      buffer_put_u64(buffer, ccm.ulDataLen);
-      rv = put_inner(buffer, ccm.pNonce, ccm.ulNonceLen);
-      if (rv != CKR_OK) return rv;
-      rv = put_inner(buffer, ccm.pAAD, ccm.ulAADLen);
-      buffer_put_u64(buffer, ccm.ulMACLen);
-      return rv;
-    }
-    case FORM_EDDSA: {
-      struct eddsa_params eddsa;
-      memcpy(&eddsa, parameter, sizeof eddsa);
-      buffer_put_u8(buffer, eddsa.phFlag != CK_FALSE);
-      return put_inner(buffer, eddsa.pContextData, eddsa.ulContextDataLen);
-    }
-    case FORM_DATA: {
-      struct string_data string;
-      memcpy(&string, parameter, sizeof string);
-      return put_inner(buffer, string.pData, string.ulLen);
-    }
-    case FORM_IVDATA: {
-      struct cbc_data cbc;
-      memcpy(&cbc, parameter, sizeof cbc);
-      buffer_put_array(buffer, cbc.iv, sizeof cbc.iv);
-      return put_inner(buffer, cbc.pData, cbc.length);
-    }
-    case FORM_SP800: {
-      struct feedback_kdf_params kdf;
-      if (mechanism->mechanism == CKM_FEEDBACK_KDF) {
-        memcpy(&kdf, parameter, sizeof kdf);
-      } else {
-        struct kdf_params plain;
-        memcpy(&plain, parameter, sizeof plain);
-        kdf = (struct feedback_kdf_params){plain.prfType, plain.ulNumberOfDataParams, plain.pDataParams, 0, NULL,
-                                           plain.ulAdditionalDerivedKeys, NULL};
-      }
-      return put_kdf(buffer, &kdf);
-    }
-  }
-  return CKR_MECHANISM_PARAM_INVALID;
+  if (form == FORM_NONE) return CKR_OK;
+  if (form == FORM_BYTES) return put_inner(buffer, mechanism->pParameter, mechanism->ulParameterLen);
+  return put_members(buffer, laid_out(mechanism, form, &space), &codec_parameters[form]);
 }
 
 /** Whether p11-kit has no form for it. */

@@ -11,7 +11,7 @@
 
 enum { LOOK_AGAIN = 2 /* milliseconds, after which a sender whose socket is full checks whether another thread still reads */ };
 
-/** Reads once for all calls while this one, the leader, is being sent. False when the connection cannot be used any more. */
+/** Reads once for all calls while this one, the leader, is being sent. False when the connection can no longer be used. */
 static bool read_while_sending(int fd, struct pending *call) {
   bool own = false;
   ssize_t got;
@@ -27,7 +27,7 @@ static bool read_while_sending(int fd, struct pending *call) {
 
 /**
  * Waits until the socket may take more of `call`, NULL on a connection that no other thread uses. An agent whose answers are not read stops
- * reading as well, so when no other thread reads, the sender does. False when the connection cannot be used any more.
+ * reading as well, so when no other thread reads, the sender does. False when the connection can no longer be used.
  */
 static bool wait_to_send(int fd, struct pending *call, int left) {
   struct pollfd poller = {.fd = fd, .events = POLLOUT};

@@ -47,7 +47,7 @@ struct wire {
   _Atomic uint32_t epoch;
   _Atomic int fd; /* changes under both locks; -1 when there is no connection */
   struct lane *lane; /* changes under both locks; NULL when there is none */
-  bool unanswered; /* something was sent on this connection whose answer shows nothing any more: the agent may not have seen it yet */
+  bool unanswered; /* something was sent on this connection whose answer no longer shows anything: the agent may not have seen it yet */
   atomic_int spin_us;
   uint32_t last_code;
   struct pending *first;

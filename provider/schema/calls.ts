@@ -211,7 +211,7 @@ export const calls = {
   // --- parallel functions, 5.16: legacy ---
   C_GetFunctionStatus: call(0, [session], { byHand: true, local: true }),
   C_CancelFunction: call(0, [session], { byHand: true, local: true }),
-  // --- events: the module's slots never change, so it answers by itself; p11-kit's client sends the call ---
+  // --- events: the module's slots never change, so it answers on its own; p11-kit's client sends the call ---
   C_WaitForSlotEvent: call(
     65,
     [ulong('flags', 'CK_FLAGS'), result('slot', 'CK_SLOT_ID'), ignored('reserved', 'CK_VOID_PTR')],
@@ -299,7 +299,7 @@ export const stubs = {
   C_VerifyMessageBegin: { since: '3.0', types: parameter },
   C_VerifyMessageNext: { since: '3.0', types: [...parameter, ...input, ...input] },
   C_MessageVerifyFinal: { since: '3.0', types: [] },
-  // Nor has it KEMs, signatures that are known before their data, validation, calls that go on in the background, or wrapping
+  // Nor has it KEMs, signatures that are known before their data, validation, calls that continue in the background, or wrapping
   // with associated data.
   C_EncapsulateKey: { since: '3.2', types: [...start, ...attributes, ...output, made] },
   C_DecapsulateKey: { since: '3.2', types: [...start, ...attributes, ...input, made] },

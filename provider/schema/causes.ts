@@ -230,7 +230,7 @@ export const causes = {
   'not-allowed': {
     told: 'agent',
     what: 'the service does not allow it: {error}',
-    todo: 'an application can use the keys of others in its group, but not change or destroy them; dke tde key get shows the owner',
+    todo: 'an application can use the keys of others in its group, but not change or destroy them; dke tde key show shows the owner',
     rv: ['ACTION_PROHIBITED', 'KEY_NOT_WRAPPABLE'],
   },
   'switch-off': {
@@ -272,13 +272,13 @@ export const causes = {
   'key-use': {
     told: 'agent',
     what: 'the key of handle {handle} cannot be used for this: {error}',
-    todo: 'use a key that permits it; dke tde key get shows what a key can be used for',
+    todo: 'use a key that permits it; dke tde key show shows what a key can be used for',
     rv: 'KEY_FUNCTION_NOT_PERMITTED',
   },
   'key-destroyed': {
     told: 'agent',
     what: 'the object of handle {handle} is destroyed',
-    todo: 'this cannot be undone: what is encrypted under the key is lost; dke tde key get shows when it was destroyed, and dke audit shows who did it',
+    todo: 'this cannot be undone: what is encrypted under the key is lost; dke tde key show shows when it was destroyed, and dke audit shows who did it',
     rv: ['KEY_HANDLE_INVALID', 'OBJECT_HANDLE_INVALID', 'WRAPPING_KEY_HANDLE_INVALID', 'UNWRAPPING_KEY_HANDLE_INVALID'],
   },
   'key-missing': {

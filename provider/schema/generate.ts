@@ -8,9 +8,9 @@ import { entries } from './generate/entries.ts';
 import { interfaceHeader } from './generate/interface.ts';
 import { wired } from './generate/rows.ts';
 import { formsHeader, numbers, tables } from './generate/tables.ts';
+import { membersOf, parameterFormNames, parameterForms } from './parameters.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const marks = { begin: '<!-- generated: calls -->', end: '<!-- end of generated -->' };
 
 const callTable = (): string =>
   [
@@ -26,12 +26,28 @@ const callTable = (): string =>
       }),
   ].join('\n');
 
+const wireNames = { ulong: 'u', flag: 'byte', bytes: 'byte array', array: 'byte array', prfData: 'rows' } as const;
+
+const formTable = (): string =>
+  [
+    '| form | fields | structure |',
+    '|---:|---|---|',
+    ...parameterFormNames.map((form, i) => {
+      const fields = membersOf(form).map(([, { kind, c }]) => `${wireNames[kind]} ${c}`.trim());
+      return `| ${i} | ${fields.join(', ')} | ${parameterForms[form].c} |`;
+    }),
+  ].join('\n');
+
 const protocolPage = (): string => {
-  const page = readFileSync(join(root, 'provider', 'PROTOCOL.md'), 'utf8');
-  const from = page.indexOf(marks.begin);
-  const to = page.indexOf(marks.end);
-  if (from < 0 || to < from) throw new Error('provider/PROTOCOL.md has lost the marks around its generated table');
-  return `${page.slice(0, from)}${marks.begin}\n\n${callTable()}\n\n${page.slice(to)}`;
+  let page = readFileSync(join(root, 'provider', 'PROTOCOL.md'), 'utf8');
+  for (const [name, table] of [['calls', callTable()] as const, ['forms', formTable()] as const]) {
+    const begin = `<!-- generated: ${name} -->`;
+    const from = page.indexOf(begin);
+    const to = page.indexOf('<!-- end of generated -->', from);
+    if (from < 0 || to < from) throw new Error(`provider/PROTOCOL.md has lost the marks around its table of ${name}`);
+    page = `${page.slice(0, from)}${begin}\n\n${table}\n\n${page.slice(to)}`;
+  }
+  return page;
 };
 
 /** Every generated file by its path from the root of the project. */

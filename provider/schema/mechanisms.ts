@@ -2,9 +2,9 @@
 // parameter, one row each. A mechanism without a row travels too, as long as its parameter is flat bytes; whether the token
 // carries out a mechanism is the agent's business, not this table's. CKM_EDDSA is one of those: its parameter is optional
 // and a structure of pointers, so only the form without one travels.
-import type { MechanismParameterForm } from './types.ts';
+import type { ParameterForm } from './parameters.ts';
 
-const row = <T extends number, P extends MechanismParameterForm>(type: T, parameter: P) => ({
+const row = <T extends number, P extends ParameterForm>(type: T, parameter: P) => ({
   type,
   parameter,
 });
@@ -143,7 +143,7 @@ export const mechanisms = {
   HKDF_DERIVE: row(0x0000402a, 'hkdf'),
   HKDF_DATA: row(0x0000402b, 'hkdf'),
   HKDF_KEY_GEN: row(0x0000402c, 'none'),
-} as const satisfies Record<string, { type: number; parameter: MechanismParameterForm }>;
+} as const satisfies Record<string, { type: number; parameter: ParameterForm }>;
 
 export type MechanismName = keyof typeof mechanisms;
 
@@ -152,13 +152,13 @@ export const CKM = Object.fromEntries(Object.entries(mechanisms).map(([name, { t
   readonly [Name in MechanismName]: (typeof mechanisms)[Name]['type'];
 };
 
-const parameters = new Map<number, MechanismParameterForm>(
+const parameters = new Map<number, ParameterForm>(
   Object.values(mechanisms).map(({ type, parameter }) => [type, parameter]),
 );
 const names = new Map<number, string>(Object.entries(mechanisms).map(([name, { type }]) => [type, `CKM_${name}`]));
 
 /** The form of a mechanism's parameter; bytes for a mechanism without a row. */
-export const parameterKind = (type: number): MechanismParameterForm => parameters.get(type) ?? 'bytes';
+export const parameterKind = (type: number): ParameterForm => parameters.get(type) ?? 'bytes';
 
 /** The name, or the number in hexadecimal when there is no row. */
 export const mechanismName = (type: number): string => names.get(type) ?? `0x${type.toString(16).padStart(8, '0')}`;

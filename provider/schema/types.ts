@@ -5,7 +5,10 @@
 // synchronous part of a handler only, so a handler that awaits copies them first (and wipes the copy). Everything else,
 // the other attribute values and mechanism parameters included, belongs to the handler and may be kept.
 // The input object itself is reused by calls marked `hot`: take it apart in the parameter list, do not keep it.
+import type { MechanismParameter } from './parameters.ts';
 import type { StructName, Structs } from './structs.ts';
+
+export type { MechanismParameter, PrfData } from './parameters.ts';
 
 /** CK_UNAVAILABLE_INFORMATION, CK_ULONG's all-ones: in outputs `-1` is written as it, in inputs it reads as `-1`. */
 export const unavailableInformation = -1;
@@ -39,108 +42,11 @@ export interface AttributeAnswers {
   readonly values: readonly (AttributeValue | LengthOnly | null)[];
 }
 
-/** A mechanism with its parameter, decoded by mechanism (mechanisms.ts). Bytes are copies. */
+/** A mechanism with its parameter, decoded by its form (parameters.ts). Bytes are copies. */
 export interface Mechanism {
   readonly type: number;
   readonly parameter: MechanismParameter | null;
 }
-
-export type MechanismParameter =
-  /** An IV, or any flat parameter of a mechanism that has no row. */
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  /** CK_MAC_GENERAL_PARAMS: length of the MAC in bytes. */
-  | { readonly kind: 'ulong'; readonly value: number }
-  /** CK_AES_CTR_PARAMS. */
-  | { readonly kind: 'ctr'; readonly counterBits: number; readonly block: Uint8Array }
-  /** CK_GCM_PARAMS. `ivBits` is 0 or garbage from many callers: trust `iv.length`. */
-  | {
-      readonly kind: 'gcm';
-      readonly iv: Uint8Array;
-      readonly ivBits: number;
-      readonly aad: Uint8Array;
-      readonly tagBits: number;
-    }
-  /** CK_CCM_PARAMS: `dataLength` is the message's without its MAC, both in bytes. */
-  | {
-      readonly kind: 'ccm';
-      readonly dataLength: number;
-      readonly nonce: Uint8Array;
-      readonly aad: Uint8Array;
-      readonly macLength: number;
-    }
-  /** CK_RSA_PKCS_PSS_PARAMS: `hash` a CKM_, `mgf` a CKG_, `saltLength` in bytes. */
-  | { readonly kind: 'pss'; readonly hash: number; readonly mgf: number; readonly saltLength: number }
-  /** CK_RSA_PKCS_OAEP_PARAMS. */
-  | {
-      readonly kind: 'oaep';
-      readonly hash: number;
-      readonly mgf: number;
-      readonly source: number;
-      readonly label: Uint8Array;
-    }
-  /** CK_EDDSA_PARAMS. */
-  | { readonly kind: 'eddsa'; readonly prehash: boolean; readonly context: Uint8Array }
-  /** CK_ECDH1_DERIVE_PARAMS. */
-  | { readonly kind: 'ecdh1'; readonly kdf: number; readonly shared: Uint8Array; readonly publicData: Uint8Array }
-  /** CK_KEY_DERIVATION_STRING_DATA. */
-  | { readonly kind: 'data'; readonly data: Uint8Array }
-  /** CK_AES_CBC_ENCRYPT_DATA_PARAMS. */
-  | { readonly kind: 'ivdata'; readonly iv: Uint8Array; readonly data: Uint8Array }
-  /**
-   * CK_SP800_108_KDF_PARAMS, and with `iv` CK_SP800_108_FEEDBACK_KDF_PARAMS: `prf` a CKM_; `additionalKeys` counts the keys that are asked for
-   * next to the one that C_DeriveKey returns.
-   */
-  | {
-      readonly kind: 'sp800';
-      readonly prf: number;
-      readonly additionalKeys: number;
-      readonly iv: Uint8Array;
-      readonly data: readonly PrfData[];
-    }
-  /** CK_HKDF_PARAMS: `hash` a CKM_, `saltType` a CKF_HKDF_SALT_. */
-  | {
-      readonly kind: 'hkdf';
-      readonly extract: boolean;
-      readonly expand: boolean;
-      readonly hash: number;
-      readonly saltType: number;
-      readonly salt: Uint8Array;
-      readonly saltKey: number;
-      readonly info: Uint8Array;
-    };
-
-/** CK_PRF_DATA_PARAM: `type` a CK_SP800_108_ number. The next three are of a counter or a length, and 0 for others; `method` of a length. */
-export interface PrfData {
-  readonly type: number;
-  readonly littleEndian: boolean;
-  readonly bits: number;
-  readonly method: number;
-  readonly bytes: Uint8Array;
-}
-
-export type MechanismParameterKind = MechanismParameter['kind'];
-
-/**
- * The forms of a mechanism's parameter, by number on the wire in our own dialect; a new one goes to the end. The enumeration of the C
- * library is generated from it, so that the C compiler names each switch that lacks a form. p11-kit has forms up to `ecdh1`.
- */
-export const parameterForms = [
-  'none',
-  'bytes',
-  'ulong',
-  'ctr',
-  'gcm',
-  'pss',
-  'oaep',
-  'ecdh1',
-  'hkdf',
-  'ccm',
-  'eddsa',
-  'data',
-  'ivdata',
-  'sp800',
-] as const satisfies readonly (MechanismParameterKind | 'none')[];
-export type MechanismParameterForm = (typeof parameterForms)[number];
 
 /** What a message-based function is given in addition to the data (3.0): CK_GCM_MESSAGE_PARAMS. Bytes are copies. */
 export interface MessageParameter {

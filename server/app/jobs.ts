@@ -36,7 +36,7 @@ export const minuteTasks = (tasks: {
   // First: the others decide by it what they destroy.
   'the clock': tasks.deadlines.advance,
   'the file of the database': () => tasks.store.checkFile(),
-  'requests for approval': tasks.approvals.expire,
+  'approval requests': tasks.approvals.expire,
   'deleted tenants': tasks.retention.run,
   'missing snapshots': tasks.recoverMissing,
   notifications: () => tasks.notifications.check(),

@@ -73,6 +73,7 @@ const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
       ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }),
     });
     const ring = createKeyRing(core);
+    undo.push(() => ring.close());
     const surroundings = {
       clock: systemClock,
       authenticateRow: (text: string) => ring.authenticateRow(text),

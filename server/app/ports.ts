@@ -60,7 +60,7 @@ export const createPorts = (
   const preconditions = createPreconditions(idempotency.store);
   const { store } = preconditions;
 
-  // `ownStore` is for what the service writes by itself: it is not part of a caller's repeatable or conditional request.
+  // `ownStore` is for what the service writes on its own: it is not part of a caller's repeatable or conditional request.
   const directory = fleet.over(
     createDirectory(
       { store: ownStore, core, ring, clock, log },

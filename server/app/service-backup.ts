@@ -233,6 +233,7 @@ const verifyDatabase = async (
     return report;
   } finally {
     await store.close();
+    ring.close();
   }
 };
 

@@ -69,11 +69,9 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     ...{ config, version, core: core.raw, requestId, metrics, latency, marks, connection, observation },
   });
   telemetry?.startMetrics(metrics);
-  // From now on, a backup of the former root key opens nothing. As every minute, one node checks for all.
+  // From now on, a backup of the former root key opens nothing.
   events.on('rootRotated', () => {
-    fleet
-      .perform('schedules', () => notifications.check(true))
-      .catch((error: unknown) => log.error('the notifications could not be checked', { error }));
+    notifications.checkAll().catch((error: unknown) => log.error('the notifications could not be checked', { error }));
   });
   certificates.make();
 
@@ -88,7 +86,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   });
   return {
     operations,
-    checkNotifications: () => notifications.check(true),
+    checkNotifications: notifications.checkAll,
     handle: (incoming, outgoing) => {
       const answer = (): void => (serving.isOpen() ? fronts.handle : fronts.handleClosed)(incoming, outgoing);
       const settled = fleet.settle();
@@ -107,7 +105,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     tlsTaken: ({ pairs }) => {
       for (const change of certificates.taken(pairs))
         record('tls.issuer-changed', { ...change })
-          .then(() => notifications.check(true))
+          .then(() => notifications.checkAll())
           .catch((error: unknown) => log.error('the change of the issuer could not be recorded', { error }));
     },
     onClientAuthorities: (tell) => directory.onClientAuthorities(tell),

@@ -39,7 +39,7 @@ export interface Verifier {
   readonly key: KeyObject;
 }
 
-/** Null when the text is no verifier key of this kind. */
+/** Null when the text is not a verifier key of this kind. */
 export const parseVerifierKey = (text: string): Verifier | null => {
   const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? [];
   const bytes = parseBase64(encoded);

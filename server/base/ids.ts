@@ -63,7 +63,7 @@ export const firstIdAt = (at: number): string => {
 
 export const isId = (text: string): boolean => pattern.test(text);
 
-/** The 16 bytes of an id. Throws RangeError when the text is no id. */
+/** The 16 bytes of an id. Throws RangeError when the text is not an id. */
 export const idBytes = (id: string): Buffer => {
   if (!isId(id)) throw new RangeError('not an identifier');
   return Buffer.from(id.replaceAll('-', ''), 'hex');

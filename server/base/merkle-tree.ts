@@ -1,6 +1,5 @@
-// The Merkle tree of RFC 9162 section 2.1 over SHA-256: roots, inclusion and consistency proofs, and their verification. Who
-// keeps the hashes is not known here: a tree is asked for the hash of one of its perfect subtrees at a time. Leaves are
-// numbered from 0. Hashes are 32 bytes.
+// The Merkle tree of RFC 9162 section 2.1 over SHA-256: roots and inclusion proofs. Who keeps the hashes is not known here: a tree
+// is asked for the hash of one of its perfect subtrees at a time. Leaves are numbered from 0. Hashes are 32 bytes.
 
 import { hash as digest } from 'node:crypto';
 
@@ -63,88 +62,6 @@ export const inclusionProof = async (subtree: SubtreeHash, index: number, size: 
       : [...(await path(middle, end)), await rangeHash(subtree, start, middle)];
   };
   return path(0, size);
-};
-
-/** RFC 9162 section 2.1.4.1: that the tree of `first` leaves is the beginning of the one of `second`. Empty when they are equal. */
-export const consistencyProof = async (
-  subtree: SubtreeHash,
-  first: number,
-  second: number,
-): Promise<readonly Buffer[]> => {
-  if (first < 1 || first > second) throw new RangeError('there is no such proof');
-  const path = async (size: number, start: number, end: number, whole: boolean): Promise<Buffer[]> => {
-    if (size === end - start) return whole ? [] : [await rangeHash(subtree, start, end)];
-    const left = split(end - start);
-    return size <= left
-      ? [...(await path(size, start, start + left, whole)), await rangeHash(subtree, start + left, end)]
-      : [...(await path(size - left, start + left, end, false)), await rangeHash(subtree, start, start + left)];
-  };
-  return path(first, 0, second, true);
-};
-
-/** RFC 9162 section 2.1.3.2. */
-export const verifyInclusion = (
-  {
-    index,
-    size,
-    leaf,
-    root,
-  }: { readonly index: number; readonly size: number; readonly leaf: Uint8Array; readonly root: Uint8Array },
-  proof: readonly Uint8Array[],
-): boolean => {
-  if (!Number.isSafeInteger(index) || index < 0 || index >= size) return false;
-  let fn = index;
-  let sn = size - 1;
-  let hash: Buffer = Buffer.from(leaf);
-  for (const step of proof) {
-    if (sn === 0) return false;
-    if (fn % 2 === 1 || fn === sn) {
-      hash = nodeHash(step, hash);
-      while (fn % 2 === 0 && fn !== 0) {
-        fn /= 2;
-        sn = Math.floor(sn / 2);
-      }
-    } else hash = nodeHash(hash, step);
-    fn = Math.floor(fn / 2);
-    sn = Math.floor(sn / 2);
-  }
-  return sn === 0 && hash.equals(root);
-};
-
-/** RFC 9162 section 2.1.4.2. */
-export const verifyConsistency = (
-  first: { readonly size: number; readonly root: Uint8Array },
-  second: { readonly size: number; readonly root: Uint8Array },
-  proof: readonly Uint8Array[],
-): boolean => {
-  if (first.size < 1 || first.size > second.size) return false;
-  if (first.size === second.size) return proof.length === 0 && Buffer.compare(first.root, second.root) === 0;
-  const isPower = first.size === 1 || split(first.size) * 2 === first.size;
-  const steps = isPower ? [first.root, ...proof] : [...proof];
-  const [start, ...rest] = steps;
-  if (start === undefined) return false;
-  let fn = first.size - 1;
-  let sn = second.size - 1;
-  while (fn % 2 === 1) {
-    fn = Math.floor(fn / 2);
-    sn = Math.floor(sn / 2);
-  }
-  let fr: Buffer = Buffer.from(start);
-  let sr: Buffer = Buffer.from(start);
-  for (const step of rest) {
-    if (sn === 0) return false;
-    if (fn % 2 === 1 || fn === sn) {
-      fr = nodeHash(step, fr);
-      sr = nodeHash(step, sr);
-      while (fn % 2 === 0 && fn !== 0) {
-        fn /= 2;
-        sn = Math.floor(sn / 2);
-      }
-    } else sr = nodeHash(sr, step);
-    fn = Math.floor(fn / 2);
-    sn = Math.floor(sn / 2);
-  }
-  return sn === 0 && fr.equals(first.root) && sr.equals(second.root);
 };
 
 /** The perfect subtrees that together are the leaves from `start` up to `end`, in their order: as few as there can be. */

@@ -33,7 +33,7 @@ const parse = (network: string): Block | undefined => {
 
 export const isNetwork = (text: string): boolean => parse(text) !== undefined;
 
-/** Texts that are no network are left out. */
+/** Texts that are not networks are left out. */
 export const createNetworks = (networks: readonly string[]): Networks => {
   const list = new BlockList();
   for (const network of networks) {

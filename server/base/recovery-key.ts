@@ -22,7 +22,7 @@ export const recoveryKeyId = (publicKey: Uint8Array): string =>
 export const formatRecoveryKey = (publicKey: Uint8Array): string =>
   `${prefix}+${recoveryKeyId(publicKey)}+${toBase64(Buffer.concat([Buffer.of(x25519), publicKey]))}`;
 
-/** Null when the text is no recovery key's public half, or was mistyped. */
+/** Null when the text is not a recovery key's public half, or was mistyped. */
 export const parseRecoveryKey = (text: string): RecoveryPublicKey | null => {
   const [, id = '', encoded = ''] = /^dke-recovery-key\+([0-9a-f]{16})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? [];
   const bytes = parseBase64(encoded);

@@ -130,7 +130,7 @@ export interface RequestLogVerdict {
   readonly requests: number;
   /** Minutes that were hashed, with those that retention has dropped. */
   readonly minutes: number;
-  /** Records that came after their minute had been hashed, and were hashed by themselves. */
+  /** Records that came after their minute had been hashed, and were hashed on their own. */
   readonly late: number;
   /** Records that retention has removed: what is kept of them is their hash. */
   readonly pruned: number;

@@ -156,7 +156,7 @@ const writeCodePoint = (out: Buffer, to: number, point: number): number => {
 
 /**
  * Takes the string member `name` of the outermost object as UTF-8 bytes, every escape of RFC 8259 resolved, and blanks it in the body.
- * 'malformed': it is there and is no JSON text (a lone surrogate counts as such). Null: there is none. The caller wipes the bytes.
+ * 'malformed': it is there and is not JSON text (a lone surrogate counts as such). Null: there is none. The caller wipes the bytes.
  */
 export const takeText = (body: Buffer, name: string): Buffer | 'malformed' | null => {
   const raw = takeRaw(body, name);

@@ -10,7 +10,7 @@ export const addApproval = (program: Command): void => {
   const noun = addNoun(program, 'approval');
   const comment = { options: { '--comment <text>': 'the reason, for the audit log' } } as const;
 
-  noun.row(routes.list, 'list', 'Lists requests for approval, newest first.', {
+  noun.row(routes.list, 'list', 'Lists approval requests, newest first.', {
     options: {
       '--state <state>': 'pending, approved, completed, rejected, withdrawn, expired or outdated',
       '--subject-id <id>': 'about one key, vault or application',

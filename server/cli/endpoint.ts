@@ -151,7 +151,7 @@ export const addEndpoint = (program: Command): void => {
   noun.row(routes.list, 'list', 'Lists endpoints.', {
     columns: { ID: 'id', NAME: 'name', STATE: 'state', 'URI PATH': 'uriPath', KEY: 'keyId' },
   });
-  noun.row(routes.get, 'get <endpoint>', 'Shows an endpoint, by id or name.');
+  noun.row(routes.get, 'show <endpoint>', 'Shows an endpoint, by id or name.');
   noun.row(routes.enable, 'enable <endpoint>', 'Re-enables an endpoint.');
   noun.row(routes.disable, 'disable <endpoint>', 'Every request is refused until it is enabled again.');
   noun.row(routes.delete, 'delete <endpoint>', 'Deletes an endpoint. Its prefix is never used again; the key stays.', {

@@ -31,7 +31,7 @@ export const addKeyStore = (program: Command): void => {
       SAYS: (row) => row.connection.source,
     },
   });
-  noun.row(routes.get, 'get <key-store>', 'Shows an external key store, by id or name.');
+  noun.row(routes.get, 'show <key-store>', 'Shows an external key store, by id or name.');
   noun.row(routes.probe, 'probe <key-store>', 'Checks its connection now.');
   noun.row(routes.remove, 'remove <key-store>', 'Removes it. Nothing changes in the cloud or at the endpoint.');
 };

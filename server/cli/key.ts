@@ -69,7 +69,7 @@ export const addKey = (program: Command): void => {
     'Writes the inventory of all keys that you can see, of all tenants for platform roles; newest first.',
     { options: { '--format <format>': { help: 'ndjson or csv', default: 'ndjson' }, ...filters } },
   );
-  noun.row(routes.get, 'get <key>', 'Shows a key, by id or name.');
+  noun.row(routes.get, 'show <key>', 'Shows a key, by id or name.');
   noun.row(routes.versions, 'versions <key>', "Lists a key's versions.", {
     columns: { VERSION: 'version', CREATED: 'createdAt', 'VAULT COPY': (row) => (row.vaultCopy ? 'yes' : 'no') },
   });

@@ -10,7 +10,7 @@ import { type OutputFormat, printError } from './output.ts';
 import { makeProgramFor } from './program.ts';
 import { clearProgress, startProgress, stopProgress } from './progress.ts';
 
-/** package.json lies two folders up from the sources and three from what was built of them. */
+/** package.json is two folders up from the sources and three from what was built of them. */
 const readVersion = (): string => {
   for (const up of ['../../package.json', '../../../package.json']) {
     const url = new URL(up, import.meta.url);
@@ -48,7 +48,7 @@ const overrideExit = (command: typeof program): void => {
 };
 overrideExit(program);
 
-// The reader of a pipe may go before the end of a list: that is no fault.
+// The reader of a pipe may close it before the end of a list: that is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

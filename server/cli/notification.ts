@@ -23,10 +23,10 @@ export const addNotification = (program: Command): void => {
       return notAcknowledged === true ? { query: { acknowledged: 'false' } } : {};
     },
     columns: {
-      'HARM AT': 'harmAt',
+      'ACT BY': 'harmAt',
       SEVERITY: 'severity',
       WHAT: 'text',
-      'WHAT TO DO': 'remedy',
+      FIX: 'fix',
       'ACKNOWLEDGED BY': 'acknowledgedBy',
       ID: 'id',
     },

@@ -154,7 +154,7 @@ export const printError = (error: CommandError, format: OutputFormat, complain: 
   );
 };
 
-/** Goes on only when the thing is named, or the word given where there is no name: `--confirm NAME` in scripts, typed at a terminal. */
+/** Continues only when the thing is named, or the word given where there is no name: `--confirm NAME` in scripts, typed at a terminal. */
 export const confirm = async (what: string, name: string, given: string | undefined): Promise<void> => {
   let answer = given;
   if (answer === undefined && process.stdin.isTTY) {

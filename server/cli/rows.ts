@@ -180,7 +180,7 @@ const parametersOf = (route: Operation, words: readonly string[]): ReadonlyMap<s
   return found;
 };
 
-/** The options that a row has of itself, and that are no part of the request. */
+/** The options that a row has of itself, and that are not part of the request. */
 const exportFlags = { '--out <file>': 'write to this new file' } as const;
 const confirmFlags = { '--confirm <name>': 'the name, to skip the question' } as const;
 const dryRunFlags = { '--dry-run': 'show the effects and the required approvals, and change nothing' } as const;
@@ -328,7 +328,7 @@ export const nounOf = (parent: Command): Noun => {
       ([, place]) => place === undefined,
     );
     if (lost !== undefined && more.also === undefined && more.secret === undefined)
-      throw new TypeError(`${usage}: ${lost[0]} is no part of ${route.method} ${route.path}`);
+      throw new TypeError(`${usage}: ${lost[0]} is not part of ${route.method} ${route.path}`);
     return made;
   };
 

@@ -86,10 +86,10 @@ export const addRunbook = (program: Command): void => {
       STARTED: 'startedAt',
       BY: (row) => row.startedBy.name,
       COMPLETED: (row) => `${row.completedSteps.length}/${row.steps.length}`,
-      OUTCOME: (row) => row.outcome ?? 'goes on',
+      OUTCOME: (row) => row.outcome ?? 'running',
     },
   });
-  noun.row(routes.get, 'get <application> <run-id>', 'Shows a run with its completed steps.', {
+  noun.row(routes.get, 'show-run <application> <run-id>', 'Shows a run with its completed steps.', {
     text: (output, run) => output.bytes(Buffer.from(format(run, run.completedSteps))),
   });
   noun.row(routes.completeStep, 'complete-step <application> <run-id> <step>', 'Marks a step as complete.', {

@@ -8,7 +8,7 @@ export const addSearch = (program: Command): void => {
   nounOf(program).row(
     operations.search.find,
     'search <words...>',
-    'Finds keys, vaults, databases, endpoints, people, tokens and tenants by the beginning of a word of their names or by their ids; ' +
+    'Finds keys, vaults, databases, endpoints, users, tokens and tenants by the beginning of a word of their names or by their ids; ' +
       'records of the request log and of the audit log by request ids, and of the audit log by who acted. Shows what the lists would show.',
     {
       options: {

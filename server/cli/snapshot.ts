@@ -219,7 +219,7 @@ export const addSnapshot = (program: Command): void => {
   noun.row(
     routes.create,
     'create',
-    'Creates a snapshot of your tenant. With rights for the whole platform: of the default tenant, or of the tenant in --of.',
+    'Creates a snapshot of your tenant. With permissions for the whole platform: of the default tenant, or of the tenant in --of.',
     { options: { '--of <tenant-id>': 'the tenant' } },
   );
   noun.row(routes.list, 'list', 'Lists snapshots, newest first.', {

@@ -22,7 +22,7 @@ const addGroup = (tde: Noun): void => {
   const noun = tde.noun('group', 'groups: databases that may share master keys');
   noun.row(tdeGroups.create, 'create <name>', 'Creates a group, and the vault of its master keys.');
   noun.row(tdeGroups.list, 'list', 'Lists groups.', { columns: { ID: 'id', NAME: 'name', CREATED: 'createdAt' } });
-  noun.row(tdeGroups.get, 'get <group>', 'Shows a group, by id or name.');
+  noun.row(tdeGroups.get, 'show <group>', 'Shows a group, by id or name.');
   noun.row(applications.list, 'members <group>', 'Lists the applications that share master keys in a group.', {
     columns: applicationColumns,
   });
@@ -141,7 +141,7 @@ const addApplication = (tde: Noun): void => {
     options: { '--group <group>': 'of this group only' },
     columns: applicationColumns,
   });
-  noun.row(applications.get, 'get <application>', 'Shows an application, by id or name.');
+  noun.row(applications.get, 'show <application>', 'Shows an application, by id or name.');
   noun.row(applications.enable, 'enable <application>', 'Re-enables an application.');
   noun.row(
     applications.disable,
@@ -250,7 +250,7 @@ const addMasterKey = (tde: Noun): void => {
       DESTROYED: 'destroyedAt',
     },
   });
-  noun.row(masterKeys.get, 'get <key>', 'Shows a master key, by id or label.', { also });
+  noun.row(masterKeys.get, 'show <key>', 'Shows a master key, by id or label.', { also });
   noun.act(
     'public-key <key>',
     'Prints the public half of a private key as PEM (SubjectPublicKeyInfo).',

@@ -18,7 +18,7 @@ export const addTenant = (program: Command): void => {
       'PURGED FROM': (row) => row.purgeAt ?? '',
     },
   });
-  noun.row(routes.get, 'show <tenant>', 'Shows a tenant, by id or name.').alias('get');
+  noun.row(routes.get, 'show <tenant>', 'Shows a tenant, by id or name.');
   noun.row(routes.rename, 'rename <tenant> <name>', 'Renames a tenant. Its id and its contents stay.');
   noun.row(routes.resume, 'resume <tenant>', 'Resumes a suspended tenant.');
   noun.row(routes.restore, 'restore <tenant>', 'Restores a deleted tenant as it was, until its retention ends.');

@@ -60,7 +60,7 @@ export const addUser = (program: Command): void => {
     {
       options: {
         ...roleFlags,
-        '--display-name <name>': 'the name that people see',
+        '--display-name <name>': 'the full name, shown in lists and in the audit log',
         '--email <address>': 'e-mail address',
         '--subject <subject>': 'subject at the OpenID provider; the user has no password then',
       },
@@ -84,7 +84,7 @@ export const addUser = (program: Command): void => {
     'Changes the given values; all others are unchanged. New roles replace the old ones and end the sessions of the user.',
     {
       ...roleFlags,
-      '--display-name <name>': 'the name that people see',
+      '--display-name <name>': 'the full name, shown in lists and in the audit log',
       '--email <address>': 'e-mail address; - for none',
       '--subject <subject>': 'subject at the OpenID provider; - for none',
       '--require-new-password': 'the user must choose a new password at the next sign-in',

@@ -63,7 +63,7 @@ export const addVault = (program: Command): void => {
   noun.row(routes.list, 'list', 'Lists vaults.', {
     columns: { ID: 'id', NAME: 'name', KIND: 'kind', STATE: 'state', CREATED: 'createdAt' },
   });
-  noun.row(routes.get, 'get <vault>', 'Shows a vault, by id or name.');
+  noun.row(routes.get, 'show <vault>', 'Shows a vault, by id or name.');
   noun.row(routes.enable, 'enable <vault>', 'Re-enables a vault.');
   noun.row(routes.disable, 'disable <vault>', 'Look-ups of its keys fail until it is enabled again.');
   noun.row(routes.delete, 'delete <vault>', 'Deletes a vault: its keys become unavailable.', {

@@ -83,36 +83,64 @@ const typeOf = (schema: Schema, types: string, indent = ''): string => {
   }
 };
 
+/** On one line if it is short and no member has a comment. */
 const membersOf = ({ properties = {}, required = [] }: Schema, types: string, indent: string): string => {
   const inner = `${indent}  `;
-  const lines = Object.entries(properties).map(
-    ([name, schema]) =>
-      `${comment(schema.description, inner)}${inner}readonly ${member(name)}${required.includes(name) ? '' : '?'}: ${typeOf(schema, types, inner)}${required.includes(name) ? '' : ' | undefined'};\n`,
-  );
-  return lines.length === 0 ? '{}' : `{\n${lines.join('')}${indent}}`;
+  const all = Object.entries(properties);
+  const members = all.map(([name, schema]) => {
+    const type = typeOf(schema, types, inner);
+    return `readonly ${member(name)}${required.includes(name) ? '' : '?'}: ${type}${required.includes(name) ? '' : ' | undefined'}`;
+  });
+  if (members.length === 0) return '{}';
+  const line = `{ ${members.join('; ')} }`;
+  if (line.length <= 100 && !line.includes('\n') && all.every(([, { description }]) => description === undefined))
+    return line;
+  const lines = members.map((each, index) => `${comment(all[index]?.[1].description, inner)}${inner}${each};\n`);
+  return `{\n${lines.join('')}${indent}}`;
 };
 
 /** What a schema that only refers to another one says. */
 const resolved = (schemas: Document['components']['schemas'], schema: Schema): Schema =>
   schema.$ref === undefined ? schema : resolved(schemas, schemas[nameOf(schema.$ref)] ?? {});
 
+const pendingMembers = 'PendingMembers';
+const pending = ['pendingNodes', 'pendingUntil'];
+
+/** Without the members that every answer to a change can have: PendingMembers declares them. */
+const answerOf = ({ properties = {}, ...schema }: Schema, types: string, indent = ''): string => {
+  const own = Object.fromEntries(Object.entries(properties).filter(([name]) => !pending.includes(name)));
+  const isChange = pending.every((name) => name in properties);
+  return `${typeOf({ ...schema, properties: own }, types, indent)}${isChange ? ` & ${types}${pendingMembers}` : ''}`;
+};
+
 const typesFile = ({ components: { schemas } }: Document): string => {
-  const codes = schemas.Problem?.properties?.code ?? {};
+  const members = Object.values(schemas).flatMap(({ properties = {} }) =>
+    Object.entries(properties).filter(([name]) => pending.includes(name)),
+  );
+  const declare = (name: string, type: string, text?: string): string =>
+    `${comment(text, '')}export type ${name} = ${type};\n`;
   return [
     head,
-    ...Object.entries(schemas).map(
-      ([name, schema]) => `${comment(schema.description, '')}export type ${name} = ${typeOf(schema, '')};\n`,
+    ...Object.entries(schemas).map(([name, schema]) => {
+      const base = name.replace(/AfterChange$/, '');
+      const type = base !== name && base in schemas ? `${base} & ${pendingMembers}` : answerOf(schema, '');
+      return declare(name, type, schema.description);
+    }),
+    declare(
+      pendingMembers,
+      typeOf({ type: 'object', properties: Object.fromEntries(members) }, ''),
+      'What every answer to a change can have.',
     ),
-    `/** Stable codes of failures. */\nexport type ProblemCode = ${typeOf(codes, '')};\n`,
+    declare('ProblemCode', typeOf(schemas.Problem?.properties?.code ?? {}, ''), 'Stable codes of failures.'),
   ].join('\n');
 };
 
 interface Entry {
   readonly group: string;
-  readonly name: string;
-  readonly type: string;
-  readonly value: string;
+  readonly row: string;
 }
+
+const paging = ['after', 'limit'];
 
 const entryOf = (
   schemas: Document['components']['schemas'],
@@ -144,20 +172,25 @@ const entryOf = (
     required: all.filter(({ required }) => required === true).map(({ name }) => name),
   });
   const isFile = takes !== undefined && takes !== json;
-  const bodyType = isFile ? 'FileBody | Uint8Array' : typeOf(sent?.schema ?? {}, 't.', `${indent}  `);
+  const bodyType = isFile ? 'FileBody | Uint8Array' : typeOf(sent?.schema ?? {}, 't.', indent);
   const asked = inQuery.filter((parameter) => parameter.name !== 'tenant');
+  const isPaged =
+    inQuery.some((parameter) => parameter.name === 'after') &&
+    resolved(schemas, answered ?? {}).properties?.next !== undefined;
+  const own = isPaged ? asked.filter((parameter) => !paging.includes(parameter.name)) : asked;
   const queries = [
-    ...(asked.length === 0 ? [] : [membersOf(grouped(asked), 't.', `${indent}  `)]),
+    ...(own.length === 0 ? [] : [membersOf(grouped(own), 't.', indent)]),
+    ...(isPaged ? ['Paging'] : []),
     ...(asked.length === inQuery.length ? [] : ['InTenant']),
   ];
   const parts = [
-    ...(inPath.length === 0 ? [] : [`path: ${membersOf(grouped(inPath), 't.', `${indent}  `)}`]),
+    ...(inPath.length === 0 ? [] : [`path: { ${inPath.map((each) => `${member(each.name)}: string`).join('; ')} }`]),
     ...(queries.length === 0 ? [] : [`query?: ${queries.join(' & ')}`]),
     ...(sent === undefined ? [] : [`body${requestBody?.required === true ? '' : '?'}: ${bodyType}`]),
-  ].map((part) => `${indent}  readonly ${part};\n`);
-  const input = parts.length === 0 ? '{}' : `{\n${parts.join('')}${indent}}`;
+  ];
+  const input = parts.length === 0 ? '{}' : `{ ${parts.join('; ')} }`;
   const output =
-    answered === undefined ? (streams.length > 0 ? 'FileAnswer' : 'undefined') : typeOf(answered, 't.', indent);
+    answered === undefined ? (streams.length > 0 ? 'FileAnswer' : 'undefined') : answerOf(answered, 't.', indent);
 
   /** Names, with the values that are listed. */
   const words = (all: readonly (readonly [string, Schema])[]): string =>
@@ -168,9 +201,6 @@ const entryOf = (
       })
       .join(', ')} }`;
   const members = isFile || sent === undefined ? [] : Object.entries(resolved(schemas, sent.schema).properties ?? {});
-  const isPaged =
-    inQuery.some((parameter) => parameter.name === 'after') &&
-    resolved(schemas, answered ?? {}).properties?.next !== undefined;
   const value = [
     `method: ${quote(method)}`,
     `path: ${quote(path)}`,
@@ -179,33 +209,29 @@ const entryOf = (
     ...(asked.length === inQuery.length ? [] : ['inTenant: true']),
     ...(hasHeader('Idempotency-Key') ? ['creates: true'] : []),
     ...(hasHeader('If-Match') ? ['changes: true'] : []),
-    ...(isPaged ? ['paged: true'] : []),
     ...(operation['x-long'] === true ? ['long: true'] : []),
     ...(isFile ? [`takes: ${quote(takes)}`] : []),
     ...(streams.length === 0 ? [] : [`streams: [${streams.map(quote).join(', ')}]`]),
   ];
-  const paged = isPaged ? ' & { readonly paged: true }' : '';
-  return {
-    group,
-    name,
-    type: `${comment(operation.summary, indent)}${indent}readonly ${name}: Operation<${input}, ${output}>${paged};\n`,
-    value: `    ${name}: { ${value.join(', ')} },\n`,
-  };
+  const declares = `${indent}${name}: ${isPaged ? 'pagedOperation' : 'operation'}<${input}, ${output}>`;
+  const line = `${declares}({ ${value.join(', ')} }),\n`;
+  const lines = `${declares}({\n${indent}  ${value.join(', ')},\n${indent}}),\n`;
+  return { group, row: `${comment(operation.summary, indent)}${line.length > 121 ? lines : line}` };
 };
 
 const operationsFile = ({ components: { schemas }, paths }: Document): string => {
   const entries = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => entryOf(schemas, path, method, operation)),
   );
-  const groups = Map.groupBy(entries, ({ group }) => group);
-  const each = (write: (group: string, all: readonly Entry[]) => string): string =>
-    [...groups].map(([group, all]) => write(group, all)).join('');
+  const groups = [...Map.groupBy(entries, ({ group }) => group)].map(
+    ([group, all]) => `  ${group}: {\n${all.map(({ row }) => row).join('')}  },\n`,
+  );
   return [
     head,
-    "import type { FileAnswer, FileBody, InTenant, Operation } from '../operation.ts';",
+    "import { type FileAnswer, type FileBody, type InTenant, type Operation, operation, type Paging, pagedOperation } from '../operation.ts';",
     "import type * as t from './types.ts';\n",
-    `export interface Operations {\n${each((group, all) => `  readonly ${group}: {\n${all.map(({ type }) => type).join('')}  };\n`)}}\n`,
-    `export const operations: Operations = {\n${each((group, all) => `  ${group}: {\n${all.map(({ value }) => value).join('')}  },\n`)}};\n`,
+    `export const operations = {\n${groups.join('')}} satisfies Readonly<Record<string, Readonly<Record<string, Operation>>>>;\n`,
+    'export type Operations = typeof operations;\n',
   ].join('\n');
 };
 

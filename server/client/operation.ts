@@ -12,6 +12,13 @@ export type InTenant = {
   readonly tenant?: string | undefined;
 };
 
+export type Paging = {
+  /** The `next` of the previous page. */
+  readonly after?: string | undefined;
+  /** The maximum number of items. A page of large items is shorter: continue while `next` is not null. */
+  readonly limit?: number | undefined;
+};
+
 /** Members of a query or a body, with the values that the document lists for them; null when it lists none. */
 type Words = Readonly<Record<string, readonly string[] | null>>;
 
@@ -38,6 +45,14 @@ export interface Operation<I extends Input = Input, O = unknown> {
   /** Never set: only for the types. */
   readonly types?: { readonly input: I; readonly answer: O };
 }
+
+type Row = Omit<Operation, 'paged' | 'types'>;
+/** An entry of gen/operations.ts. */
+export const operation = <I extends Input, O>(row: Row): Operation<I, O> => row;
+export const pagedOperation = <I extends Input, O>(row: Row): Operation<I, O> & { readonly paged: true } => ({
+  ...row,
+  paged: true,
+});
 
 export type InputOf<O extends Operation> = NonNullable<O['types']>['input'];
 export type AnswerOf<O extends Operation> = NonNullable<O['types']>['answer'];

@@ -115,7 +115,7 @@ const proxyErrors: Readonly<Record<string, readonly [status: number, Fault]>> = 
   InternalException: [500, 'response'],
 };
 
-/** Errors that say something of one key, or of a ciphertext, are no answer to other questions. */
+/** Errors about one key or one ciphertext do not apply to other requests. */
 const onlyFor: Readonly<Record<string, RegExp>> = {
   InvalidCiphertextException: /\/decrypt$/,
   KeyNotFoundException: /^\/keys\//,

@@ -123,7 +123,7 @@ const openConnections = (
         signal: deadline,
       });
       const fail = (error: NodeJS.ErrnoException): void => {
-        // The proxy may have closed an idle connection just now: that is no fault of it.
+        // The proxy may have closed an idle connection just now: that is not a fault of it.
         if (sent.reusedSocket && error.code === 'ECONNRESET' && !deadline.aborted)
           send(operation, body, deadline).then(resolve, reject);
         else if (deadline.aborted)

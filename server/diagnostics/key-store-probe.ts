@@ -9,7 +9,7 @@ import { diagnosticMetadata, openProber, type ProbeAnswer, type ProberOptions } 
 
 /** What AWS KMS gives a proxy for one call, connection and handshake included. */
 const budgetMs = 250;
-/** A pause of this host's own is no fault of the connection: the cloud tries again too. */
+/** A pause of this host's own is not a fault of the connection: the cloud tries again too. */
 const attempts = 2;
 
 const tlsCode = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;

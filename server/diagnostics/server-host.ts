@@ -27,7 +27,7 @@ export interface ServerHostOptions {
   readonly inspectDatabase: (path: string) => Promise<{
     readonly state: 'good' | 'partly' | 'empty' | 'damaged' | 'newer' | 'unreleased';
     readonly evidence: string;
-    readonly remedy?: string;
+    readonly fix?: string;
   }>;
   /** Of the folder of packages. */
   readonly inspectPackages: (folder: string) => Promise<{
@@ -108,7 +108,7 @@ const checkDatabase = async (context: Context): Promise<Finding> => {
   if (postgresql !== undefined) return notAsked('PostgreSQL: the service checks it at its start');
   const path = join(dataDirectory, 'dke.db');
   if (!existsSync(path)) return ok(`${path} does not exist yet: the first start creates it`);
-  const { state, evidence, remedy = 'install that version' } = await context.options.inspectDatabase(path);
+  const { state, evidence, fix = 'install that version' } = await context.options.inspectDatabase(path);
   switch (state) {
     case 'good':
       return ok(evidence);
@@ -116,7 +116,7 @@ const checkDatabase = async (context: Context): Promise<Finding> => {
       return notAsked(evidence);
     case 'newer':
     case 'unreleased':
-      return failed(evidence, remedy);
+      return failed(evidence, fix);
     case 'empty':
     case 'damaged':
       return failed(evidence, 'stop the service and restore the newest backup of the database');

@@ -31,7 +31,7 @@ export const scrubValue = (value: unknown, name = ''): unknown => {
   return Object.fromEntries(Object.entries(value).map(([member, each]) => [member, scrubValue(each, member)]));
 };
 
-/** Fields of dke.toml whose text is no secret. */
+/** Fields of dke.toml whose text is not a secret. */
 const shownFields = new Set([
   ...[
     'address',
@@ -90,7 +90,7 @@ const hexValues = (() => {
   return values;
 })();
 
-/** Decodes runs of digits, from the `skip`-th digit of each on; what is no digit becomes a zero byte. `ignored`: bytes within a run. */
+/** Decodes runs of digits, from the `skip`-th digit of each on; what is not a digit becomes a zero byte. `ignored`: bytes within a run. */
 const decodeRuns = (
   bytes: Uint8Array,
   values: Int8Array,
@@ -160,7 +160,7 @@ const needlesOf = (secret: Buffer): readonly Buffer[] => {
   const pieces: Buffer[] = [];
   for (let at = 0; at + window <= body.length; at += window) {
     const piece = body.subarray(at, at + window);
-    // Of a mostly empty file; and the name of its format is no secret.
+    // Of a mostly empty file; and the name of its format is not a secret.
     if (new Set(piece).size > shortest) pieces.push(piece);
   }
   return pieces;

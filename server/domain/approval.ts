@@ -1,4 +1,4 @@
-// A request for approval: what would be done, by whose wish, under which rules, and who has agreed. Terminal in every state but `pending`.
+// An approval request: what would be done, by whose wish, under which rules, and who has agreed. Terminal in every state but `pending`.
 
 import { Waiting } from '../base/waiting.ts';
 import type { AuditValue, SubjectKind } from './audit-event.ts';
@@ -21,9 +21,10 @@ export const governedKinds = {
   'tenant.purge': 'destroy',
 } as const satisfies Record<string, GovernedAction | 'rule'>;
 export type GovernedKind = keyof typeof governedKinds;
+export const governedKindNames = Object.keys(governedKinds) as GovernedKind[];
 
 /**
- * `approved`: what the requester carries out (an export goes to somebody), once, before the request expires. `outdated`: what it was
+ * `approved`: what the requester carries out (an export goes to the requester), once, before the request expires. `outdated`: what it was
  * about has changed, so that the approvals do not cover what would be done now.
  */
 export const approvalStates = [

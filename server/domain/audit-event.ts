@@ -376,6 +376,7 @@ export const auditKinds = {
 } as const satisfies Record<string, AuditRow>;
 
 export type AuditKind = keyof typeof auditKinds;
+export const auditKindNames = Object.keys(auditKinds) as AuditKind[];
 export type AuditField<K extends AuditKind> = (typeof auditKinds)[K]['fields'][number];
 /** JSON values without secrets, moments as RFC 3339; canonical JSON is stored. */
 export type AuditValue =
@@ -387,23 +388,25 @@ export type AuditValue =
   | { readonly [name: string]: AuditValue };
 export type AuditDetails<K extends AuditKind> = { readonly [F in AuditField<K>]?: AuditValue };
 
-export type SubjectKind =
-  | 'service'
-  | 'tenant'
-  | 'vault'
-  | 'key'
-  | 'group'
-  | 'application'
-  | 'object'
-  | 'endpoint'
-  | 'external-key-store'
-  | 'snapshot'
-  | 'recovery-key'
-  | 'token'
-  | 'approval'
-  | 'user'
-  | 'session'
-  | 'notification';
+export const subjectKinds = [
+  'service',
+  'tenant',
+  'vault',
+  'key',
+  'group',
+  'application',
+  'object',
+  'endpoint',
+  'external-key-store',
+  'snapshot',
+  'recovery-key',
+  'token',
+  'approval',
+  'user',
+  'session',
+  'notification',
+] as const;
+export type SubjectKind = (typeof subjectKinds)[number];
 
 /** A stored record. `sequence` gives the order; `at` is for people. */
 export interface AuditEvent {
@@ -424,8 +427,6 @@ export interface AuditEvent {
 /** The one text of a record: what the log's tree contains, what is exported, and what anyone can verify. */
 export const auditEntry = ({ at, ...record }: AuditEvent): string => canonicalJson({ at: toRfc3339(at), ...record });
 
-export const isAuditKind = (text: string): text is AuditKind => Object.hasOwn(auditKinds, text);
-
-/** For people: records keep labels as the bytes that they are, and so are signed. A label that is no text stays Base64. */
+/** For people: records keep labels as the bytes that they are, and so are signed. A label that is not text stays Base64. */
 export const readableDetails = (details: AuditEvent['details']): AuditEvent['details'] =>
   typeof details.label === 'string' ? { ...details, label: textOfLabel(details.label) ?? details.label } : details;

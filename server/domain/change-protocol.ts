@@ -35,7 +35,7 @@ export const continuationOf = (
 export interface NodeView {
   /** The last change that it shows. */
   readonly applied: ChangeMark;
-  /** That change is not in the database any more, and no operator has confirmed this yet. */
+  /** That change is no longer in the database, and no operator has confirmed this yet. */
   readonly lost: boolean;
   /** The id of a change by its number, if it is the one up to which the node last read everything, or one that it has applied since. */
   idOf(epoch: number): string | undefined;

@@ -9,7 +9,7 @@ interface NotificationRow {
   /** What is so; `{name}` is the thing's name. */
   readonly text: string;
   /** What to do about it. */
-  readonly remedy: string;
+  readonly fix: string;
   /** The same in a few words, and the page of the console that it begins on; `{id}` is the thing's. */
   readonly action: string;
   readonly page: string;
@@ -22,16 +22,15 @@ interface NotificationRow {
 export const notificationKinds = {
   'key.rotation-due': {
     text: 'keys of the vault {name} are due for rotation',
-    remedy: 'run dke key rotate; older versions still decrypt what they encrypted',
-    action: 'View the keys',
+    fix: 'run dke key rotate; older versions still decrypt what they encrypted',
+    action: 'View keys',
     page: '/keys?vaultId={id}',
     leadDays: [183, 30],
     severities: ['low', 'medium', 'high'],
   },
   'master-key.rotation-due': {
     text: 'the master key of {name} is due for rotation',
-    remedy:
-      'set a new key in the database (ADMINISTER KEY MANAGEMENT SET KEY); for the steps, run dke runbook show rotate',
+    fix: 'set a new key in the database (ADMINISTER KEY MANAGEMENT SET KEY); for the steps, run dke runbook show rotate',
     action: 'Follow the runbook',
     page: '/tde/applications/{id}/runbooks?runbook=rotate',
     leadDays: [183, 30],
@@ -39,8 +38,7 @@ export const notificationKinds = {
   },
   'endpoint.credential-due': {
     text: 'a credential of the endpoint {name} is due for rotation: quarterly is recommended',
-    remedy:
-      'run dke endpoint credential add, enter the new credential at the cloud key service, then remove the old one',
+    fix: 'run dke endpoint credential add, enter the new credential at the cloud key service, then remove the old one',
     action: 'Rotate the credential',
     page: '/endpoints/{id}/credentials',
     leadDays: [14],
@@ -48,7 +46,7 @@ export const notificationKinds = {
   },
   'application.access-guid-due': {
     text: 'an access_guid of {name} is due for rotation: quarterly is recommended',
-    remedy: 'run dke tde app rotate-guid, install the new pkcs11.toml, then remove the old access_guid',
+    fix: 'run dke tde app rotate-guid, install the new pkcs11.toml, then remove the old access_guid',
     action: 'Open the application',
     page: '/tde/applications/{id}',
     leadDays: [14],
@@ -56,8 +54,7 @@ export const notificationKinds = {
   },
   'tls.certificate-expiring': {
     text: 'the certificate for {name} expires',
-    remedy:
-      'replace its file, then run systemctl reload dke-server; if it is self-signed, run dke server renew-certificate',
+    fix: 'replace its file, then run systemctl reload dke-server; if it is self-signed, run dke server renew-certificate',
     action: 'View settings',
     page: '/settings',
     leadDays: [30, 7, 1],
@@ -65,7 +62,7 @@ export const notificationKinds = {
   },
   'tls.certificate-old': {
     text: 'the certificate for {name} is about a year old: yearly renewal is recommended',
-    remedy: 'replace it, with a new key; if it is self-signed, run dke server renew-certificate',
+    fix: 'replace it, with a new key; if it is self-signed, run dke server renew-certificate',
     action: 'View settings',
     page: '/settings',
     leadDays: [30],
@@ -73,8 +70,7 @@ export const notificationKinds = {
   },
   'tls.file-unusable': {
     text: 'the next start cannot serve the certificate, or clients would refuse it: {name}',
-    remedy:
-      'before a restart, put the file back, then run systemctl reload dke-server; until then, the certificate in memory is served',
+    fix: 'before a restart, put the file back, then run systemctl reload dke-server; until then, the certificate in memory is served',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -82,25 +78,23 @@ export const notificationKinds = {
   },
   'tls.certificate-created': {
     text: 'at its start, the service found no certificate and created a self-signed one, which clients do not trust: {name}',
-    remedy:
-      'copy the new tls.crt to clients (ca_file in pkcs11.toml, --ca-file of dke), or stop the service and restore tls.crt and tls.key from a backup',
-    action: 'See the settings',
+    fix: 'copy the new tls.crt to clients (ca_file in pkcs11.toml, --ca-file of dke), or stop the service and restore tls.crt and tls.key from a backup',
+    action: 'View settings',
     page: '/settings',
     leadDays: [],
     severities: ['high'],
   },
   'tls.issuer-changed': {
     text: 'the certificate has another issuer than the one before, so clients that trust only that one refuse it: {name}',
-    remedy:
-      'copy the certificate of the new issuer to clients (ca_file in pkcs11.toml, --ca-file of dke, the trust store of the cloud), or put the former certificate back and run systemctl reload dke-server',
-    action: 'See the settings',
+    fix: 'copy the certificate of the new issuer to clients (ca_file in pkcs11.toml, --ca-file of dke, the trust store of the cloud), or put the former certificate back and run systemctl reload dke-server',
+    action: 'View settings',
     page: '/settings',
     leadDays: [],
     severities: ['medium'],
   },
   'client-authority.expiring': {
     text: 'an authority of client certificates of the endpoint {name} expires',
-    remedy: 'run dke endpoint set --client-ca with a bundle that also contains the new authority',
+    fix: 'run dke endpoint set --client-ca with a bundle that also contains the new authority',
     action: 'Open the endpoint',
     page: '/endpoints/{id}',
     leadDays: [30, 7, 1],
@@ -108,8 +102,7 @@ export const notificationKinds = {
   },
   'client-certificate.expiring': {
     text: 'a client certificate of the application {name} expires',
-    remedy:
-      'run dke tde app callers --add-certificate with a new one, then set client_certificate and client_key in pkcs11.toml',
+    fix: 'run dke tde app callers --add-certificate with a new one, then set client_certificate and client_key in pkcs11.toml',
     action: 'Open the application',
     page: '/tde/applications/{id}',
     leadDays: [30, 7, 1],
@@ -117,7 +110,7 @@ export const notificationKinds = {
   },
   'token.expiring': {
     text: 'the API token {name} expires',
-    remedy: 'if it is still used, create a new one with the same roles; then revoke this one',
+    fix: 'if it is still used, create a new one with the same roles; then revoke this one',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [30, 7, 1],
@@ -125,7 +118,7 @@ export const notificationKinds = {
   },
   'token.old': {
     text: 'the API token {name} is old and never expires',
-    remedy: 'run dke token create with the same roles and --expires, use the new token, then run dke token revoke',
+    fix: 'run dke token create with the same roles and --expires, use the new token, then run dke token revoke',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [],
@@ -133,7 +126,7 @@ export const notificationKinds = {
   },
   'token.key-old': {
     text: 'the key that hashes API tokens is due for rotation',
-    remedy: 'run dke token rotate-key; tokens stay valid. After all have been used, run dke token end-former-key',
+    fix: 'run dke token rotate-key; tokens stay valid. After all have been used, run dke token end-former-key',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [30],
@@ -141,7 +134,7 @@ export const notificationKinds = {
   },
   'token.former-key': {
     text: 'API tokens are still accepted under a former key, a month after its rotation',
-    remedy: 'run dke token end-former-key; it names the tokens that have not been used since',
+    fix: 'run dke token end-former-key; it names the tokens that have not been used since',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [],
@@ -149,7 +142,7 @@ export const notificationKinds = {
   },
   'session.key-old': {
     text: 'the key that hashes sessions is due for rotation',
-    remedy: 'run dke session rotate-key; everyone must sign in again',
+    fix: 'run dke session rotate-key; everyone must sign in again',
     action: 'View settings',
     page: '/settings',
     leadDays: [30],
@@ -157,8 +150,7 @@ export const notificationKinds = {
   },
   'administrator.recovered': {
     text: 'an administrator token was created on the host of the service: {name}',
-    remedy:
-      'confirm with the operators of the host that this was intended; if not, revoke the token and run dke audit list --kind administrator.recovered',
+    fix: 'confirm with the operators of the host that this was intended; if not, revoke the token and run dke audit list --kind administrator.recovered',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [],
@@ -166,7 +158,7 @@ export const notificationKinds = {
   },
   'key-store.disconnected': {
     text: 'the external key store {name} is not connected',
-    remedy: 'run dke doctor endpoint; it names the first layer that fails',
+    fix: 'run dke doctor endpoint; it names the first layer that fails',
     action: 'View key stores',
     page: '/external-key-stores',
     leadDays: [],
@@ -174,7 +166,7 @@ export const notificationKinds = {
   },
   'endpoint.failing': {
     text: 'the endpoint {name} refuses requests',
-    remedy: 'run dke endpoint requests --result refused, then dke doctor endpoint',
+    fix: 'run dke endpoint requests --result refused, then dke doctor endpoint',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -182,7 +174,7 @@ export const notificationKinds = {
   },
   'endpoint.late': {
     text: 'the endpoint {name} answers too late: some requests of the last hour took longer than the 250 ms after which the cloud gives up',
-    remedy: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
+    fix: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -190,7 +182,7 @@ export const notificationKinds = {
   },
   'endpoint.slow': {
     text: 'the endpoint {name} is slow: more than 1 % of the last hour took longer than 100 ms',
-    remedy: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
+    fix: 'run dke latency to see since when, and dke doctor endpoint to find the slow phase',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -198,7 +190,7 @@ export const notificationKinds = {
   },
   'endpoint.tampered': {
     text: 'the endpoint {name} was changed from outside: every request is refused',
-    remedy: 'compare the database with a backup; the audit log names the record',
+    fix: 'compare the database with a backup; the audit log names the record',
     action: 'Run the diagnostics',
     page: '/endpoints/{id}/diagnostics',
     leadDays: [],
@@ -206,15 +198,15 @@ export const notificationKinds = {
   },
   'endpoint.credential-unused': {
     text: 'the new credential of the endpoint {name} has not signed a request yet',
-    remedy: 'enter it at the cloud key service, then remove the old one',
+    fix: 'enter it at the cloud key service, then remove the old one',
     action: 'Continue the rotation',
     page: '/endpoints/{id}/credentials',
     leadDays: [7],
     severities: ['low', 'medium'],
   },
   'approval.pending': {
-    text: 'the request for approval about {name} is pending',
-    remedy: 'run dke approval show, then approve or reject it',
+    text: 'the approval request for {name} is pending',
+    fix: 'run dke approval show, then approve or reject it',
     action: 'View approvals',
     page: '/approvals',
     leadDays: [],
@@ -222,7 +214,7 @@ export const notificationKinds = {
   },
   'dual-control.unsatisfiable': {
     text: 'there are too few approvers for the dual control of the vault {name}',
-    remedy: 'give the role key-approver to more users; until then, no operation under this rule can be approved',
+    fix: 'give the role key-approver to more users; until then, no operation under this rule can be approved',
     action: 'View users',
     page: '/users',
     leadDays: [],
@@ -230,8 +222,7 @@ export const notificationKinds = {
   },
   'audit.sink-behind': {
     text: 'a forwarded log does not reach its sink {name}',
-    remedy:
-      'run dke audit sinks for the reason; audit records are kept until they are delivered, request records only as long as the request log keeps them',
+    fix: 'run dke audit sinks for the reason; audit records are kept until they are delivered, request records only as long as the request log keeps them',
     action: 'View sinks',
     page: '/audit/sinks',
     leadDays: [],
@@ -239,7 +230,7 @@ export const notificationKinds = {
   },
   'audit.checkpoint-stale': {
     text: 'records of the audit log wait for a signed checkpoint',
-    remedy: "check the server's log, and the free space on the disk of the root key",
+    fix: "check the server's log, and the free space on the disk of the root key",
     action: 'View the audit log',
     page: '/audit/verification',
     leadDays: [],
@@ -247,7 +238,7 @@ export const notificationKinds = {
   },
   'audit.key-old': {
     text: 'the key that signs the audit log is due for rotation',
-    remedy: 'run dke audit rotate-key, store the new verifierKey, then run dke root backup --out FILE',
+    fix: 'run dke audit rotate-key, store the new verifierKey, then run dke root backup --out FILE',
     action: 'View the audit log',
     page: '/audit/verification',
     leadDays: [30],
@@ -255,7 +246,7 @@ export const notificationKinds = {
   },
   'snapshot.failed': {
     text: 'the last snapshot of {name} is unusable',
-    remedy: 'run dke snapshot show for the reason, then dke snapshot create',
+    fix: 'run dke snapshot show for the reason, then dke snapshot create',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -263,8 +254,7 @@ export const notificationKinds = {
   },
   'snapshot.old': {
     text: 'the last valid snapshot of {name} was verified more than a week ago',
-    remedy:
-      'run dke snapshot create, or set [snapshots] schedule in dke.toml; regularly run dke snapshot verify with the recovery key',
+    fix: 'run dke snapshot create, or set [snapshots] schedule in dke.toml; regularly run dke snapshot verify with the recovery key',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -272,7 +262,7 @@ export const notificationKinds = {
   },
   'snapshot.none': {
     text: 'there is no snapshot of {name}',
-    remedy: 'run dke recovery-key create, dke recovery-key register, then dke snapshot create',
+    fix: 'run dke recovery-key create, dke recovery-key register, then dke snapshot create',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -280,8 +270,7 @@ export const notificationKinds = {
   },
   'snapshot.unopened': {
     text: 'no snapshot of {name} was opened with a recovery key recently: a restore may not be possible',
-    remedy:
-      'run dke snapshot verify with the recovery key, within a week of the first snapshot and then every six months',
+    fix: 'run dke snapshot verify with the recovery key, within a week of the first snapshot and then every six months',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -289,8 +278,7 @@ export const notificationKinds = {
   },
   'snapshot.folder-missing': {
     text: 'the snapshot folder {name} is missing: its disk is not mounted, or it is the wrong folder',
-    remedy:
-      'mount it; until then, no snapshots are created, and the erasure of destroyed keys waits or reports them ([erasure] missing_snapshots)',
+    fix: 'mount it; until then, no snapshots are created, and the erasure of destroyed keys waits or reports them ([erasure] missing_snapshots)',
     action: 'View snapshots',
     page: '/snapshots',
     leadDays: [],
@@ -298,7 +286,7 @@ export const notificationKinds = {
   },
   'backup.old': {
     text: 'the service has no recent backup: {name}',
-    remedy: 'on its host, run dke backup create --out FILE, for example nightly by a timer (docs/backup.md)',
+    fix: 'on its host, run dke backup create --out FILE, for example nightly by a timer (docs/backup.md)',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -306,16 +294,15 @@ export const notificationKinds = {
   },
   'root.backup-old': {
     text: 'the backup of the root key is useless: the root key has been replaced since',
-    remedy: 'on the host of the service, run dke root backup --out FILE, then dke snapshot create',
-    action: 'View the first steps',
+    fix: 'on the host of the service, run dke root backup --out FILE, then dke snapshot create',
+    action: 'View the setup',
     page: '/setup',
     leadDays: [],
     severities: ['high'],
   },
   'erasure.blocked': {
     text: 'the erasure of destroyed keys is blocked by damaged records, nodes, standbys of the database, or missing snapshots',
-    remedy:
-      'run dke status for the cause: restore a backup made since the last run or give up the key; start or remove the node; bring the standby up to date or drop its slot; restore or delete the snapshots',
+    fix: 'run dke status for the cause: restore a backup made since the last run or give up the key; start or remove the node; bring the standby up to date or drop its slot; restore or delete the snapshots',
     action: 'View what blocks it',
     page: '/settings',
     leadDays: [],
@@ -323,8 +310,7 @@ export const notificationKinds = {
   },
   'erasure.failed': {
     text: 'the erasure run of destroyed keys failed and will be retried',
-    remedy:
-      'run dke status for the reason; until it succeeds, old copies of the database may still contain destroyed keys',
+    fix: 'run dke status for the reason; until it succeeds, old copies of the database may still contain destroyed keys',
     action: 'View the reason',
     page: '/settings',
     leadDays: [],
@@ -332,7 +318,7 @@ export const notificationKinds = {
   },
   'health.failing': {
     text: 'the service failed its own check: {name}',
-    remedy: "run dke status to see what failed; the server's log names the reason",
+    fix: "run dke status to see what failed; the server's log names the reason",
     action: 'View the service state',
     page: '/settings',
     leadDays: [],
@@ -340,7 +326,7 @@ export const notificationKinds = {
   },
   'memory.unlocked': {
     text: 'key memory is not locked: keys could be written to swap',
-    remedy: 'raise LimitMEMLOCK of the service and restart it',
+    fix: 'raise LimitMEMLOCK of the service and restart it',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -348,8 +334,7 @@ export const notificationKinds = {
   },
   'requests.sink-lost': {
     text: 'request records were removed before they reached the sink {name}',
-    remedy:
-      'run dke audit sinks; make the sink reachable or faster, or keep the request log longer (limits.request_log_rows, limits.request_log_days)',
+    fix: 'run dke audit sinks; make the sink reachable or faster, or keep the request log longer (limits.request_log_rows, limits.request_log_days)',
     action: 'View sinks',
     page: '/audit/sinks',
     leadDays: [],
@@ -357,7 +342,7 @@ export const notificationKinds = {
   },
   'requests.dropped': {
     text: 'records of the request log were dropped since the start: the store could not keep up',
-    remedy: 'no request failed, and the audit log is complete; use a faster disk or send fewer requests',
+    fix: 'no request failed, and the audit log is complete; use a faster disk or send fewer requests',
     action: 'View the request log',
     page: '/requests',
     leadDays: [],
@@ -365,8 +350,7 @@ export const notificationKinds = {
   },
   'clock.jumped': {
     text: 'the clock has jumped: until it is confirmed, nothing is purged, deleted or pruned by a deadline',
-    remedy:
-      'correct the clock of the host; when it is right, run dke clock confirm --time TIME with the time of a clock that you trust',
+    fix: 'correct the clock of the host; when it is right, run dke clock confirm --time TIME with the time of a clock that you trust',
     action: 'View the service state',
     page: '/settings',
     leadDays: [],
@@ -374,8 +358,7 @@ export const notificationKinds = {
   },
   'log.failing': {
     text: 'the log of the service cannot be written',
-    remedy:
-      'free space on the disk of [log] destination in dke.toml; writing then continues automatically, and dke_log_lost_lines_total counts lost lines',
+    fix: 'free space on the disk of [log] destination in dke.toml; writing then continues automatically, and dke_log_lost_lines_total counts lost lines',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -383,7 +366,7 @@ export const notificationKinds = {
   },
   'node.offline': {
     text: 'the node {name} is offline',
-    remedy: 'check its host; start the node, or remove it if it does not come back: dke node remove',
+    fix: 'check its host; start the node, or remove it if it does not come back: dke node remove',
     action: 'View nodes',
     page: '/nodes',
     leadDays: [],
@@ -395,7 +378,7 @@ export const notificationKindNames = Object.keys(notificationKinds) as Notificat
 /** One whose row was changed from outside, or written by a newer version. */
 const unknownKind: NotificationRow = {
   text: 'this kind of notification is unknown to this version: {name}',
-  remedy: 'check it, then acknowledge it',
+  fix: 'check it, then acknowledge it',
   action: 'View notifications',
   page: '/notifications',
   leadDays: [],

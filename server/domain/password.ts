@@ -61,7 +61,7 @@ const isText = (password: Uint8Array, text: string): boolean => {
   return password.length === other.length && password.every((byte, at) => lower(byte) === lower(other[at] ?? 0));
 };
 
-/** Why this is no password for the user of this name; undefined: it is one. */
+/** Why this is not a password for the user of this name; undefined: it is one. */
 export const faultOfPassword = (password: Uint8Array, userName: string): string | undefined => {
   const length = lengthOf(password);
   if (length < shortestPassword) return `must have at least ${shortestPassword} characters`;

@@ -75,7 +75,7 @@ export const rootRunOf = (
   phase,
 });
 
-/** Whether nothing is sealed under the old root key any more, and every copy of the database has that: what is left is to overwrite it. */
+/** Whether nothing is sealed under the old root key, and every copy of the database has that: what is left is to overwrite it. */
 export const isEnding = (run: RootRun | undefined, { rootEpoch }: Pick<RootKeys, 'rootEpoch'>): boolean =>
   run?.phase === 'erase' && run.epoch === rootEpoch;
 

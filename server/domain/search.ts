@@ -41,20 +41,22 @@ export const termKinds = [
 export type TermKind = (typeof termKinds)[number];
 
 /** Where something was found. */
-export type SearchField =
-  | 'name'
-  | 'id'
-  | 'display-name'
-  | 'email'
-  | 'app-id'
-  | 'prefix'
-  | 'tag'
-  | 'access-key-id'
-  | 'custom-key-store-id'
-  | 'request-id'
-  | 'kms-request-id'
-  | 'actor'
-  | 'subject';
+export const searchFields = [
+  'name',
+  'id',
+  'display-name',
+  'email',
+  'app-id',
+  'prefix',
+  'tag',
+  'access-key-id',
+  'custom-key-store-id',
+  'request-id',
+  'kms-request-id',
+  'actor',
+  'subject',
+] as const;
+export type SearchField = (typeof searchFields)[number];
 
 export interface Found {
   readonly kind: SearchKind;

@@ -12,8 +12,8 @@ const isOver = (answer: ServerResponse | undefined): boolean =>
   answer === undefined || answer.closed || answer.req.socket.destroyed;
 
 /**
- * Remembers the newest answers of each connection. An idle connection should hold nothing: what is over is let go of by a look
- * once a second. Weak references would do that by themselves, but making two for each request costs 2 µs.
+ * Remembers the newest answers of each connection. An idle connection should hold nothing: finished answers are released
+ * once a second. Weak references would do that on their own, but making two for each request costs 2 µs.
  */
 export const createNewestAnswers = () => {
   const byConnection = new WeakMap<object, NewestAnswers>();

@@ -44,7 +44,7 @@ export const readProxyHeader = (
   };
   const end = (): void => settle(undefined);
   const timer = setTimeout(end, timeoutMs);
-  /** Undefined: wait for more; null: this is no header. */
+  /** Undefined: wait for more; null: this is not a header. */
   const parse = (): ProxiedPeer | null | undefined => {
     head ??= (socket.read(fixedLength) as Buffer | null) ?? undefined;
     if (head === undefined) return undefined;

@@ -1,6 +1,6 @@
 // Keeps the first answers of the process, emptied, for the sake of their hidden classes and those of their requests and sockets.
 //
-// V8 lets go of a hidden class that no object has had for some collections of the old heap: a service that rests between requests goes
+// V8 discards a hidden class that no object has had for some collections of the old heap: a service that rests between requests goes
 // through many. Node's requests, answers and TLS sockets have so many properties behind symbols that V8 does not learn such a class again:
 // from then on each of them is a hash table, and every request costs about a third more for as long as the process lives
 // (test/scenario/rest.test.ts). A class with one live object stays, and so do all that lead to it.

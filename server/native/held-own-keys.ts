@@ -29,7 +29,6 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
   };
   return {
     has: (name: OwnKey): boolean => keys.has(name),
-    hasAll: (): boolean => keys.size === names.length,
     key: (name: OwnKey): KeyRef => {
       const key = keys.get(name);
       if (key === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');

@@ -60,23 +60,25 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     await adopted.openStored(store.read);
   };
 
+  const close = (): void => {
+    for (const each of [keks, own, adopted]) each.clear();
+    former.take([]);
+  };
+
   return {
     ...createKekRotation(core, keks),
     ...createRecipients(core, keks),
     ...tokenHashes,
     ...auditKey,
-    get unlocked() {
-      return own.hasAll();
-    },
     unlock: async (store, provider) => {
       try {
         await openAll(store, provider);
       } catch (error) {
-        for (const each of [keks, own, adopted]) each.clear();
-        former.take([]);
+        close();
         throw error;
       }
     },
+    close,
     refresh: async (repositories) => {
       const stored = await keks.openStored(repositories);
       if (stored === undefined) return;

@@ -20,7 +20,7 @@ const chainOf = (pem: string): readonly X509Certificate[] =>
 /**
  * What is wrong with a chain that TLS would serve all the same and clients refuse, or worse, believe: that it was changed after it was signed;
  * undefined when nothing is. Only the signatures of issuers in the chain can be checked, and those of `selfSigned` certificates, which are
- * their own issuers whatever a changed byte says. Throws what X509Certificate does, for what is no certificate at all.
+ * their own issuers whatever a changed byte says. Throws the error of X509Certificate for bytes that are not a certificate.
  */
 export const damageOf = (pem: string, selfSigned: boolean): string | undefined => {
   const chain = chainOf(pem);
@@ -37,7 +37,7 @@ export const damageOf = (pem: string, selfSigned: boolean): string | undefined =
 
 /**
  * Whether a private key, PEM, makes signatures that the certificate's public key takes. TLS compares public halves alone, so that a key of which
- * the private half was changed would be served, and every handshake would fail. Throws what createPrivateKey does, for what is no key at all.
+ * the private half was changed would be served, and every handshake would fail. Throws the error of createPrivateKey for bytes that are not a key.
  */
 export const fits = (key: string, pem: string): boolean => {
   const [own] = chainOf(pem);

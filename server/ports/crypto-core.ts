@@ -3,6 +3,7 @@
 import type { Core } from '../../addon/core.ts';
 
 export type {
+  AeadParameters,
   CipherParameters,
   Curve,
   Direction,
@@ -53,10 +54,8 @@ export type CryptoCore = Pick<
   | 'wrapKey'
   | 'unwrapKey'
   | 'unwrapKeyLater'
-  | 'ecdh'
   | 'hkdf'
-  | 'deriveByEncryption'
-  | 'sp800108'
+  | 'derive'
   | 'hpkeSealKey'
   | 'generateHpkeKey'
   | 'deriveHpkeKey'

@@ -12,7 +12,7 @@ import type { KeyRef } from './crypto-core.ts';
 import type { StoredObject } from './tde-repositories.ts';
 import type { XksDirectory, XksRequestRecord } from './xks-directory.ts';
 
-/** A token object with what decides about its use. `key` and `vault` are undefined for objects that are no secret keys. */
+/** A token object with what decides about its use. `key` and `vault` are undefined for objects that are not secret keys. */
 export interface LoadedObject {
   readonly object: StoredObject;
   readonly key: Key | undefined;

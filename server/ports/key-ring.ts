@@ -44,6 +44,8 @@ export interface KeyRing {
    * open what is there; nothing is written then.
    */
   unlock(store: Store, root: RootProvider): Promise<void>;
+  /** Wipes every key from memory. */
+  close(): void;
   /** Makes and stores the KEK of a new tenant. */
   addTenant(tx: Repositories, tenantId: string): Promise<void>;
   /** Overwrites and removes the stored KEKs of a tenant: what is sealed under them cannot be opened. `retainStored` follows the commit. */
@@ -64,7 +66,7 @@ export interface KeyRing {
   recipient(tenantId: string): Recipient;
   /**
    * Opens a key that was sealed to a recipient of the tenant; the caller releases it. Null when this node has no such recipient (see
-   * `refresh`), 'invalid-ciphertext' when it does not open, or is no key of the kind.
+   * `refresh`), 'invalid-ciphertext' when it does not open, or is not a key of the kind.
    */
   openSealed(tenantId: string, key: SealedKey, kind: UnwrappedKind): Promise<KeyRef | null>;
   /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
@@ -110,8 +112,6 @@ export interface KeyRing {
   refreshAuditKey(repositories: Repositories): Promise<void>;
   /** A round trip on the service's own test key. Throws when it fails. */
   selfTest(): void;
-  /** Whether the service's keys are open. */
-  readonly unlocked: boolean;
 
   // --- the erasure run ------------------------------------------------------------------------------------------------
   /** Whether every tenant's newest KEK is sealed under the current root epoch. */
@@ -130,7 +130,7 @@ export interface KeyRing {
    * of work, because tenants are created and purged at the same time.
    */
   prove(tx: Repositories): Promise<void>;
-  /** Deletes the KEKs that no record hangs on any more. */
+  /** Deletes the KEKs that no longer protect a record. */
   dropOldKeks(tx: Repositories): Promise<void>;
 }
 

@@ -102,7 +102,7 @@ export interface NodeLink {
   clocks(): Promise<readonly number[]>;
   /** Reports which root keys it has, and the proof. */
   tellRoot(row: Pick<NodeRow, 'id' | 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>): Promise<void>;
-  /** It ends in order: no node waits for it, and a removed one is not named any more. */
+  /** It ends in order: no node waits for it, and a removed one is no longer named. */
   leave(id: string): Promise<void>;
   nodes(): Promise<readonly SeenNode[]>;
   /** The ids of nodes whose connection to the store is open. */
@@ -142,7 +142,7 @@ export interface NodeLink {
   wipeParcel(nodeId: string): Promise<void>;
 
   // --- copies of the database -----------------------------------------------------------------------------------------
-  /** Everything that is committed durably lies before it. */
+  /** Everything that is committed durably is before it. */
   logPosition(): Promise<LogPosition>;
   /** Copies that the database knows of: standbys, replication slots, the archive of its log. 'other': it is no longer the database of this position. */
   copies(position: LogPosition): Promise<readonly DatabaseCopy[] | 'other'>;

@@ -10,7 +10,7 @@ export interface NotificationMessage {
   readonly event: 'raised' | 'worse' | 'resolved' | 'test';
   readonly at: number;
   readonly text: string;
-  readonly remedy: string;
+  readonly fix: string;
   /** Null in a test. */
   readonly notification: Notification | null;
 }

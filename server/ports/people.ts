@@ -91,7 +91,7 @@ export interface PeopleRepositories {
     removeOf(holder: StoredSession['holder'], except: string | null): Promise<number>;
     /** Every session of the service. Answers how many. */
     removeAll(): Promise<number>;
-    /** Those that ended by themselves. */
+    /** Those that ended on their own. */
     prune(now: number, idleSince: number): Promise<number>;
   };
   readonly attempts: {

@@ -36,7 +36,7 @@ export interface StoredRecord extends RecordPlace {
 /** Where a walk over older records has come to. */
 export type RecordPosition = Pick<StoredRecord, 'epoch' | 'objectId' | 'version' | 'class'>;
 
-/** A key record as it lies there; null after it was wiped. */
+/** A key record as it is there; null after it was wiped. */
 export interface WholeRecord extends Omit<StoredRecord, 'record'> {
   readonly record: Buffer | null;
 }

@@ -353,7 +353,7 @@ export interface Store {
    * at the start (undefined: not known), and what takes it as it is. Undefined where the store answers for itself.
    */
   readonly committed: { readonly records: number | undefined; accept(): void } | undefined;
-  /** Null when the store is no file. */
+  /** Null when the store is not a file. */
   readonly path: string | null;
   readonly read: Repositories;
   write<T>(

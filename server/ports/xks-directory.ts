@@ -86,6 +86,6 @@ export interface XksDirectory {
   /** The others of the fleet: those that run, and those that ended without a word, as long as they might still use keys. */
   otherNodes(): readonly FleetMember[];
   healthy(): boolean;
-  /** Never blocks and never throws: a bounded queue; drops are counted. A probe of the service's own is recorded and is no use. */
+  /** Never blocks and never throws: a bounded queue; drops are counted. A probe of the service's own is recorded and is not a use. */
   record(entry: XksRequestRecord, isOwnProbe?: boolean): void;
 }

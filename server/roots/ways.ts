@@ -46,7 +46,7 @@ export type WayCore = Pick<
 /** Why a way did not open. */
 export class WayClosed extends Error {
   override readonly name = 'WayClosed';
-  /** It may open by itself later. */
+  /** It may open on its own later. */
   readonly retry: boolean;
   constructor(message: string, retry: boolean, options?: { readonly cause?: unknown }) {
     super(message, options);

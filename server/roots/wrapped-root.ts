@@ -98,7 +98,7 @@ const settle = (core: WrappingCore, { path, current }: OpenRoot): void => {
 const erasePrevious = (core: WrappingCore, state: OpenRoot): void => {
   const { path, current, previous } = state;
   if (previous === undefined) return;
-  // The slot next to the current one, also if it has no complete key any more: after a write whose sync failed, the cache shows it as
+  // The slot next to the current one, even if it no longer has a complete key: after a write whose sync failed, the cache shows it as
   // erased, but the device may not.
   const place = readWrapped(core, path).places.get(current.epoch);
   const older = slotAt.find((at) => at !== place);

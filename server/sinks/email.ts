@@ -21,24 +21,24 @@ export interface EmailOptions {
 
 const timeoutMs = 15_000;
 
-export const mailText = ({ event, at, text, remedy, notification }: NotificationMessage): string =>
+export const mailText = ({ event, at, text, fix, notification }: NotificationMessage): string =>
   [
     event === 'resolved' ? `Resolved: ${text}.` : `${text}.`,
     '',
-    ...(event === 'resolved' || remedy === '' ? [] : [`What to do: ${remedy}.`, '']),
+    ...(event === 'resolved' || fix === '' ? [] : [`How to fix: ${fix}.`, '']),
     ...(notification === null
       ? []
       : [
           `kind      ${notification.kind}`,
           `severity  ${notification.severity}`,
           `about     ${notification.subject.kind} ${notification.subject.name} (${notification.subject.id})`,
-          ...(event === 'resolved' ? [] : [`harm at   ${toRfc3339(notification.harmAt)}`]),
+          ...(event === 'resolved' ? [] : [`act by    ${toRfc3339(notification.harmAt)}`]),
           ...Object.entries(notification.details).map(([name, value]) => `${name.padEnd(9)} ${JSON.stringify(value)}`),
         ]),
     `at        ${toRfc3339(at)}`,
   ].join('\n');
 
-const titles = { raised: '', worse: 'again: ', resolved: 'over: ', test: 'test: ' } as const;
+const titles = { raised: '', worse: 'more severe: ', resolved: 'resolved: ', test: 'test: ' } as const;
 
 export const openEmail = (options: EmailOptions): NotificationTarget => {
   const { name, host, port, tls, from, to, user, passwordFile, ca, minSeverity } = options;

@@ -72,19 +72,19 @@ const resolveTarget = async (host: string, allowPrivate: boolean) => {
   const found = await resolveWithin(10_000, host);
   const inside = found.find(({ address }) => !isPublicAddress(address));
   if (inside !== undefined && !allowPrivate)
-    throw new Error(`${host} is ${inside.address}, which is no public address: allow_private = true allows it`);
+    throw new Error(`${host} is ${inside.address}, which is not a public address: allow_private = true allows it`);
   const [first] = found;
   if (first === undefined) throw new Error(`${host} has no address`);
   return first;
 };
 
-export const webhookBody = ({ id, event, at, text, remedy, notification }: NotificationMessage): string =>
+export const webhookBody = ({ id, event, at, text, fix, notification }: NotificationMessage): string =>
   JSON.stringify({
     id,
     event,
     at: toRfc3339(at),
     text,
-    remedy,
+    fix,
     notification:
       notification === null
         ? null

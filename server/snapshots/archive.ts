@@ -168,7 +168,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     },
     checkOf: (key) => checkOf(core, key),
     erase: (id, units, at, signer) => eraseUnits(pathOf(id), id, units, at, signer),
-    // The database may have been changed: what is no id has no file.
+    // The database may have been changed: a value that is not an id has no file.
     has: (id) => isId(id) && existsSync(pathOf(id)),
     rename: (from, to) => renameSync(pathOf(from), pathOf(to)),
     remove: (id) => {

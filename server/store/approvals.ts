@@ -1,19 +1,29 @@
-// Requests for approval. The whole row is authenticated: who has agreed is not to be written from outside.
+// Approval requests. The whole row is authenticated: who has agreed is not to be written from outside.
 
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
-import type { Approval, ApprovalState, GovernedKind } from '../domain/approval.ts';
+import type { Approval } from '../domain/approval.ts';
 import type { SubjectKind } from '../domain/audit-event.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
+import { approvalsTables } from './tables/approvals.ts';
+import { membersOf } from './tables/members.ts';
 import { alsoInScope, inScope } from './tenants.ts';
 
 type Document = Pick<Approval, 'parameters' | 'impact' | 'rules' | 'fingerprint' | 'decisions' | 'missing'> & {
   readonly subjectName: string;
   readonly requesterName: string;
 };
+
+const members = membersOf<Approval>()(
+  approvalsTables.approvals,
+  'subject_kind',
+  'subject_id',
+  'requested_by',
+  'document',
+);
 
 const approvalRow = (approval: Approval) => {
   const { parameters, impact, rules, fingerprint, decisions, missing } = approval;
@@ -28,16 +38,10 @@ const approvalRow = (approval: Approval) => {
     requesterName: approval.requestedBy.name,
   };
   return {
-    id: approval.id,
-    tenant_id: approval.tenantId,
-    kind: approval.kind,
+    ...members.toRow(approval),
     subject_kind: approval.subject.kind,
     subject_id: approval.subject.id,
-    state: approval.state,
     requested_by: approval.requestedBy.id,
-    requested_at: approval.requestedAt,
-    expires_at: approval.expiresAt,
-    ended_at: approval.endedAt,
     document: canonicalJson(document),
   };
 };
@@ -58,16 +62,10 @@ const toApproval = (row: Schema['approvals'], integrity: Approval['integrity']):
   const { subjectName, requesterName, ...document } =
     integrity === 'ok' ? (JSON.parse(row.document) as Document) : nothing;
   return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    kind: row.kind as GovernedKind,
+    ...members.fromRow(row),
     subject: { kind: row.subject_kind as SubjectKind, id: row.subject_id, name: subjectName },
     ...document,
-    state: row.state as ApprovalState,
     requestedBy: { id: row.requested_by, name: requesterName },
-    requestedAt: row.requested_at,
-    expiresAt: row.expires_at,
-    endedAt: row.ended_at,
     integrity,
   };
 };
@@ -101,7 +99,7 @@ export const createApprovalRepository = (db: Kysely<Schema>, policyRows: PolicyR
     },
     update: async (approval) => {
       if (approval.integrity !== 'ok')
-        throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
+        throw new ServiceError('key-tampered', 'the stored approval request was changed from outside', {
           hint: 'repeat the request; do not approve or withdraw this one',
         });
       await policyRows.update('approvals', approvalRow(approval));

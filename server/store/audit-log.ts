@@ -10,7 +10,7 @@ import { foldHashes, leafHash } from '../base/merkle-tree.ts';
 import { type AuditEvent, auditEntry, auditKinds } from '../domain/audit-event.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
-import { toAuditEvent } from './tables/audit.ts';
+import { auditEventMembers, toAuditEvent } from './tables/audit.ts';
 import { alsoInScope, inScope } from './tenants.ts';
 
 /** Levels of a tile, and how many hashes its lowest one has. */
@@ -56,17 +56,7 @@ const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
       await db
         .insertInto('audit_events')
         .values({
-          sequence,
-          at: event.at,
-          kind: event.kind,
-          actor_kind: event.actorKind,
-          actor_id: event.actorId,
-          actor_name: event.actorName,
-          peer: event.peer,
-          tenant_id: event.tenantId,
-          subject_kind: event.subjectKind,
-          subject_id: event.subjectId,
-          request_id: event.requestId,
+          ...auditEventMembers.toRow(record),
           details: canonicalJson(event.details),
           leaf_hash: leafHash(Buffer.from(auditEntry(record), 'utf8')),
         })

@@ -23,7 +23,7 @@ type Run = (statement: string) => Promise<void>;
 
 export interface Engine {
   readonly name: 'sqlite' | 'postgres';
-  /** Null when the store is no file. */
+  /** Null when the store is not a file. */
   readonly path: string | null;
   /** For people, without secrets. */
   readonly place: string;

@@ -1,7 +1,7 @@
 // What can be wrong with the store as a whole. Errors of single statements become ServiceError; these stop the process.
 
 export type StoreErrorCode =
-  | 'corrupt' // the file is no database of ours, or its structure is broken
+  | 'corrupt' // the file is not a database of ours, or its structure is broken
   | 'io' // reading, writing or syncing failed: nothing that was written since is certain
   | 'newer' // the schema was written by a newer version of this program
   | 'unreleased' // the schema is of a development version from before the first release

@@ -5,15 +5,15 @@ import type { IdempotencyRepository, StoredRequest } from '../ports/idempotency.
 import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
+import { idempotencyTables } from './tables/idempotency.ts';
+import { membersOf } from './tables/members.ts';
 
 const table = 'idempotency_keys';
 
+const members = membersOf<StoredRequest>()(idempotencyTables.idempotency_keys, 'location', 'body');
+
 const requestRow = (request: StoredRequest) => ({
-  id: request.id,
-  fingerprint: request.fingerprint,
-  request_id: request.requestId,
-  run: request.run,
-  created_at: request.createdAt,
+  ...members.toRow(request),
   location: request.answer?.location ?? null,
   body: request.answer?.body ?? null,
 });
@@ -23,11 +23,7 @@ export const createIdempotencyRows = (db: Kysely<Schema>, policyRows: PolicyRows
     const row = await db.selectFrom(table).selectAll().where('id', '=', id).executeTakeFirst();
     return (
       row && {
-        id: row.id,
-        fingerprint: row.fingerprint,
-        requestId: row.request_id,
-        run: row.run,
-        createdAt: row.created_at,
+        ...members.fromRow(row),
         answer: row.location === null ? null : { location: row.location, body: row.body },
         integrity: policyRows.integrity(table, row),
       }

@@ -4,24 +4,14 @@ import { type Kysely, sql } from 'kysely';
 import type { RecordClass, StoredRecord } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
-import { toRecord } from './tables/keys.ts';
+import { recordMembers, toRecord } from './tables/keys.ts';
 
 /** Inserts or replaces in one statement: at most 200 records, because databases limit the parameters of a statement. */
 export const putRecords = async (db: Kysely<Schema>, records: readonly StoredRecord[]): Promise<void> => {
   if (records.length === 0) return;
   await db
     .insertInto('key_records')
-    .values(
-      records.map((each) => ({
-        object_id: each.objectId,
-        version: each.version,
-        class: each.class,
-        tenant_id: each.tenantId,
-        epoch: each.epoch,
-        attributes: each.attributes,
-        record: each.record,
-      })),
-    )
+    .values(records.map((each) => ({ ...recordMembers.toRow(each), record: each.record })))
     .onConflict((conflict) =>
       conflict.columns(['object_id', 'version', 'class']).doUpdateSet((e) => ({
         epoch: e.ref('excluded.epoch'),

@@ -21,7 +21,7 @@ export interface ForeignSchema {
   readonly code: 'newer' | 'unreleased';
   /** Follows the name of the database. */
   readonly why: string;
-  readonly remedy: string;
+  readonly fix: string;
 }
 
 /** Why this version cannot use a database with these migrations. */
@@ -32,9 +32,9 @@ export const foreignSchema = (applied: readonly string[], steps = migrations): F
     ? {
         code: 'unreleased',
         why: `was written by a development version from before the first release (${unknown}), which cannot be upgraded`,
-        remedy: 'start with an empty database, then restore the snapshots of its tenants into it',
+        fix: 'start with an empty database, then restore the snapshots of its tenants into it',
       }
-    : { code: 'newer', why: `was written by a newer version (${unknown})`, remedy: 'install that version' };
+    : { code: 'newer', why: `was written by a newer version (${unknown})`, fix: 'install that version' };
 };
 
 /** Of an empty database, all steps count as done. */
@@ -64,7 +64,7 @@ export const migrate = async (
     .then((result) => result.rows.map(({ name }) => name))
     .catch(() => []);
   const foreign = foreignSchema(applied, steps);
-  if (foreign !== undefined) throw new StoreError(foreign.code, `the database ${foreign.why}: ${foreign.remedy}`);
+  if (foreign !== undefined) throw new StoreError(foreign.code, `the database ${foreign.why}: ${foreign.fix}`);
   const provided = providerOf(engine, steps, applied.length === 0);
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(provided) } });
   const { error, results = [] } = await migrator.migrateToLatest();

@@ -1,23 +1,17 @@
 // The nodes' rows, for people and for records in the audit log. What nodes say to one another goes by their link (node-link.ts).
 
 import type { Kysely, Selectable } from 'kysely';
-import type { NodeState } from '../domain/node.ts';
 import type { NodeRow } from '../ports/node-link.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
+import { membersOf } from './tables/members.ts';
+import { nodesTables } from './tables/nodes.ts';
+
+const members = membersOf<NodeRow>()(nodesTables.nodes, 'id', 'public_key', 'proof', 'directory');
 
 const toNode = (row: Selectable<Schema['nodes']>): NodeRow => ({
   id: row.id,
-  name: row.name,
-  version: row.version,
-  state: row.state as NodeState,
-  startedAt: row.started_at,
-  heartbeatAt: row.heartbeat_at,
-  contactMs: row.contact_ms,
-  epoch: row.epoch,
-  clockAheadMs: row.clock_ahead_ms,
-  rootEpoch: row.root_epoch,
-  oldestRootEpoch: row.oldest_root_epoch,
+  ...members.fromRow(row),
   publicKey: Buffer.from(row.public_key),
   proof: Buffer.from(row.proof),
 });
@@ -29,20 +23,7 @@ export const createNodes = (db: Kysely<Schema>): Repositories['nodes'] => ({
     return row && toNode(row);
   },
   put: async (node) => {
-    const row = {
-      name: node.name,
-      version: node.version,
-      state: node.state,
-      started_at: node.startedAt,
-      heartbeat_at: node.heartbeatAt,
-      contact_ms: node.contactMs,
-      epoch: node.epoch,
-      clock_ahead_ms: node.clockAheadMs,
-      root_epoch: node.rootEpoch,
-      oldest_root_epoch: node.oldestRootEpoch,
-      public_key: node.publicKey,
-      proof: node.proof,
-    };
+    const row = { ...members.toRow(node), public_key: node.publicKey, proof: node.proof };
     await db
       .insertInto('nodes')
       .values({ id: node.id, directory: '', ...row })

@@ -3,48 +3,38 @@
 
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
-import type { AuditSeverity } from '../domain/audit-event.ts';
 import {
   type Notification,
   type NotificationFilter,
-  type NotificationKind,
   type RotationProfile,
   severitiesFrom,
 } from '../domain/notification.ts';
 import type { Repositories } from '../ports/store.ts';
 import { readDocument } from './documents.ts';
 import type { Schema } from './schema.ts';
+import { membersOf } from './tables/members.ts';
+import { notificationsTables } from './tables/notifications.ts';
 import { inScope } from './tenants.ts';
 
+const members = membersOf<Notification>()(
+  notificationsTables.notifications,
+  'subject_kind',
+  'subject_id',
+  'subject_name',
+  'details',
+);
+
 const toRow = (one: Notification): Schema['notifications'] => ({
-  id: one.id,
-  tenant_id: one.tenantId,
-  kind: one.kind,
+  ...members.toRow(one),
   subject_kind: one.subject.kind,
   subject_id: one.subject.id,
   subject_name: one.subject.name,
-  severity: one.severity,
-  stage: one.stage,
-  harm_at: one.harmAt,
   details: canonicalJson(one.details),
-  raised_at: one.raisedAt,
-  resolved_at: one.resolvedAt,
-  acknowledged_at: one.acknowledgedAt,
-  acknowledged_by: one.acknowledgedBy,
 });
 const fromRow = (row: Schema['notifications']): Notification => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  kind: row.kind as NotificationKind,
+  ...members.fromRow(row),
   subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
-  severity: row.severity as AuditSeverity,
-  stage: row.stage,
-  harmAt: row.harm_at,
   details: readDocument<Notification['details']>(row.details, {}, {}),
-  raisedAt: row.raised_at,
-  resolvedAt: row.resolved_at,
-  acknowledgedAt: row.acknowledged_at,
-  acknowledgedBy: row.acknowledged_by,
 });
 
 const filtered = <Q extends SelectQueryBuilder<Schema, 'notifications', object>>(

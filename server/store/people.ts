@@ -2,8 +2,7 @@
 
 import type { Kysely, Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
-import type { SignInMethod } from '../domain/sign-in.ts';
-import { type FactorKind, foldUserName, type UserState } from '../domain/user.ts';
+import { foldUserName } from '../domain/user.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { PeopleRepositories, StoredAttempt, StoredFactor, StoredSession, StoredUser } from '../ports/people.ts';
 import { refuseTampered } from './row-codes.ts';
@@ -11,107 +10,52 @@ import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
 import { parseGrants } from './tables/api-tokens.ts';
+import { membersOf } from './tables/members.ts';
+import { peopleTables } from './tables/people.ts';
 import { inScope } from './tenants.ts';
 
 type Row<T extends keyof Schema> = Selectable<Schema[T]>;
 
+const userMembers = membersOf<StoredUser>()(peopleTables.users, 'folded_name', 'grants', 'must_change_password');
+
 const userRow = (user: StoredUser) => ({
-  id: user.id,
-  tenant_id: user.tenantId,
-  name: user.name,
+  ...userMembers.toRow(user),
   // A deleted user's name is free again.
   folded_name: user.state === 'deleted' ? null : foldUserName(user.name),
-  display_name: user.displayName,
-  email: user.email,
   grants: canonicalJson(user.grants),
-  state: user.state,
-  password: user.password,
-  password_changed_at: user.passwordChangedAt,
   must_change_password: user.mustChangePassword ? 1 : 0,
-  subject: user.subject,
-  invitation_hash: user.invitationHash,
-  invited_until: user.invitedUntil,
-  created_at: user.createdAt,
-  last_sign_in_at: user.lastSignInAt,
 });
 const toUser = (row: Row<'users'>, integrity: Integrity): StoredUser => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  name: row.name,
-  displayName: row.display_name,
-  email: row.email,
+  ...userMembers.fromRow(row),
   grants: parseGrants(row.grants, integrity),
-  state: row.state as UserState,
   hasPassword: row.password !== null,
   mustChangePassword: row.must_change_password !== 0,
-  passwordChangedAt: row.password_changed_at,
-  subject: row.subject,
-  createdAt: row.created_at,
-  lastSignInAt: row.last_sign_in_at,
-  password: row.password,
-  invitationHash: row.invitation_hash,
-  invitedUntil: row.invited_until,
   integrity,
 });
 
-const factorRow = (factor: StoredFactor) => ({
-  id: factor.id,
-  user_id: factor.userId,
-  kind: factor.kind,
-  name: factor.name,
-  data: factor.data,
-  counter: factor.counter,
-  confirmed_at: factor.confirmedAt,
-  created_at: factor.createdAt,
-  last_used_at: factor.lastUsedAt,
-});
+const factorMembers = membersOf<StoredFactor>()(peopleTables.user_factors);
+
+const factorRow = factorMembers.toRow;
 const toFactor = (row: Row<'user_factors'>, integrity: Integrity): StoredFactor => ({
-  id: row.id,
-  userId: row.user_id,
-  kind: row.kind as FactorKind,
-  name: row.name,
-  data: row.data,
-  counter: row.counter,
-  confirmedAt: row.confirmed_at,
-  createdAt: row.created_at,
-  lastUsedAt: row.last_used_at,
+  ...factorMembers.fromRow(row),
   integrity,
 });
+
+const sessionMembers = membersOf<StoredSession>()(peopleTables.sessions, 'holder_kind', 'holder_id', 'proved');
 
 const sessionRow = (session: StoredSession) => ({
-  id: session.id,
-  tenant_id: session.tenantId,
-  hash: session.hash,
+  ...sessionMembers.toRow(session),
   holder_kind: session.holder.kind,
   holder_id: session.holder.id,
-  method: session.method,
   proved: session.proved,
-  created_at: session.createdAt,
-  used_at: session.usedAt,
-  expires_at: session.expiresAt,
-  peer: session.peer,
-  agent: session.agent,
 });
+const attemptMembers = membersOf<StoredAttempt>()(peopleTables.sign_in_attempts);
 const toAttempt = (row: Row<'sign_in_attempts'> | undefined): StoredAttempt | undefined =>
-  row && {
-    hash: row.hash,
-    kind: row.kind as StoredAttempt['kind'],
-    userId: row.user_id,
-    data: row.data,
-    expiresAt: row.expires_at,
-  };
+  row && attemptMembers.fromRow(row);
 const toSession = (row: Row<'sessions'>, integrity: Integrity): StoredSession => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  hash: row.hash,
+  ...sessionMembers.fromRow(row),
   holder: { kind: row.holder_kind as 'user' | 'token', id: row.holder_id },
-  method: row.method as SignInMethod,
   proved: row.proved === 2 ? 2 : 1,
-  createdAt: row.created_at,
-  usedAt: row.used_at,
-  expiresAt: row.expires_at,
-  peer: row.peer,
-  agent: row.agent,
   integrity,
 });
 
@@ -256,11 +200,8 @@ const sessions = (db: Kysely<Schema>, policyRows: PolicyRows): PeopleRepositorie
 };
 
 const attempts = (db: Kysely<Schema>): PeopleRepositories['attempts'] => ({
-  insert: async ({ hash, kind, userId, data, expiresAt }) => {
-    await db
-      .insertInto('sign_in_attempts')
-      .values({ hash, kind, user_id: userId, data, expires_at: expiresAt })
-      .execute();
+  insert: async (attempt) => {
+    await db.insertInto('sign_in_attempts').values(attemptMembers.toRow(attempt)).execute();
   },
   get: async (hash) =>
     toAttempt(await db.selectFrom('sign_in_attempts').selectAll().where('hash', '=', hash).executeTakeFirst()),

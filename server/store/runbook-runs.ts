@@ -5,15 +5,17 @@ import type { CompletedStep, RunbookRun } from '../domain/runbook-run.ts';
 import type { Repositories } from '../ports/store.ts';
 import { readDocument } from './documents.ts';
 import type { Schema } from './schema.ts';
+import { membersOf } from './tables/members.ts';
+import { runbooksTables } from './tables/runbooks.ts';
 
 type RunbookRunRow = Schema['runbook_runs'];
 type RunbookTickRow = Schema['runbook_ticks'];
 
+const runMembers = membersOf<RunbookRun>()(runbooksTables.runbook_runs, 'content', 'started_by', 'finished_by');
+const stepMembers = membersOf<CompletedStep>()(runbooksTables.runbook_ticks, 'run_id');
+
 const runRow = (run: RunbookRun): RunbookRunRow => ({
-  id: run.id,
-  tenant_id: run.tenantId,
-  application_id: run.applicationId,
-  runbook: run.runbook,
+  ...runMembers.toRow(run),
   content: JSON.stringify({
     title: run.title,
     release: run.release,
@@ -21,15 +23,12 @@ const runRow = (run: RunbookRun): RunbookRunRow => ({
     warnings: run.warnings,
     steps: run.steps,
   }),
-  started_at: run.startedAt,
   started_by: JSON.stringify(run.startedBy),
-  finished_at: run.finishedAt,
   finished_by: run.finishedBy === null ? null : JSON.stringify(run.finishedBy),
-  outcome: run.outcome,
 });
 
 type Content = Pick<RunbookRun, 'title' | 'release' | 'containers' | 'warnings' | 'steps'>;
-/** Of a run whose row was changed from outside: it has no steps any more. */
+/** Of a run whose row was changed from outside: it no longer has steps. */
 const noContent: Content = { title: '', release: '19c', containers: null, warnings: [], steps: [] };
 const contentExample = {
   title: '',
@@ -41,29 +40,12 @@ const contentExample = {
 const readPerson = (text: string): RunbookRun['startedBy'] =>
   readDocument(text, { id: '', name: '' }, { id: '', name: '' });
 
-const toRun = (row: RunbookRunRow, completedSteps: readonly CompletedStep[]): RunbookRun => {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    applicationId: row.application_id,
-    runbook: row.runbook as RunbookRun['runbook'],
-    ...readDocument<Content>(row.content, contentExample, noContent),
-    startedAt: row.started_at,
-    startedBy: readPerson(row.started_by),
-    finishedAt: row.finished_at,
-    finishedBy: row.finished_by === null ? null : readPerson(row.finished_by),
-    outcome: row.outcome as RunbookRun['outcome'],
-    completedSteps,
-  };
-};
-
-const toCompletedStep = (row: RunbookTickRow): CompletedStep => ({
-  step: row.step,
-  outcome: row.outcome as CompletedStep['outcome'],
-  at: row.at,
-  actorId: row.actor_id,
-  actorName: row.actor_name,
-  note: row.note,
+const toRun = (row: RunbookRunRow, completedSteps: readonly CompletedStep[]): RunbookRun => ({
+  ...runMembers.fromRow(row),
+  ...readDocument<Content>(row.content, contentExample, noContent),
+  startedBy: readPerson(row.started_by),
+  finishedBy: row.finished_by === null ? null : readPerson(row.finished_by),
+  completedSteps,
 });
 
 export const createRunbookRuns = (db: Kysely<Schema>): Repositories['runbookRuns'] => {
@@ -79,7 +61,7 @@ export const createRunbookRuns = (db: Kysely<Schema>): Repositories['runbookRuns
           .execute();
   const withTicks = async (rows: readonly RunbookRunRow[]): Promise<readonly RunbookRun[]> => {
     const completed = await rowsOf(rows.map(({ id }) => id));
-    return rows.map((row) => toRun(row, completed.filter(({ run_id }) => run_id === row.id).map(toCompletedStep)));
+    return rows.map((row) => toRun(row, completed.filter(({ run_id }) => run_id === row.id).map(stepMembers.fromRow)));
   };
   return {
     insert: async (run) => {
@@ -111,15 +93,7 @@ export const createRunbookRuns = (db: Kysely<Schema>): Repositories['runbookRuns
       await db.deleteFrom('runbook_ticks').where('run_id', '=', runId).where('step', '=', completed.step).execute();
       await db
         .insertInto('runbook_ticks')
-        .values({
-          run_id: runId,
-          step: completed.step,
-          outcome: completed.outcome,
-          at: completed.at,
-          actor_id: completed.actorId,
-          actor_name: completed.actorName,
-          note: completed.note,
-        })
+        .values({ run_id: runId, ...stepMembers.toRow(completed) })
         .execute();
     },
     reopenStep: async (runId, step) => {

@@ -9,68 +9,43 @@ import type {
   OpeningRepository,
   RecoveryKeyRepository,
   SnapshotRepository,
+  StoredOpening,
 } from '../ports/snapshots.ts';
 import { readDocument } from './documents.ts';
 import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
+import { membersOf } from './tables/members.ts';
+import { snapshotsTables } from './tables/snapshots.ts';
 
 const countsExample = { rows: {}, units: 0, materials: 0, omitted: 0, erased: 0 } satisfies SnapshotCounts;
 const verificationExample = { at: 0, depth: 'sealed', valid: true, finding: null } satisfies Verification;
 
+const snapshotMembers = membersOf<Snapshot>()(snapshotsTables.snapshots, 'counts', 'recovery_key_ids', 'verification');
+
 const snapshotRow = (snapshot: Snapshot) => ({
-  id: snapshot.id,
-  tenant_id: snapshot.tenantId,
-  origin: snapshot.origin,
-  state: snapshot.state,
-  created_at: snapshot.createdAt,
-  audit_size: snapshot.auditSize,
-  size: snapshot.size,
+  ...snapshotMembers.toRow(snapshot),
   counts: snapshot.counts === null ? null : canonicalJson(snapshot.counts),
   recovery_key_ids: canonicalJson(snapshot.recoveryKeyIds),
-  signer: snapshot.signer,
   verification: snapshot.verification === null ? null : canonicalJson(snapshot.verification),
-  verified_at: snapshot.verifiedAt,
-  deleted_at: snapshot.deletedAt,
-  purged_at: snapshot.purgedAt,
-  failure: snapshot.failure,
 });
 
 const toSnapshot = (row: Selectable<Schema['snapshots']>, integrity: Integrity): Snapshot => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  origin: row.origin as Snapshot['origin'],
-  state: row.state as Snapshot['state'],
-  createdAt: row.created_at,
-  auditSize: row.audit_size,
-  size: row.size,
+  ...snapshotMembers.fromRow(row),
   counts: readDocument<SnapshotCounts | null>(row.counts, countsExample, null),
   recoveryKeyIds: readDocument<readonly string[]>(row.recovery_key_ids, [''], []),
-  signer: row.signer,
   verification: readDocument<Verification | null>(row.verification, verificationExample, null),
-  verifiedAt: row.verified_at,
-  deletedAt: row.deleted_at,
-  purgedAt: row.purged_at,
-  failure: row.failure,
   integrity,
 });
 
+const exportMembers = membersOf<SnapshotExport>()(snapshotsTables.snapshot_exports);
 const toExport = (row: Selectable<Schema['snapshot_exports']> & { readonly created_at: number }): SnapshotExport => ({
-  id: row.id,
-  snapshotId: row.snapshot_id,
-  at: row.at,
-  actorId: row.actor_id,
-  actorName: row.actor_name,
+  ...exportMembers.fromRow(row),
   createdAt: row.created_at,
 });
 
-const recoveryKeyRow = (key: RecoveryKey) => ({
-  id: key.id,
-  name: key.name,
-  public_key: key.publicKey,
-  created_at: key.createdAt,
-  removed_at: key.removedAt,
-});
+const recoveryKeyMembers = membersOf<RecoveryKey>()(snapshotsTables.recovery_keys);
+const openingMembers = membersOf<StoredOpening>()(snapshotsTables.snapshot_openings);
 
 export const createSnapshots = (db: Kysely<Schema>, policyRows: PolicyRows): SnapshotRepository => {
   const load = (row: Selectable<Schema['snapshots']>): Snapshot =>
@@ -103,11 +78,8 @@ export const createSnapshots = (db: Kysely<Schema>, policyRows: PolicyRows): Sna
     },
     exports: async (snapshotId) =>
       (await exported().where('snapshot_exports.snapshot_id', '=', snapshotId).execute()).map(toExport),
-    insertExport: async ({ id, snapshotId, at, actorId, actorName }) => {
-      await db
-        .insertInto('snapshot_exports')
-        .values({ id, snapshot_id: snapshotId, at, actor_id: actorId, actor_name: actorName })
-        .execute();
+    insertExport: async (made) => {
+      await db.insertInto('snapshot_exports').values(exportMembers.toRow(made)).execute();
     },
     exportsBetween: async (tenantId, fromSize, toSize) =>
       (
@@ -127,11 +99,7 @@ export const createSnapshots = (db: Kysely<Schema>, policyRows: PolicyRows): Sna
 
 export const createRecoveryKeys = (db: Kysely<Schema>, policyRows: PolicyRows): RecoveryKeyRepository => {
   const load = (row: Selectable<Schema['recovery_keys']>): RecoveryKey => ({
-    id: row.id,
-    name: row.name,
-    publicKey: row.public_key,
-    createdAt: row.created_at,
-    removedAt: row.removed_at,
+    ...recoveryKeyMembers.fromRow(row),
     integrity: policyRows.integrity('recovery_keys', row),
   });
   return {
@@ -142,25 +110,22 @@ export const createRecoveryKeys = (db: Kysely<Schema>, policyRows: PolicyRows): 
     list: async () =>
       (await db.selectFrom('recovery_keys').selectAll().orderBy('created_at').orderBy('id').execute()).map(load),
     insert: async (key) => {
-      await policyRows.insert('recovery_keys', recoveryKeyRow(key));
+      await policyRows.insert('recovery_keys', recoveryKeyMembers.toRow(key));
     },
     update: async (key) => {
       refuseTampered(key);
-      await policyRows.update('recovery_keys', recoveryKeyRow(key));
+      await policyRows.update('recovery_keys', recoveryKeyMembers.toRow(key));
     },
   };
 };
 
 export const createOpenings = (db: Kysely<Schema>): OpeningRepository => ({
-  insert: async ({ id, snapshotId, actorId, expiresAt }) => {
-    await db
-      .insertInto('snapshot_openings')
-      .values({ id, snapshot_id: snapshotId, actor_id: actorId, expires_at: expiresAt })
-      .execute();
+  insert: async (opening) => {
+    await db.insertInto('snapshot_openings').values(openingMembers.toRow(opening)).execute();
   },
   get: async (id) => {
     const row = await db.selectFrom('snapshot_openings').selectAll().where('id', '=', id).executeTakeFirst();
-    return row && { id, snapshotId: row.snapshot_id, actorId: row.actor_id, expiresAt: row.expires_at };
+    return row && openingMembers.fromRow(row);
   },
   remove: async (id) => {
     await db.deleteFrom('snapshot_openings').where('id', '=', id).execute();

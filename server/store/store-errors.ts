@@ -1,4 +1,4 @@
-// What errors of the database mean to callers. After one that leaves everything uncertain, nothing is written any more.
+// What errors of the database mean to callers. After one that leaves everything uncertain, nothing is written.
 
 import { ServiceError } from '../base/errors.ts';
 import type { Engine } from './engine.ts';
@@ -9,7 +9,7 @@ export interface StoreErrors {
   ofWriting(error: unknown): unknown;
   /** Of an error of a read: the same, but no reason to stop. */
   ofReading(error: unknown): unknown;
-  /** Throws when nothing may be written any more. */
+  /** Throws when nothing may be written. */
   requireTrusted(): void;
   /** The store is being closed: reads fail for that reason. */
   closing(): void;

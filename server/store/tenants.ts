@@ -2,12 +2,14 @@
 
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Clock } from '../base/clock.ts';
-import { everyTenant, type Tenant, type TenantScope, type TenantState } from '../domain/tenant.ts';
+import { everyTenant, type Tenant, type TenantScope } from '../domain/tenant.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { Repositories } from '../ports/store.ts';
 import { refuseTampered } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
+import { membersOf } from './tables/members.ts';
+import { tenantsTables } from './tables/tenants.ts';
 
 /** A query over a table whose rows belong to tenants; Kysely's own types would need the table's name at every call. */
 interface Filterable {
@@ -29,29 +31,13 @@ export const alsoInScope = <Q>(query: Q, tenant: TenantScope): Q =>
         sql<boolean>`coalesce(tenant_id, '') = ${tenant}`,
       ) as Q);
 
+const members = membersOf<Tenant>()(tenantsTables.tenants);
+
 const toTenant = (row: Selectable<Schema['tenants']>, integrity: Integrity): Tenant => ({
-  id: row.id,
-  name: row.name,
-  state: row.state as TenantState,
-  createdAt: row.created_at,
-  suspendedAt: row.suspended_at,
-  deletedAt: row.deleted_at,
-  purgeAt: row.purge_at,
-  purgedAt: row.purged_at,
-  unrecoverableAt: row.unrecoverable_at,
+  ...members.fromRow(row),
   integrity,
 });
-const tenantRow = (tenant: Tenant) => ({
-  id: tenant.id,
-  name: tenant.name,
-  state: tenant.state,
-  created_at: tenant.createdAt,
-  suspended_at: tenant.suspendedAt,
-  deleted_at: tenant.deletedAt,
-  purge_at: tenant.purgeAt,
-  purged_at: tenant.purgedAt,
-  unrecoverable_at: tenant.unrecoverableAt,
-});
+const tenantRow = members.toRow;
 
 export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock: Clock): Repositories['tenants'] => {
   const checked = (row: Selectable<Schema['tenants']>): Tenant =>

@@ -6,6 +6,7 @@ import type { Repositories } from '../ports/store.ts';
 import { policyTables } from './row-codes.ts';
 import type { PolicyRows, RowSet } from './row-set.ts';
 import type { PolicyTable, Schema } from './schema.ts';
+import { recordMembers } from './tables/keys.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
@@ -33,12 +34,7 @@ export const createWhole = (db: Kysely<Schema>, policyRows: PolicyRows, set: Row
       .execute();
     return rows.map(
       (row): WholeRecord => ({
-        objectId: row.object_id,
-        version: row.version,
-        class: row.class as WholeRecord['class'],
-        tenantId: row.tenant_id,
-        epoch: row.epoch,
-        attributes: row.attributes,
+        ...recordMembers.fromRow(row),
         record: row.record === null ? null : Buffer.from(row.record),
       }),
     );

@@ -13,7 +13,7 @@
 export interface WriterConnection {
   /** `durable`: the commit returns when a power failure can no longer undo it. */
   begin(durable: boolean): Promise<void>;
-  /** Whether `begin` has waited for a lock in vain. Units that wait in the meantime would wait once more, one batch after another: they are refused too. */
+  /** Whether `begin` has waited for a lock in vain. Units that wait in the meantime would wait again, one batch after another: they are refused too. */
   isLocked?(error: unknown): boolean;
   /** The last thing before the commit. */
   prepare(): Promise<void>;
@@ -203,7 +203,7 @@ const createBatchRunner = (
             await step(() => connection.rollbackToSavepoint());
             await step(() => connection.releaseSavepoint());
           } catch {
-            // The database has ended the whole transaction by itself (disk full, I/O): the first error says why.
+            // The database has ended the whole transaction on its own (disk full, I/O): the first error says why.
             throw error;
           }
           settled.add(unit);
@@ -220,7 +220,7 @@ const createBatchRunner = (
       try {
         await step(() => connection.rollback());
       } catch {
-        // SQLite has already rolled back by itself after a full disk or an I/O error; there is no transaction left to end.
+        // SQLite has already rolled back on its own after a full disk or an I/O error; there is no transaction left to end.
       }
       for (const unit of units) if (!settled.has(unit)) unit.reject(answer);
       return;
@@ -228,7 +228,7 @@ const createBatchRunner = (
       underWay.isCommitting = false;
       underWay.units = [];
     }
-    // Nothing is waited for any more.
+    // Nothing is waited for.
     for (const { unit, value } of done) unit.resolve(value);
     if (done.some(({ unit }) => unit.answered === 'unknown')) stalls?.onLate();
   };

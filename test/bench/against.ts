@@ -102,7 +102,7 @@ export const measureAgainst = async (
     try {
       const both = [ours, before] as const;
       for (const each of both) await addBenchUser(each);
-      await measure({ title: 'warm-up', scenario: 'cbc', processes: 1, iterations: { default: 2_000 } }, both, 1);
+      await measure({ title: 'warm-up', scenario: 'cbc', iterations: { default: 2_000 } }, both, 1);
       const lines: string[][] = [['what', ourName, other, 'ratio', `at least ${least}`]];
       const matches = ({ title }: { readonly title: string }): boolean => title.includes(only);
       for (const cost of costs.filter(matches)) {

@@ -49,7 +49,7 @@ const summary = (times: readonly number[], seconds: number): Times => {
   return { perSecond: times.length / seconds, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) };
 };
 
-/** Does the work `count` times, so many at once; each has its time. */
+/** Does the work `count` times, so many at once, and measures each. */
 const inLanes = async (count: number, width: number, work: (at: number) => Promise<unknown>): Promise<Times> => {
   const times: number[] = [];
   let next = 0;
@@ -103,7 +103,7 @@ const startService = async (place: Place, folder?: string, token?: string) => {
 };
 type Service = Awaited<ReturnType<typeof startService>>;
 
-/** A database that makes its master keys. */
+/** A database that creates its master keys. */
 const registerDatabase = async ({ call, send }: Service) => {
   const group = await call<{ id: string }>('POST', '/api/tde/groups', { name: 'bench' });
   const { application, accessGuid } = await call<{ application: { id: string }; accessGuid: string }>(
@@ -136,7 +136,7 @@ export interface ControlFigure {
     readonly idleMiB: number;
     /** After the changes. */
     readonly usedMiB: number;
-    /** Started again with so many keys, after the first page of them was asked for. */
+    /** After a restart with so many keys, and a request for their first page. */
     readonly filledMiB: number;
     /** Of tenants with as many of them each. */
     readonly tenants: number;
@@ -228,7 +228,7 @@ export const measureControl = async (store: StoreName, keys: number): Promise<Co
     const path = `/api/tde/applications/${database.applicationId}/master-keys`;
     operations['destroy a master key'] = await inLanes(masters, lanes, (at) =>
       call('POST', `${path}/${masterKeys[at]}/destroy`, { confirm: `bench ${at}` }).catch(async () => {
-        // The one made at this place may have another's number: lanes overtake each other.
+        // The key that was created here may have another number, because lanes overtake each other.
         const { name } = await call<{ name: string }>('GET', `${path}/${masterKeys[at]}`);
         await call('POST', `${path}/${masterKeys[at]}/destroy`, { confirm: name });
       }),
@@ -354,7 +354,7 @@ export const measureLists = async (store: StoreName, rows: number): Promise<List
     for (const [group, groupRows] of Object.entries(apiRoutes))
       for (const [name, row] of Object.entries(groupRows as RouteGroup) as [string, RouteRow][]) {
         if (row.method !== 'get' || row.query === undefined || !('after' in row.query.shape)) continue;
-        // A person's own things: the token that asks is none.
+        // For users only: the calling token has none.
         if (group === 'profile') continue;
         const id = paths[`${group}.${name}`] ?? '';
         await measureList(row.path.replace(/\{\w+\}/, '{id}'), row.path.replace(/\{\w+\}/, id));

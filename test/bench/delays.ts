@@ -1,5 +1,5 @@
-// How long one process waits while another one makes the calls that take longest. Both are processes of their own with the built library. The
-// first asks for random bytes, which the agent answers, and encrypts with a key of the token, which takes the service, without a pause.
+// How long one process waits while another one makes the longest calls. Both are separate processes with the built library. The
+// first requests random bytes from the agent, and encrypts with a token key in the service, without a pause.
 // The second makes each slow call several times. The figure is the longest call of the first one in the meantime, next to that with no other call.
 import { type ChildProcess, fork } from 'node:child_process';
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
@@ -37,7 +37,7 @@ const open = () => {
   return { pkcs11, session, slot };
 };
 
-/** The process whose waiting is measured: tells the longest of its calls when it is asked, and starts again. */
+/** The process whose waiting is measured: reports its longest call on request, and starts again. */
 const wait = async (): Promise<void> => {
   const { pkcs11, session } = open();
   const key = pkcs11.C_GenerateKey(session, { mechanism: pkcs11js.CKM_AES_KEY_GEN }, [
@@ -217,7 +217,7 @@ const slowCalls = (): Readonly<Record<string, () => unknown>> => {
     pkcs11.C_SignInit(session, { mechanism }, key);
     pkcs11.C_Sign(session, Buffer.alloc(960_000), Buffer.alloc(128));
   };
-  /** As many objects as one user may have take a minute to make: a fifth of them. */
+  /** The maximum number of objects of one user would take a minute to create, so this is a fifth of it. */
   const manyObjects = 13_000;
   const fill = () => {
     const crowded = pkcs11.C_OpenSession(slot, pkcs11js.CKF_SERIAL_SESSION | pkcs11js.CKF_RW_SESSION);

@@ -13,7 +13,7 @@ import { median } from './statistics.ts';
 const run = promisify(execFile);
 const inner = '--add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED';
 const algorithm = 'encryptionAlgorithm=AES/CBC/NoPadding';
-/** Until so many, Java's compiler keeps a CPU busy that the agent of two needs: what is measured is a database that has run for some seconds. */
+/** Before so many, Java's compiler uses a CPU that the agent needs: this measures a database that has run for some seconds. */
 const inserts = { warmUp: 200_000, measured: 40_000 };
 
 export interface DerbyFigure {
@@ -39,7 +39,7 @@ interface Candidate {
 /** A key of this measurement alone. */
 const anyKey = '00112233445566778899aabbccddeeff';
 
-// Derby does not log in, and with SoftHSM2 a key is private unless it says otherwise.
+// Derby does not log in, and a key in SoftHSM2 is private by default.
 const notPrivate = 'attributes(*, CKO_SECRET_KEY, *) = {\n CKA_PRIVATE = false\n}\n';
 
 const withSunPkcs11 = (peer: Peer, folder: string): Candidate => {
@@ -56,7 +56,7 @@ const withSunPkcs11 = (peer: Peer, folder: string): Candidate => {
   };
 };
 
-/** Its master key has one label, so it is made once for a token. */
+/** Its master key has one label, so it is created once for a token. */
 const withDkeJce = (peer: Peer, folder: string): Candidate => {
   const keys = join(folder, `keys-${peer.name.replace(/\W/g, '')}`);
   const options = [inner, `-Ddke.library=${peer.library}`, `-Ddke.pin=${peer.pin}`, `-Ddke.keys=${keys}`];

@@ -34,7 +34,7 @@ interface Seen {
   readonly allBytes: number;
 }
 
-/** In the page: when what is looked for stands there and has been drawn. */
+/** In the page: the time when the element exists and has been drawn. */
 const watch = (selector: string): string => `
   window.drawn = new Promise((resolve) => {
     const look = () => {
@@ -68,7 +68,7 @@ const startBare = async (server: ServerProcess, bytes: number): Promise<{ url: s
   const page =
     '<!doctype html><html lang="en"><title>bare</title><body><script src="/script.js"></script></body></html>';
   const work = "document.body.append(Object.assign(document.createElement('input'), { type: 'password' }));";
-  // Random text, as what is compressed already.
+  // Random text, because it does not compress.
   const filling = randomBytes(bytes)
     .toString('base64')
     .slice(0, Math.max(0, bytes - page.length - work.length - 4));
@@ -95,7 +95,7 @@ export const measureFirstPage = async (server: ServerProcess): Promise<FirstPage
   const browser = await chromium.launch({ executablePath: chromiumPath, args: [...chromiumFlags] });
   const form = 'input[type=password]';
   try {
-    // Not counted: the browser's own first page, and what the bare one has to weigh.
+    // Not counted: the browser's own first page, and the measurement of the weight for the bare page.
     const first = await openCold(browser, server.url, form);
     const bare = await startBare(server, first.allBytes);
     try {

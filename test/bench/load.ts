@@ -32,7 +32,7 @@ export interface LoadResult {
   readonly failed: number;
 }
 
-/** A Lua table of header fields. wrk knows the Host by this name only, and adds its own otherwise. */
+/** A Lua table of header fields. wrk recognizes Host only in this spelling, and otherwise adds its own. */
 const luaTable = (texts: Readonly<Record<string, string>>): string =>
   `{${Object.entries(texts)
     .map(([name, value]) => `[${JSON.stringify(name === 'host' ? 'Host' : name)}]=${JSON.stringify(value)}`)

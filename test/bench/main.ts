@@ -56,7 +56,7 @@ const say = (text: string): void => {
 const timesOf = (mine: Sample, theirs: Sample, throughput: boolean): number =>
   throughput ? mine.perSecond / theirs.perSecond : theirs.medianNs / mine.medianNs;
 
-/** Null when what the goal compares with was not measured. */
+/** Null if the reference of the goal was not measured. */
 const judge = (goal: Goal, mine: Sample, figures: Figures, throughput: boolean): Verdict | null => {
   if (goal.kind === 'below') {
     const measured = mine[goal.field] / 1e6;
@@ -86,7 +86,7 @@ const cellsOf = (row: Row, figures: Figures): string[] => {
 };
 
 const loadBefore = loadavg()[0] ?? 0;
-// Ended by a signal, this process would leave behind what it has started: that goes at its exit.
+// A signal must not leave child processes behind: they are ended at exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 if (values.against !== undefined) {
   process.stdout.write(`${await measureAgainst(values.against, values.only, rounds, say)}\n`);
@@ -100,13 +100,13 @@ try {
   const memory: Record<string, number> = { 'server, idle': residentMiB(serverPid) };
 
   // The library starts the agent with its first call; all of its threads are there after that.
-  await measure({ title: 'warm-up', scenario: 'cbc', processes: 1, iterations: { default: 2_000 } }, [ours], 1);
+  await measure({ title: 'warm-up', scenario: 'cbc', iterations: { default: 2_000 } }, [ours], 1);
   memory['agent, idle'] = residentMiB(ours.agentPid());
   const allCpus = `0-${availableParallelism() - 1}`;
 
   for (const row of rows.filter(({ title }) => title.includes(values.only))) {
     say(`measuring ${row.title}`);
-    const candidates = [ours, ...peers.filter(({ name }) => row.peers.includes(name))];
+    const candidates = [ours, ...peers.filter(({ name }) => row.peers?.includes(name) !== false)];
     const others = [ours.agentPid(), ...candidates.flatMap(({ pid }) => (pid === undefined ? [] : [pid]))];
     for (const pid of others) pin(pid, row.cpus ?? allCpus);
     const cells = cellsOf(row, await measure(row, candidates, row.rounds ?? rounds));
@@ -245,12 +245,8 @@ try {
   let mariadbLines = '';
   if (mariadbTitle.includes(values.only)) {
     say(`measuring ${mariadbTitle}`);
-    // A service that other databases use, too: what a start asks of it has been compiled.
-    await measure(
-      { title: 'warm-up', scenario: 'new-process', processes: 1, iterations: { default: 1_000 } },
-      [ours],
-      1,
-    );
+    // As a service in use: its code paths have been compiled.
+    await measure({ title: 'warm-up', scenario: 'new-process', iterations: { default: 1_000 } }, [ours], 1);
     const figures = await measureMariadb(ours, mariadbRounds);
     const judged = ({ times }: MariadbFigure): Verdict => ({
       wanted: `within 2 % of ${theirName}`,

@@ -28,7 +28,7 @@ export interface MariadbFigures {
   readonly largeStart: MariadbFigure;
   /** The same after a SIGKILL, with transactions to recover. */
   readonly crashStart: MariadbFigure;
-  /** Of a start of ours, what the plugin says it took for library, agent and service, in milliseconds. */
+  /** The plugin's measurement of library, agent and service at a start, in milliseconds. */
   readonly unwrapMs: number;
   /** Statements a second. */
   readonly inserts: MariadbFigure;
@@ -52,7 +52,7 @@ interface Candidate {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-// No waiting for the disk, which others use too: what is measured is work.
+// Without waiting for the shared disk, because this measures work.
 const shared = [
   '--innodb-flush-log-at-trx-commit=0',
   '--innodb-flush-method=fsync',
@@ -64,11 +64,11 @@ const shared = [
 const pools = {
   reads: '--innodb-buffer-pool-size=8M',
   inserts: '--innodb-buffer-pool-size=128M',
-  // Of a database that has a host of its own: memory is what such a start takes its time for.
+  // As on a dedicated database host: such a start spends its time on memory.
   large: '--innodb-buffer-pool-size=4G',
 } as const;
 const rows = 120_000;
-/** Single starts differ by more than what is asked for. */
+/** Single starts vary more than the goal. */
 const startsOfRound = 5;
 const recoveriesOfRound = 2;
 export const transactionsToRecover = 20_000;
@@ -141,7 +141,7 @@ interface Pair {
 }
 const names = ['ours', 'theirs'] as const;
 
-/** Measures both, one right after the other; who comes first changes, because the first has a colder machine. */
+/** Measures both, one right after the other, in alternating order, because the first one starts on a colder machine. */
 const inTurn = async (round: number, take: (name: (typeof names)[number]) => Promise<number>): Promise<Pair> => {
   const pair = { ours: 0, theirs: 0 };
   for (const name of round % 2 === 0 ? names : names.toReversed()) pair[name] = await take(name);
@@ -216,8 +216,8 @@ export const measureMariadb = async (ours: Ours, rounds: number): Promise<Mariad
     const largeStart = await startsWith(pools.large);
     const start = await startsWith(pools.reads);
     const log = running.get('ours')?.log() ?? '';
-    const told = [...log.matchAll(/unwrapped by .* in (\d+) ms/g)].slice(-startsOfRound * rounds);
-    const unwraps = told.map(([, took]) => Number(took));
+    const lines = [...log.matchAll(/unwrapped by .* in (\d+) ms/g)].slice(-startsOfRound * rounds);
+    const unwraps = lines.map(([, took]) => Number(took));
     const load = async (procedure: 'inserts' | 'reads', statements: number): Promise<MariadbFigure> => {
       const pairs: Pair[] = [];
       const one = (name: string): Promise<number> => {

@@ -10,7 +10,7 @@
  *        pkcs11-driver floor <iterations>
  *
  * The second form is another run: so many processes one after the other, each of which loads the library, logs in, finds a key of the
- * token, decrypts one block with it and ends; what is measured is its whole life, from fork to the end of its wait.
+ * token, decrypts one block with it and ends; measured from fork to the end of its wait.
  *
  * The third form measures no library but the machine: the round trip of two processes that do nothing else, a hundred bytes through a
  * socket, and a number in shared memory with sched_yield. No library that has its keys in another process can be faster.
@@ -149,7 +149,7 @@ static void prepare_token(void) {
   keys[1] = keys[0];
 }
 
-/* --- what is measured ------------------------------------------------------------------------------------------------- */
+/* --- the measurements ------------------------------------------------------------------------------------------------- */
 
 static void encrypt_with(CK_MECHANISM_TYPE type, void *parameter, CK_ULONG size, CK_OBJECT_HANDLE key) {
   CK_BYTE out[64];
@@ -233,7 +233,7 @@ static void run_find(CK_OBJECT_HANDLE key) {
   find_one(template, COUNT(template));
 }
 
-/* As a client does that knows its keys are session objects. */
+/* As a client whose keys are session objects. */
 static void run_find_session(CK_OBJECT_HANDLE key) {
   CK_ATTRIBUTE template[] = {{CKA_LABEL, (void *)wanted_label, strlen(wanted_label)}, {CKA_TOKEN, &no, sizeof no}};
   (void)key;
@@ -429,7 +429,7 @@ static void decrypt_block(CK_OBJECT_HANDLE key) {
   must(p11->C_Decrypt(session, block, sizeof block, out, &length), "C_Decrypt");
 }
 
-/* A child that did what it should; the library was never loaded in the parent. */
+/* A successful child; the library was never loaded in the parent. */
 static void in_child(const char *library, const char *pin, void (*work)(void)) {
   const pid_t pid = fork();
   int status = 0;

@@ -26,8 +26,8 @@ export type Scenario =
 export interface Measurement {
   readonly title: string;
   readonly scenario: Scenario;
-  readonly processes: number;
-  /** In each process; one when absent. */
+  /** One when absent, as of the threads of each. */
+  readonly processes?: number;
   readonly threads?: number;
   /** CPUs for the driver, as taskset takes them; all when absent. */
   readonly cpus?: string;
@@ -49,7 +49,7 @@ export type Figures = ReadonlyMap<string, Sample>;
 
 const drive = async (
   peer: Peer,
-  { scenario, processes, threads = 1, cpus, iterations }: Measurement,
+  { scenario, processes = 1, threads = 1, cpus, iterations }: Measurement,
 ): Promise<Sample> => {
   const count = iterations[peer.name] ?? iterations.default;
   const pinned = cpus === undefined ? [] : ['taskset', '-c', cpus];

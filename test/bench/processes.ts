@@ -1,4 +1,4 @@
-// What the measurements need to know about processes: CPU time and memory as the kernel counts them, and a way to pin.
+// Data about processes for the measurements: CPU time and memory as the kernel counts them, and CPU pinning.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

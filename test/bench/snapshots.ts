@@ -22,7 +22,7 @@ export interface SnapshotFigure {
   readonly verifySeconds: number;
   readonly restoreSeconds: number;
   readonly fileMiB: number;
-  /** The most that the process had, compared with what it had before. */
+  /** The maximum memory of the process, minus that before. */
   readonly memoryMiB: number;
 }
 export interface ErasureFigure {

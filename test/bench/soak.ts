@@ -2,7 +2,7 @@
 // GetHealthStatus, all signed, every answer checked; in the meantime settings change and the certificate is read again. Prints latencies,
 // errors, memory and a verdict, and ends with 1 when a request failed or memory grew.
 //
-//   --minutes <n>       10 when absent; fractions are taken
+//   --minutes <n>       default: 10; fractions are allowed
 //   --rate <n>          requests a second, 1,800 when absent: the cloud's default quota for a key store
 //   --connections <n>   64 when absent
 //   --requests <n>      so many as fast as they are answered (by wrk, the server on one CPU), instead of a rate for minutes
@@ -157,7 +157,7 @@ const sendOne = async (dueAt: number): Promise<void> => {
   }
 };
 
-let told = 0;
+let reportedCount = 0;
 let settings = (await api.call<Endpoint>('GET', `/api/endpoints/${place.endpoint.id}`)).settings;
 const change = async (): Promise<void> => {
   const rules = settings.rules.length === 0 ? [{ name: 'everybody', effect: 'allow' as const, when: {} }] : [];
@@ -181,8 +181,8 @@ const timers = [
   }, signEveryMs),
   setInterval(() => {
     if (wanted > 0) return;
-    const since = Float64Array.from(latencies.slice(told)).sort();
-    told = latencies.length;
+    const since = Float64Array.from(latencies.slice(reportedCount)).sort();
+    reportedCount = latencies.length;
     const count = [...errors.values()].reduce((sum, each) => sum + each, 0);
     say(
       `${elapsed().toFixed(0).padStart(5)} s  ${(since.length / reportEverySeconds).toFixed(0).padStart(6)}/s` +
@@ -195,7 +195,7 @@ const timers = [
 /** Answers of the full-speed run; those of the paced one are in `latencies`. */
 let counted = 0;
 const slowest: LoadResult[] = [];
-/** Pieces of ten seconds: their signatures are fresh, and a line tells of each. */
+/** Pieces of ten seconds, with fresh signatures and one line of output each. */
 const runAtFullSpeed = async (): Promise<void> => {
   const pieceSeconds = 10;
   while (counted < wanted) {

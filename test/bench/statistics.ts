@@ -7,7 +7,7 @@ export const median = (values: readonly number[]): number => {
   return middle;
 };
 
-/** The value below which this share of them lies; 1: the largest. */
+/** The value below which this share of them is; 1: the largest. */
 export const atShare = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const found = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];

@@ -1,4 +1,4 @@
-// Whether the time of a comparison tells where a guess goes wrong: guesses that are wrong in their first byte and guesses that are wrong in
+// Whether the time of a comparison reveals where a guess is wrong: guesses that are wrong in their first byte and guesses that are wrong in
 // their last one, in random order, and Welch's t-test over the times (as Reparaz, Balasch and Verbauwhede do in "dude, is my code constant time?",
 // 2017). Two rules keep the measurement itself out of the result: both kinds of guess are made by the same code, because what runs just before the
 // clock leaves its traces in caches and predictors; and there are several rounds, each with its own secret in its own place, of which the median
@@ -67,7 +67,7 @@ const measureRound = ({ name, prepare }: Comparison) => {
   return welch(timesOf('first'), timesOf('last'));
 };
 
-/** `open` makes the comparison again: another secret, in another place. */
+/** `open` repeats the comparison with another secret in another place. */
 const measureOne = (open: () => Comparison): TimingFigure => {
   const { name, leaks } = open();
   const figures = Array.from({ length: rounds }, () => measureRound(open())).toSorted((a, b) => a.t - b.t);
@@ -78,7 +78,7 @@ const measureOne = (open: () => Comparison): TimingFigure => {
   return { name, ...middle, everyT: figures.map(({ t }) => t), goal };
 };
 
-/** Secrets of 64 bytes in one place in memory, whatever they are: the place itself takes time, too. */
+/** Any secrets of 64 bytes in one place in memory, because the place itself affects the time. */
 const overBytes = (name: string, compare: (secret: Uint8Array, guess: Uint8Array) => boolean): Comparison => {
   const secret = randomBytes(64);
   const guess = Buffer.alloc(64);

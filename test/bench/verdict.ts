@@ -1,4 +1,4 @@
-// A goal and what was measured of it. A goal that is missed is said to be missed; nothing is asserted.
+// A goal and its measurement. A missed goal is reported; nothing is asserted.
 
 export interface Verdict {
   readonly wanted: string;

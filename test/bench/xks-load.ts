@@ -1,5 +1,5 @@
-// One signed request, sent at a fixed rate over kept TLS connections, one at a time over each, whatever the answers do: a request has
-// its time and its latency counts from there, so that a server that stalls is not spared what would have come in the meantime. A process
+// One signed request, sent at a fixed rate over kept TLS connections, one at a time over each, independent of the answers. The latency
+// counts from the scheduled time, so that a server that stalls still gets the requests of that time. A process
 // of its own, on a CPU of its own, which it keeps busy: a timer would be late by more than an answer takes.
 //
 // `node xks-load.ts <job as JSON>` prints a LoadReport as JSON.
@@ -12,10 +12,10 @@ export interface LoadJob {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly connections: number;
-  /** 0: the connections are opened, make one request each and are held until the process is told to end. */
+  /** 0: each connection is opened, makes one request and is kept until the process is stopped. */
   readonly perSecond: number;
   readonly seconds: number;
-  /** Whether a request waits for a connection when all are busy. Otherwise it is not sent: its caller has gone elsewhere. */
+  /** Whether a request waits for a connection when all are busy. Otherwise it is not sent. */
   readonly waits: boolean;
   /** Requests whose answers are not counted: the service and its code are warm after them. */
   readonly warmUpSeconds: number;
@@ -110,7 +110,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
       });
     });
   const send = (connection: Connection, due: number): void => {
-    // Nothing would tell that it is not answered.
+    // Otherwise nothing would show that it gets no answer.
     if (connection.socket.destroyed) {
       failed += 1;
       return;

@@ -1,4 +1,4 @@
-// The XKS rows of the benchmark: what is measured (xks.ts), what is wanted of it, and how it is shown.
+// The XKS rows of the benchmark: measurement (xks.ts), goal and format.
 
 import { type Ours, ourName } from './ours.ts';
 import { ratio, table, thousands } from './statistics.ts';

@@ -1,5 +1,5 @@
 // One service, two listeners: the XKS front alone, and behind Hono's router, which hands it Node's own request and response, as the
-// server does it. A process of its own, so that its CPU time can be told: prints the two ports and a credential as JSON.
+// server does it. A separate process, so that its CPU time can be measured: prints the two ports and a credential as JSON.
 
 import { createListener } from '../../server/listener/listener.ts';
 import { administrator, openTestService } from '../support/open-service.ts';

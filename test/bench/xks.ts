@@ -1,6 +1,6 @@
 // The XKS figures, all with the server on one CPU and the load generator on the other: Encrypt over TLS keep-alive next to a bare
 // node:https handler that echoes a body of the same size, at a fixed rate, at more than there is room for, next to idle connections and a
-// locked store. Requests per CPU second say what a core can do even when the generator is the slower side.
+// locked store. Requests per CPU second show the capacity of a core even when the generator is slower.
 //
 // The generator's CPU is kept from sleeping by an idle-priority loop: waking a sleeping virtual CPU costs the sender of an
 // answer some 20 µs, and only the slower candidate, whose generator has time to sleep, would pay for it.
@@ -94,7 +94,7 @@ const load = async (
   return { perSecond, perCpuSecond: result.requests / used, p50Ms, p99Ms, p999Ms };
 };
 
-/** Encrypt over so many connections, each of which asks again when it is answered: CPU time of the server for one request, in microseconds. */
+/** Encrypt over so many connections, each with a new request after each answer: CPU time of the server for one request, in microseconds. */
 export const measureCpu = async (ours: Ours, connections: number, seconds: number): Promise<number> => {
   const { server, xks } = ours;
   const { perCpuSecond } = await load(server.child.pid ?? 0, xks.url, await sign(ours), connections, seconds);
@@ -284,7 +284,7 @@ export const measureLimited = async (ours: Ours, rate: number, pace: Pace): Prom
   }
 };
 
-/** The bare echo under what is offered to it, by the same generator. */
+/** The bare echo under the same load, by the same generator. */
 export const measureEcho = async (ours: Ours, pace: Pace): Promise<PacedFigure> => {
   const echo = await startEcho(ours, await answerSize(ours), []);
   try {
@@ -316,7 +316,7 @@ export const useConsole =
     }
   };
 
-/** MiB that so many kept connections cost which have made one request each. */
+/** Memory in MiB of so many kept connections after one request each. */
 export const measureIdle = async (ours: Ours, connections: number): Promise<number> => {
   const pid = ours.server.child.pid ?? 0;
   const before = residentMiB(pid);

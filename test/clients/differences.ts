@@ -1,4 +1,4 @@
-// Where a program cannot do with one token what it does with the other, and why. The tests of this folder ask here, and the programs' part of
+// Differences of a program between both tokens, with the reasons. The tests of this folder use this list, and the programs' part of
 // docs/differences.md is written from here.
 import type { Token } from '../support/token.ts';
 

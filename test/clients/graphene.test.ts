@@ -15,6 +15,7 @@ import {
 import * as graphene from 'graphene-pk11';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rvOf } from '../support/pkcs11-host.ts';
+import { places } from '../support/template.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { lacks } from './differences.ts';
 
@@ -195,10 +196,7 @@ describe.each(presentTokens)('graphene-pk11 with %s', (name) => {
     });
   });
 
-  describe.each([
-    ['the session', false],
-    ['the token', true],
-  ])('keys of %s', (_, place) => {
+  describe.each(places)('keys of the %s', (_, place) => {
     test.each([
       ['AES_ECB', false, 64],
       ['AES_CBC', true, 64],

@@ -113,7 +113,7 @@ describe.runIf(installed('opensc', 'pkcs11-tool')).each(presentTokens)('pkcs11-t
       expect(await through(sealed, '--decrypt', ...args), mechanism).toEqual(data);
     }
   });
-  test('keeps an object of each sort that is no secret, and reads it back', async () => {
+  test('keeps an object of each sort that is not a secret, and reads it back', async () => {
     const { publicKey: other } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const spki = other.export({ format: 'der', type: 'spki' });
     writeFileSync(path('other.der'), spki);

@@ -1,11 +1,11 @@
 // PostgreSQL 15 over TLS, with psql as the client whose key is on the token: libpq takes it by OpenSSL's engine (`sslkey=pkcs11:…`), and the
 // server asks for the certificate (clientcert=verify-full). Through the built library to the real service, and through SoftHSM2.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts';
+import { sharedFolder } from '../support/folders.ts';
 import { engine, engineEnvironment, plainEnvironment } from '../support/openssl.ts';
 import { postgresqlPrograms, postgresqlUser } from '../support/postgresql.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
@@ -18,7 +18,7 @@ const present =
   installed('opensc', 'pkcs11-tool');
 
 describe.runIf(present)('psql', () => {
-  let folder: string;
+  const folder = sharedFolder();
   let port: number;
   let server: Daemon;
   const path = (file: string): string => join(folder, file);
@@ -32,7 +32,6 @@ describe.runIf(present)('psql', () => {
   const authority = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2'];
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'dke-postgresql-'));
     port = await freePort();
     const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
     openssl('req', '-x509', ...newKey, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=authority', '-days', '2');
@@ -66,9 +65,8 @@ describe.runIf(present)('psql', () => {
     expect(role.code, role.complaints).toBe(0);
   });
   afterAll(async () => {
-    // At once: what is in it is not needed.
+    // An immediate stop: its data are not needed.
     await server.stop('SIGQUIT');
-    rmSync(folder, { recursive: true });
   });
 
   const psql = (connection: string, statement: string, environment: NodeJS.ProcessEnv = {}) =>

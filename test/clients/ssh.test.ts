@@ -76,10 +76,10 @@ describe.runIf(present).each(presentTokens)('OpenSSH with %s', (name) => {
           `KbdInteractiveAuthentication no\nPermitRootLogin yes\nPidFile none\nListenAddress 127.0.0.1:${port}\nLogLevel VERBOSE\n`,
       );
       writeFileSync(path('known'), `[127.0.0.1]:${port} ${readFileSync(path('host.pub'), 'utf8')}`);
-      // The PIN is asked for where no one types: sshd and ssh have no terminal here.
+      // The PIN cannot be typed: sshd and ssh have no terminal here.
       writeFileSync(path('askpass'), `#!/bin/sh\necho ${token.pin}\n`);
       chmodSync(path('askpass'), 0o700);
-      // sshd starts itself again for each connection, and so wants its whole path.
+      // sshd starts itself again for each connection, so it needs its absolute path.
       const program = findProgram('sshd') ?? '';
       server = await startDaemon(program, ['-D', '-e', '-f', path('sshd.conf')], { ready: /Server listening/ });
     });
@@ -107,7 +107,7 @@ describe.runIf(present).each(presentTokens)('OpenSSH with %s', (name) => {
     test('ssh-agent keeps the token open, and logs in', async () => {
       writeFileSync(path('authorized'), `${(await publicKeys()).get('ssh-rsa') ?? ''}\n`);
       const socket = path('ssh-agent.sock');
-      // It loads libraries from the system's folders only, unless told otherwise.
+      // By default it loads libraries from the system's folders only.
       const keeper = await startDaemon('ssh-agent', ['-D', '-a', socket, '-P', '*'], {
         ...token,
         ready: /SSH_AUTH_SOCK/,

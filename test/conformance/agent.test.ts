@@ -20,7 +20,7 @@ test("the socket is the owner's alone", () => {
   expect(statSync(host.agent.socket).mode & 0o777).toBe(0o600);
 });
 
-test('a second agent on the same socket refuses to start, and the first one goes on', async () => {
+test('a second agent on the same socket refuses to start, and the first one continues', async () => {
   const second = startAgent(host.folder);
   const agent = await second;
   const [code] = agent.child.exitCode === null ? await once(agent.child, 'exit') : [agent.child.exitCode];
@@ -64,7 +64,7 @@ test('a session with thousands of objects is searched and closed', () => {
   pkcs11.C_CloseSession(other);
 });
 
-test('a session goes on when the agent is killed and started again; session objects are gone', async () => {
+test('a session continues when the agent is killed and started again; session objects are gone', async () => {
   const { pkcs11 } = host;
   const session = host.open();
   const label = 'resumed';
@@ -90,7 +90,7 @@ test('a session goes on when the agent is killed and started again; session obje
   }
 });
 
-test('an agent that is not used stops by itself and takes its socket with it', async () => {
+test('an agent that is not used stops on its own and takes its socket with it', async () => {
   const folder = join(host.folder, 'idle');
   const agent = await startAgent(folder, { arguments: ['--idle-seconds', '1'] });
   if (agent.child.exitCode === null) await once(agent.child, 'exit');

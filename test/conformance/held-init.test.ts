@@ -88,7 +88,7 @@ test('a key that loses its permission is refused by the next Init', () => {
   expect(rvOf(() => pkcs11.C_EncryptInit(session, cbc(), key))).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
 });
 
-test('an operation in parts goes on where its Init left off', () => {
+test('an operation in parts continues where its Init left off', () => {
   pkcs11.C_EncryptInit(session, cbc(5), key);
   const first = pkcs11.C_EncryptUpdate(session, data.subarray(0, 16), Buffer.alloc(32));
   expect(rvOf(() => pkcs11.C_EncryptInit(session, cbc(5), key))).toBe('CKR_OPERATION_ACTIVE');
@@ -134,14 +134,14 @@ const mechanisms = [
 ];
 
 const way = fc.constantFrom<Way>('Encrypt', 'Encrypt', 'Encrypt', 'Decrypt');
-// Never empty: pkcs11js passes an empty buffer as a null pointer, which asks for the length.
+// Never empty: pkcs11js passes an empty buffer as a null pointer, which queries the length.
 const length = fc.constantFrom(1, 15, 16, 16, 32, 48);
 const space = fc.constantFrom(1, 16, 64, 64, 64);
 const anyKey = fc.constantFrom(0, 0, 0, 1);
 const anyMechanism = fc.constantFrom(0, 1, 1);
 const record = (init: Step, ...rest: readonly Step[]): readonly Step[] => [init, ...rest];
 const steps: fc.Arbitrary<readonly Step[]> = fc.oneof(
-  // What a database does: an Init, parts of whole blocks and a Final.
+  // As a database does: an Init, parts of whole blocks and a Final.
   {
     weight: 5,
     arbitrary: fc
@@ -259,7 +259,7 @@ const directly = async (agent: InProcessAgent): Promise<Doer> => {
         ? agent.call('C_Encrypt', { session: own, data: input, encryptedData: out })
         : agent.call('C_Decrypt', { session: own, encryptedData: input, data: out });
     };
-    // The length alone: the library makes a return value of it.
+    // The length only: the library turns it into a return value.
     const output = given(out, await call());
     return typeof output === 'number' ? 'CKR_BUFFER_TOO_SMALL' : output.toString('hex');
   };

@@ -1,4 +1,4 @@
-// PKCS#11 2.40, section 5.14 and what it makes usable in 5.11 and 5.12, through the built library.
+// PKCS#11 2.40, section 5.14 and its uses in 5.11 and 5.12, through the built library.
 import { createPublicKey, verify } from 'node:crypto';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -14,6 +14,7 @@ import {
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
+import { places } from '../support/template.ts';
 import { inLongTier } from '../support/tiers.ts';
 
 let host: Pkcs11Host;
@@ -27,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => host?.stop());
 
 const mebi = 1 << 20;
-/** Below, at and above what one message carries, and several messages long. All but the last are whole blocks or next to one. */
+/** Lengths below, at and above the capacity of one message, and of several messages. All but the last are whole blocks or close to one. */
 const isLong = inLongTier('conformance/large-data: each length');
 const lengths = isLong
   ? [mebi - 8192, mebi - 8191, mebi - 1, mebi, mebi + 1, 2 * mebi, 5 * mebi + 4321]
@@ -296,7 +297,7 @@ describe.each(
     expect(rvOf(() => pkcs11.C_Decrypt(session, sealed, place))).toBe('CKR_ENCRYPTED_DATA_INVALID');
     expect(isUntouched(place)).toBe(true);
     expect(rvOf(() => pkcs11.C_Decrypt(session, sealed, place))).toBe('CKR_OPERATION_NOT_INITIALIZED');
-    // In parts nothing comes before the end.
+    // In parts, all output follows at the end.
     pkcs11.C_DecryptInit(session, mode.mechanism(data.length, iv), key);
     for (let from = 0; from < sealed.length; from += mebi) {
       expect(pkcs11.C_DecryptUpdate(session, sealed.subarray(from, from + mebi), Buffer.alloc(mebi + 16)).length).toBe(
@@ -378,10 +379,7 @@ describe('signatures and MACs', () => {
     expect(rvOf(() => pkcs11.C_Verify(session, data, whole))).toBe('CKR_OK');
   });
 
-  test.each([
-    ['session', false],
-    ['token', true],
-  ])('CKM_ECDSA_SHA256 and CKM_ECDSA with a key of the %s', (_, token) => {
+  test.each(places)('CKM_ECDSA_SHA256 and CKM_ECDSA with a key of the %s', (_, token) => {
     const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
     const { publicKey, privateKey } = pkcs11.C_GenerateKeyPair(
       session,
@@ -492,7 +490,7 @@ describe('dual functions', () => {
 describe('random numbers', () => {
   test('C_GenerateRandom of 3 MiB and C_SeedRandom with 2 MiB', () => {
     const random = pkcs11.C_GenerateRandom(session, Buffer.alloc(3 * mebi));
-    // All of it is written: no page is left as it was, and no two parts are the same.
+    // All of it is written: every page has changed, and no two parts are the same.
     for (let at = 0; at < random.length; at += 4096) {
       expect(random.subarray(at, at + 64).equals(Buffer.alloc(64))).toBe(false);
     }

@@ -1,22 +1,19 @@
 // Our agent against a library that is not ours: Debian's p11-kit-client.so.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
+import { sharedFolder } from '../support/folders.ts';
 import { client } from '../support/p11-kit.ts';
 import { rvOf, type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
 
 describe.runIf(client !== undefined)('p11-kit-client.so against the agent', () => {
   const pkcs11 = new pkcs11js.PKCS11();
-  let folder: string;
+  const folder = sharedFolder();
   let service: ServiceProcess;
   let agent: AgentProcess;
   let session: Buffer;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'dke-p11-kit-'));
     service = await startService();
     // A foreign peer names no configuration: the agent takes its own.
     agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: writeConfig(folder, service) } });
@@ -34,7 +31,6 @@ describe.runIf(client !== undefined)('p11-kit-client.so against the agent', () =
     pkcs11.close();
     await agent.stop();
     await service.stop();
-    rmSync(folder, { recursive: true });
   });
 
   test('a token key is generated, found, used and destroyed', () => {

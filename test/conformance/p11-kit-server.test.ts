@@ -1,10 +1,8 @@
 // Our library against an agent that is not ours: `p11-kit server` over SoftHSM2.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CKS } from '../../provider/schema/constants.ts';
+import { sharedFolder } from '../support/folders.ts';
 import { missingForServer, type Server, startServer } from '../support/p11-kit.ts';
 import { library, rvOf } from '../support/pkcs11-host.ts';
 
@@ -12,12 +10,11 @@ const missing = missingForServer();
 
 describe.runIf(missing === null)('libdke_pkcs11.so against p11-kit server', () => {
   const pkcs11 = new pkcs11js.PKCS11();
-  let folder: string;
+  const folder = sharedFolder();
   let server: Server;
   let session: Buffer;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'dke-p11-kit-'));
     server = await startServer(folder);
     process.env.DKE_PKCS11_SOCKET = server.socket;
     pkcs11.load(library);
@@ -30,7 +27,6 @@ describe.runIf(missing === null)('libdke_pkcs11.so against p11-kit server', () =
     pkcs11.C_Finalize();
     pkcs11.close();
     await server.stop();
-    rmSync(folder, { recursive: true });
   });
 
   test('C_Login takes the PIN to the token', () => {

@@ -145,7 +145,7 @@ const found = (template: Template): Buffer[] => {
   }
 };
 
-/** Values that are not searched for: a search would tell them. */
+/** Values that cannot be searched: a search would reveal them. */
 const secrets: ReadonlySet<AttributeName> = new Set([
   'VALUE',
   'PRIVATE_EXPONENT',
@@ -196,7 +196,7 @@ describe.each([
   });
 });
 
-/** What was read, as a template for C_CreateObject: without what the token alone decides. */
+/** The read attributes as a template for C_CreateObject, without those that only the token sets. */
 const toCreate = (all: readonly Read[], kind: ObjectKind, keyType: number | null): Template =>
   all
     .filter(([, type]) => ['needed', 'may'].includes(ruleFor(kind, keyType, type)?.create ?? 'never'))

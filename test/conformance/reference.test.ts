@@ -1,5 +1,5 @@
-// What the standard says, checked on our library and on SoftHSM2 with the same calls: test/conformance/reference has the rules,
-// and in differences.ts, with its reason, whatever a token does otherwise.
+// The rules of the standard, checked on our library and on SoftHSM2 with the same calls: test/conformance/reference has the rules,
+// and differences.ts each difference of a token, with its reason.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { type Bench, openBench } from './reference/bench.ts';

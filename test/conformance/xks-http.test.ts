@@ -1,6 +1,6 @@
 // HTTP/1.1 at its edges, on raw TLS sockets against the real server, as one table: what is sent, what is answered (status and
 // errorName), and whether the connection stays open. A request that was not understood to its end closes it, so that nothing
-// behind it is taken for another request. After every row the server answers a signed call.
+// after it counts as another request. After every row the server answers a signed call.
 // RFC 9110, RFC 9112; limits of the External Key Store Proxy API. HTTP/2 is in xks-http2.test.ts.
 import { createConnection } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 type Pieces = string | Buffer | readonly (string | Buffer)[];
-/** `P` represents the endpoint's path, `K` for its key's path; what is sent is Latin-1. */
+/** `P` stands for the endpoint's path, `K` for its key's path; requests are Latin-1. */
 type Row = readonly [
   name: string,
   send: () => Pieces | Promise<Pieces>,
@@ -89,7 +89,7 @@ const raw = (headers: readonly string[], body: string): string =>
 const chunked = (body: string, headers: readonly string[] = []): string =>
   raw(['Transfer-Encoding: chunked', ...headers], body);
 const whole = (text: string): string => `${text.length.toString(16)}${crlf}${text}${crlf}0${crlf}${crlf}`;
-/** What must never be taken for a request: it would be answered with 404. */
+/** Bytes that must never count as a request: the answer would be 404. */
 const smuggled = lines('POST /xks/smuggled HTTP/1.1', 'Host: edge', 'Content-Length: 0', '', '');
 
 const bad = '400 ValidationException';
@@ -298,7 +298,7 @@ describe('Content-Length', () => {
     ['is hexadecimal', () => stated(' 0x2'), [bad], 'closed'],
     ['has an exponent', () => stated(' 2e0'), [bad], 'closed'],
     ['has a fraction', () => stated(' 2.0'), [bad], 'closed'],
-    ['is no number', () => stated(' two'), [bad], 'closed'],
+    ['is not a number', () => stated(' two'), [bad], 'closed'],
     ['is empty', () => stated(' '), [bad], 'closed'],
     ['has a blank within', () => stated(' 2 2'), [bad], 'closed'],
     ['is a list of the same', () => stated(' 2, 2'), [bad], 'closed'],
@@ -313,7 +313,7 @@ describe('Content-Length', () => {
     ['is 0', () => raw(['Content-Length: 0'], ''), [bad], 'open'],
     ['is absent', () => raw([], ''), [bad], 'open'],
     [
-      'is less than what comes: the rest is no request',
+      'is less than what comes: the rest is not a request',
       () => raw(['Content-Length: 2'], '{}x'),
       ['200', bad],
       'closed',
@@ -405,7 +405,7 @@ describe('chunks', () => {
     ['a blank before a size', () => chunked(` 2${crlf}{}${crlf}${zero}`), [bad], 'closed'],
     ['a blank behind a size', () => chunked(`2 ${crlf}{}${crlf}${zero}`), [bad], 'closed'],
     ['no size', () => chunked(`${crlf}{}${crlf}${zero}`), [bad], 'closed'],
-    ['a size that is no number', () => chunked(`two${crlf}{}${crlf}${zero}`), [bad], 'closed'],
+    ['a size that is not a number', () => chunked(`two${crlf}{}${crlf}${zero}`), [bad], 'closed'],
     ['a size beyond 64 bits', () => chunked(`1${'0'.repeat(17)}${crlf}{}`), [bad], 'closed'],
     ['a size of 2^64 - 1', () => chunked(`${'f'.repeat(16)}${crlf}${' '.repeat(70_000)}`), [tooLarge], 'closed'],
     ['more than the size says', () => chunked(`2${crlf}{}x${crlf}${zero}`), [bad], 'closed'],
@@ -487,7 +487,7 @@ describe('several requests at once', () => {
 describe('Expect and Upgrade', () => {
   run([
     [
-      '100-continue is told to go on',
+      '100-continue is told to continue',
       () => [raw(['Expect: 100-continue', 'Content-Length: 2'], ''), '{}'],
       ['100', '200'],
       'open',
@@ -688,7 +688,7 @@ describe('answers reach those who are still sending', () => {
       ['431 ValidationException'],
       'closed',
     ],
-    ['what is no request', () => ['nonsense\r\n\r\n', flood(1_000_000)], [bad], 'closed'],
+    ['what is not a request', () => ['nonsense\r\n\r\n', flood(1_000_000)], [bad], 'closed'],
     [
       'a body to a path that does not exist',
       () => [raw(['Content-Length: 60000'], '').replace('/P/', '/xks/x/'), flood(60_000)],
@@ -702,7 +702,7 @@ describe('answers reach those who are still sending', () => {
       'closed',
     ],
   ]);
-  test('who goes on sending is cut off after a second', async () => {
+  test('who continues to send is cut off after a second', async () => {
     const socket = await connectRaw(site.server, 'http/1.1');
     socket.resume().write('nonsense\r\n\r\n');
     const more = setInterval(() => socket.write(flood(1000)), 20);

@@ -44,7 +44,7 @@ type Row = readonly [
   then: 'open' | 'closed',
 ];
 
-/** Bodies shortened to `ok` or their errorName; a row may leave out what comes to one thing. */
+/** Bodies are shortened to `ok` or their errorName; a row may omit equal results. */
 const say = (event: string): string =>
   event.replace(/\{.*"xksProxyFleetSize":1\}/, 'ok').replace(/\{.*"errorName":"(\w+)".*\}/, '$1');
 const run = (rows: readonly Row[], options: { readonly bare?: boolean } = {}): void => {
@@ -381,7 +381,7 @@ describe('the opening', () => {
 });
 
 describe('floods', () => {
-  /** Whatever becomes of the connection: it comes to an end or answers a last question, and the server continues. */
+  /** Any outcome for the connection: it ends or answers a final request, and the server continues. */
   const survives = async (pieces: readonly Buffer[]): Promise<void> => {
     await converseHttp2(site.server, pieces, { staysAfter: 0 });
   };

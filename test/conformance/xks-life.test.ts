@@ -75,14 +75,14 @@ describe('a key', () => {
     expect(sealed.map(versionOf)).toEqual([1, 2, 3, 4, 5]);
     for (const each of sealed) expect((await decrypt(door, each)).body).toEqual({ plaintext });
   });
-  test('tells when it was last used and through which endpoint; what is no use of it does not count', async () => {
+  test('tells when it was last used and through which endpoint; what is not a use of it does not count', async () => {
     const place = await makePlace();
     const [door, other] = [doorOf(place), doorOf(await makePlace())];
     const { id, name } = place.endpoint;
     const use = (key: string) => site.api.call<KeyUse>('GET', `/api/keys/${key}/use`);
     expect([(await health(door)).status, (await metadata(door)).status]).toEqual([200, 200]);
     expect((await decrypt(door, await seal(other))).status).toBe(400);
-    // What comes later is written later: once it is seen, those would have been.
+    // Uses are written in order: when this one is visible, the earlier ones would be too.
     await expect.poll(async () => (await use(other.keyId)).lastUsedAt).not.toBeNull();
     const copies = { count: 0, items: [] };
     const before = { keyId: door.keyId, copies, firstUsedAt: null, lastUsedAt: null, application: null };
@@ -101,7 +101,7 @@ describe('a key', () => {
     });
     const { plan } = await site.api.call<DeletedKey>('DELETE', `/api/keys/${door.keyId}?dryRun=true`);
     expect(plan?.impact).toEqual({ endsForGood: true, endpoints: [name], lastUsedAt, lastUsedBy: name });
-    // Of an endpoint that is gone it stays known what came through it.
+    // The last use through a deleted endpoint stays known.
     await site.api.call('DELETE', `/api/endpoints/${id}`);
     const gone = await site.api.call<DeletedKey>('DELETE', `/api/keys/${door.keyId}?dryRun=true`);
     expect(gone.plan?.impact).toEqual({ endsForGood: true, endpoints: [], lastUsedAt, lastUsedBy: name });
@@ -144,7 +144,7 @@ describe('a key', () => {
     await site.api.call('POST', `/api/keys/${door.keyId}/disable`);
     expect(await decrypt(door, sealed)).toMatchObject({ errorName: 'InvalidStateException' });
   });
-  test('that is soft-deleted is not there any more', async () => {
+  test('that is soft-deleted is no longer there', async () => {
     const door = doorOf(await makePlace());
     const sealed = await seal(door);
     await site.api.call('DELETE', `/api/keys/${door.keyId}`);
@@ -193,7 +193,7 @@ describe('a vault', () => {
     await site.api.call('POST', `/api/vaults/${endpoint.vaultId}/enable`);
     expect(await answers(door, sealed)).toEqual(all(200));
   });
-  test('that is deleted hides its key for good', async () => {
+  test('that is deleted hides its key permanently', async () => {
     const { endpoint, configuration } = await makePlace();
     const door = { configuration, keyId: endpoint.keyId };
     const sealed = await seal(door);
@@ -218,7 +218,7 @@ describe('an endpoint', () => {
     await site.api.call('POST', `/api/endpoints/${endpoint.id}/enable`);
     expect(await answers(door, sealed)).toEqual(all(200));
   });
-  test('that is deleted has no path any more, and its prefix is not given again', async () => {
+  test('that is deleted no longer has a path, and its prefix is not given again', async () => {
     const { endpoint, configuration } = await makePlace();
     const door = { configuration, keyId: endpoint.keyId };
     const sealed = await seal(door);
@@ -295,7 +295,7 @@ describe('credentials', () => {
       XksProxyAuthenticationCredential: { AccessKeyId, RawSecretAccessKey: 'x'.repeat(64) },
     };
     expect(await encrypt({ configuration: forged, keyId: endpoint.keyId })).toMatchObject({ status: 401 });
-    // What comes later is written later: once it is seen, the refused one would have been.
+    // Uses are written in order: when this one is visible, the refused one would be too.
     const other = doorOf(await makePlace());
     await seal(other);
     const seen = async () => {

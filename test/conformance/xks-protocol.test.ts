@@ -104,7 +104,7 @@ describe('requestMetadata', () => {
   });
 
   test.each(operations.flatMap((operation) => requiredMetadata[operation].map((name) => [operation, name] as const)))(
-    '%s is refused without %s, or with one that is no string',
+    '%s is refused without %s, or with one that is not a string',
     async (operation, name) => {
       const body = await goodBody(operation);
       const bad = (value: unknown) => ({ ...body, requestMetadata: wholeMetadata({ [name]: value }) });
@@ -317,7 +317,7 @@ describe('Encrypt and Decrypt', () => {
     (['encrypt', 'decrypt'] as const).flatMap((operation) =>
       requiredMembers[operation].map((name) => [operation, name] as const),
     ),
-  )('%s is refused without %s, or with one that is no string', async (operation, name) => {
+  )('%s is refused without %s, or with one that is not a string', async (operation, name) => {
     const body = await goodBody(operation);
     await refused(operation, without(body, name), 'ValidationException');
     for (const value of [null, ...notStrings])
@@ -327,7 +327,7 @@ describe('Encrypt and Decrypt', () => {
     (['encrypt', 'decrypt'] as const).flatMap((operation) =>
       optionalMembers[operation].map((name) => [operation, name] as const),
     ),
-  )('%s is refused with %s that is no string', async (operation, name) => {
+  )('%s is refused with %s that is not a string', async (operation, name) => {
     const body = await goodBody(operation);
     for (const value of notStrings) await refused(operation, { ...body, [name]: value }, 'ValidationException');
   });
@@ -571,7 +571,7 @@ describe('what does not decrypt', () => {
         await refused('decrypt', { ...good, [name]: base64(bytes) }, 'InvalidCiphertextException');
       }
   });
-  test('an integrity value that is sent along is no concern of Decrypt', async () => {
+  test('an integrity value that is sent along is not a concern of Decrypt', async () => {
     await taken(
       'decrypt',
       decryptBody(await seal(), { ciphertextDataIntegrityValue: 'x', ciphertextDataIntegrityValueAlgorithm: 'MD5' }),
@@ -625,7 +625,7 @@ describe('paths', () => {
     ['a key id that is two dots', (good) => `${good}/keys/../metadata`],
     ['a query', (good) => `${good}/health?a=b`],
     ['an empty query', (good) => `${good}/health?`],
-  ])('%s is no path', async (_what, spoil) => {
+  ])('%s is not a path', async (_what, spoil) => {
     expect(await at(spoil(base()))).toMatchObject({ status: 404, errorName: 'InvalidUriPathException' });
   });
 

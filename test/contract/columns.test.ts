@@ -1,7 +1,5 @@
 // The tables of both stores are those that are declared (server/store/tables), and each declaration accounts for every column: whether a
 // row's authentication code covers it, and whether snapshots carry it, or why not.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,16 +9,16 @@ import { tenantTables } from '../../server/ports/tenant-rows.ts';
 import { tables } from '../../server/store/schema.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import type { TableDeclaration } from '../../server/store/tables/table.ts';
+import { sharedFolder } from '../support/folders.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 
 type Columns = readonly string[];
 type Tables = ReadonlyMap<string, Columns>;
 
-let folder: string;
+const folder = sharedFolder();
 let postgres: PostgresServer;
 const stores = new Map<string, { readonly store: Store; readonly tables: Tables }>();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-columns-'));
   const surroundings = {
     clock: systemClock,
     authenticateRow: () => '',
@@ -58,7 +56,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { store } of stores.values()) await store.close();
   await postgres?.remove();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 interface Declaration extends TableDeclaration {

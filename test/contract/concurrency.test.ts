@@ -5,8 +5,6 @@
 // Before the two start, the test takes the database's lock for writers. So both finish their reads outside a unit of work before either
 // writes, and a change that depends on such a read is lost every time, not now and then.
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -30,6 +28,7 @@ import {
 } from '../support/concurrent-operations.ts';
 import { makeWorld, type TestNode, type World } from '../support/concurrent-worlds.ts';
 import { openTestService } from '../support/open-service.ts';
+import { listenFor } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 import { askUnlocked, freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
 import { sizeOf } from '../support/tiers.ts';
@@ -91,16 +90,12 @@ const chosen = pairs.filter(
 );
 
 let nodes: readonly [TestNode, TestNode];
-const servers: Server[] = [];
 const ends: (() => Promise<void>)[] = [];
 
 const listen = async (opened: TestNode['opened']): Promise<TestNode> => {
-  const server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  servers.push(server);
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  return { opened, base: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { base, close } = await listenFor(opened);
+  ends.unshift(async () => close());
+  return { opened, base };
 };
 
 beforeAll(async () => {
@@ -134,10 +129,6 @@ beforeAll(async () => {
   for (const { opened } of nodes) keepPlatformToken(opened, token);
 });
 afterAll(async () => {
-  for (const server of servers) {
-    server.close();
-    server.closeAllConnections();
-  }
   for (const end of ends) await end();
 });
 
@@ -157,7 +148,7 @@ const tables: Readonly<Record<string, string>> = {
   runbook_ticks: 'run_id in (select id from runbook_runs where tenant_id = ?)',
   snapshot_exports: 'snapshot_id in (select id from snapshots where tenant_id = ?)',
 };
-/** Codes, secrets and what is sealed again each time; marks of use; and what the service does by itself. */
+/** Codes, secrets and values that are sealed again each time; marks of use; and the service's own changes. */
 const ignoredColumns =
   /^(row_mac|row_version|first_used_at|last_used_at|used_at|last_sign_in_at|hash|password|invitation_hash|data|content|check_value|public_key|record|epoch|handle|connection|looked_at|access_key_id|prefix|peer|size|audit_size|counts|signer|unrecoverable_at)$/;
 /** Columns of notifications that depend on the clock. */
@@ -245,7 +236,7 @@ const whileWritersWait = async <T>(begin: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** What a caller learns. Which of several reasons comes first may differ. */
+/** The caller's view. The first of several reasons may differ. */
 type Outcome = 'done' | 'waits' | 'refused';
 const refusalOf = (code: string, error: unknown): Outcome => {
   if (code === 'internal' || code === 'unavailable' || code === 'undefined')
@@ -254,7 +245,7 @@ const refusalOf = (code: string, error: unknown): Outcome => {
 };
 const asksAgain = (error: unknown): boolean =>
   error instanceof ServiceError && error.code === 'conflict' && error.hint === 'try again';
-/** Again while the refusal says so: what was read before the unit of work is old, and the node is about to show what is new. */
+/** Repeats while the refusal asks for it: the data from before the unit of work are old, and the node will soon show the new ones. */
 const carryOut = async (call: () => Promise<unknown>): Promise<unknown> => {
   for (let more = 1_000; ; more -= 1)
     try {
@@ -348,8 +339,8 @@ test(`two concurrent operations have the outcome of a serial order: ${chosen.len
         ...serial.map(({ outcomes: [first, second], state }) => ({ outcomes: [second, first] as const, state })),
       );
     const found = await run(one, other, 'concurrent');
-    const told = JSON.stringify(found);
-    if (!serial.some((each) => JSON.stringify(each) === told))
+    const foundText = JSON.stringify(found);
+    if (!serial.some((each) => JSON.stringify(each) === foundText))
       lost.push({ pair: `${one.name} and ${other.name}`, differs: serial.map((each) => differences(found, each)) });
   }
   expect(lost).toEqual([]);

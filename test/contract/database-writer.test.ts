@@ -2,8 +2,6 @@
 // copy of a row under another id, the values of another row. Each attack is carried out on a row of each policy table while the store is
 // open, on both databases. The row counts as tampered when it is loaded, and the comparison with the row set finds all of them.
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
@@ -25,7 +23,9 @@ import type { Repositories, Store, StoredToken } from '../../server/ports/store.
 import type { StoredAccessGuid, StoredObject } from '../../server/ports/tde-repositories.ts';
 import { authenticationCode, policyColumns } from '../../server/store/row-codes.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
+import { folderOfTest } from '../support/folders.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import { storedUser, storedVault } from '../support/stored.ts';
 import { sizeOf } from '../support/tiers.ts';
 
 const authenticateRow = (text: string): string =>
@@ -43,7 +43,7 @@ const idOf = (table: Table): string => {
 };
 const ok = { integrity: 'ok' } as const;
 
-/** How one row of each table is written, changed or removed, and what the service makes of it when it loads it. */
+/** How one row of each table is written, changed or removed, and the service's reaction when it loads it. */
 interface Sample {
   make(tx: Repositories): Promise<unknown>;
   /** Undefined: rows of this table are not changed, only removed. */
@@ -68,7 +68,7 @@ const sample = <T extends { readonly integrity: 'ok' | 'tampered' }>(
       ? {}
       : {
           change: async (tx: Repositories) => {
-            // A unit of work changes only what it has read.
+            // A unit of work changes only rows that it has read.
             await load(tx);
             return change.write(tx, { ...entity, ...change.to });
           },
@@ -87,17 +87,11 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   vaults: sample<Vault>(
     (tx, entity) => tx.vaults.insert(entity),
     (read) => read.vaults.get(tenant.id, idOf('vaults')),
-    {
+    storedVault({
       id: idOf('vaults'),
       tenantId: tenant.id,
-      name: 'vault',
-      kind: 'general',
-      state: 'enabled',
-      createdAt: 2,
       dualControl: { required: 2, approvers: null, actions: ['destroy'], databases: 'refused' },
-      profile: 'standard',
-      ...ok,
-    },
+    }),
     { change: { write: (tx, entity) => tx.vaults.update(entity), to: { dualControl: null } } },
   ),
   keys: sample<Key>(
@@ -302,25 +296,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   users: sample<StoredUser>(
     (tx, entity) => tx.users.insert(entity),
     (read) => read.users.findByName('ada'),
-    {
-      id: idOf('users'),
-      tenantId: null,
-      name: 'Ada',
-      displayName: 'Ada',
-      email: null,
-      grants: [],
-      state: 'active',
-      hasPassword: false,
-      mustChangePassword: false,
-      passwordChangedAt: null,
-      subject: null,
-      createdAt: 2,
-      lastSignInAt: null,
-      password: null,
-      invitationHash: null,
-      invitedUntil: null,
-      ...ok,
-    },
+    storedUser({ id: idOf('users'), name: 'Ada' }),
     { change: { write: (tx, entity) => tx.users.update(entity), to: { state: 'disabled' } } },
   ),
   user_factors: sample<StoredFactor>(
@@ -504,7 +480,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     (await all[table].load(store.read))?.integrity;
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'dke-writer-'));
+    folder = folderOfTest();
     prepare();
     store = await open(folder);
     await store.rowSet.load();
@@ -513,7 +489,6 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
   afterEach(async () => {
     await client?.end();
     await store.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('the samples are one of each table', async () => {
@@ -555,7 +530,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
       expect(await isSound()).toBe(true);
       await put(table, removed);
       expect(await isSound()).toBe(false);
-      // Of a database that others write to, too, only the comparison tells.
+      // In a database with other writers, only the comparison shows it.
       if (store.link === undefined) expect(await integrityOf(table)).toBe('tampered');
     },
   );
@@ -585,7 +560,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
             () => false,
           );
           if (!isPut || (await rowOf(table))[column] === row[column]) continue;
-          // Not found under its name any more, or tampered.
+          // No longer found under its name, or tampered with.
           if ((await integrityOf(table)) === 'ok') undetected.push(`${table}: ${column} = ${other}`);
           await replace(table, row);
         }
@@ -634,7 +609,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
           ...Object.values(row),
         );
     };
-    // A whole older state: rows and set.
+    // A complete older state: rows and set.
     await replace('api_tokens', was);
     await putSet(older);
     expect([await integrityOf('api_tokens'), await isSound()]).toEqual(['tampered', false]);

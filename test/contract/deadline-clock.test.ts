@@ -1,11 +1,9 @@
 // The deadline clock as the store keeps it: over a restart of the process and of the host, and next to the clock of a database server.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import { createDeadlines } from '../../server/operations/service/deadline-clock.ts';
 import type { Store } from '../../server/ports/store.ts';
+import { folderOfTest } from '../support/folders.ts';
 import { administrator } from '../support/open-service.ts';
 import { openTestStore } from '../support/open-store.ts';
 import { onPostgresql } from '../support/test-store.ts';
@@ -23,14 +21,11 @@ const start = () => createDeadlines({ store, clock, log }, () => uptime);
 beforeEach(async () => {
   ahead = 0;
   uptime = { bootId: 'first', ms: 1_000_000 };
-  folder = mkdtempSync(join(tmpdir(), 'dke-deadlines-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, clock);
   await start().advance();
 });
-afterEach(async () => {
-  await store?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store?.close());
 /** Within a minute: a machine may be slow, no deadline is that short. */
 const about = (at: number) => ({ asymmetricMatch: (seen: number) => Math.abs(seen - at) < 60_000 });
 

@@ -1,9 +1,7 @@
 // Insiders: every role at every operation of the API, within a tenant and for the whole platform, with dual control and without. The real service
 // carries each one out, each with a subject of its own; the stored rows are compared before and after. What a role may is what the
-// model says (insider-model.ts), not what the permission tables say: an operation or a role that the model does not know fails here by its name.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+// model defines (insider-model.ts), not the permission tables: an operation or a role that is not in the model fails here by its name.
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Role, roleNames, rowOf } from '../../server/domain/access.ts';
 import { governedKinds } from '../../server/domain/approval.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
@@ -12,7 +10,7 @@ import { differencesOf, effectsOf, readFacts } from '../support/insider-facts.ts
 import { type Effect, effectOf, effects, gives, most, ofPlatform, reachOf } from '../support/insider-model.ts';
 import { type Attempt, attempts, type Send, setPair } from '../support/insider-operations.ts';
 import { makeApplication, makeEndpoint, makeToken, makeWorld, type World } from '../support/insider-world.ts';
-import { type OpenedService, openTestService } from '../support/open-service.ts';
+import { sharedApi, sharedService } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 import { withStored } from '../support/test-store.ts';
 import { inLongTier } from '../support/tiers.ts';
@@ -21,33 +19,21 @@ const routes = Object.entries(apiRoutes).flatMap(([group, rows]) =>
   Object.entries(rows as RouteGroup).map(([name, row]) => ({ name: `${group}.${name}`, row })),
 );
 
-let opened: OpenedService;
-let server: Server;
-let base: string;
+const opened = sharedService();
+const api = sharedApi(opened);
 const worlds: World[] = [];
 
 beforeAll(async () => {
-  opened = await openTestService();
-  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const requester = (await makeToken(opened, [{ role: 'administrator', scope: null }])).id;
   setPair(opened, { requester, approver: (await makeToken(opened, [{ role: 'key-approver', scope: null }])).id });
   const hand = await handOf(opened);
   for (const governed of [false, true]) worlds.push(await makeWorld(opened, hand, governed));
 });
-afterAll(async () => {
-  server.close();
-  server.closeAllConnections();
-  await opened.remove();
-});
 
 const send = async (token: string, method: string, path: string, { body, file }: Partial<Attempt>) => {
   const type = file === undefined ? 'application/json' : 'application/octet-stream';
   const content = file ?? (body === undefined ? undefined : JSON.stringify(body));
-  const response = await fetch(`${base}${path}`, {
+  const response = await fetch(`${api.base}${path}`, {
     method: method.toUpperCase(),
     headers: { authorization: `Bearer ${token}`, ...(content === undefined ? {} : { 'content-type': type }) },
     ...(content === undefined ? {} : { body: content }),
@@ -97,7 +83,7 @@ const waiting = new Map<string, Attempt>();
 const also: Readonly<Record<string, Effect>> = {
   // With its first access_guid.
   'applications.register': 'credential',
-  // The last agreement carries out what was asked for.
+  // The last approval carries out the operation.
   'approvals.approve': 'end-key',
 };
 interface Planned {
@@ -184,7 +170,7 @@ describe.each([false, true])('dual control: %s', (governed) => {
       for (const { attempt } of quiet) await tokenFor(attempt.scope);
       const before = await factsOf(...quiet.map(({ attempt }) => attempt));
       for (const answer of await Promise.all(quiet.map((each) => call(each)))) {
-        // A role in one tenant does not even learn of another one.
+        // A role in one tenant cannot even detect another one.
         const isRefused = answer.status === 403 || (within !== null && answer.status === 404);
         if (answer.mayHere ? !answer.isExpected : !isRefused) problems.push({ problem: 'refused or not', ...answer });
       }
@@ -214,7 +200,7 @@ describe.each([false, true])('dual control: %s', (governed) => {
         }
         if (!answer.isExpected) tell('it was not done');
         if (attempt.changes === true && differences.length === 0) tell('nothing changed');
-        // What came about is what the operation is for.
+        // The result is the purpose of the operation.
         for (const difference of differences)
           if (!effectsOf(difference).some((one) => one === effect || also[name] === one))
             tell(`beyond: ${effects[effect]}`);

@@ -1,13 +1,11 @@
 // Insiders over time: people of mixed roles, honest ones and others, act in one tenant at random, with every credential that they have come by: tokens
-// that they made, invitations that they were given, sessions of users whose password they have reset. After each step the stored rows
-// are compared with those before it (insider-facts.ts): nothing may have come about, or ended, beyond what the model says (insider-model.ts).
+// that they created, invitations that they received, sessions of users whose password they have reset. After each step the stored rows
+// are compared with those before it (insider-facts.ts): nothing may have been created or ended beyond the model (insider-model.ts).
 // Its size: test/support/tiers.ts.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, test } from 'vitest';
+import { test } from 'vitest';
 import { beginPlay } from '../support/insider-people.ts';
-import { type OpenedService, openTestService } from '../support/open-service.ts';
+import { sharedApi, sharedService } from '../support/shared.ts';
 import { withStored } from '../support/test-store.ts';
 import { sizeOf } from '../support/tiers.ts';
 
@@ -15,22 +13,8 @@ const toml = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[people
 const length = 250;
 const sequences = Number(process.env.DKE_TEST_SEQUENCES ?? sizeOf('insider sequences'));
 
-let opened: OpenedService;
-let server: Server;
-let base: string;
-beforeAll(async () => {
-  opened = await openTestService({ toml });
-  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterAll(async () => {
-  server.close();
-  server.closeAllConnections();
-  await opened.remove();
-});
+const opened = sharedService({ toml });
+const api = sharedApi(opened);
 
 test('no sequence of steps gains or ends more than the model allows', { timeout: 1_200_000 }, async () => {
   // Small numbers are not likelier than others: they would be the same few people and requests.
@@ -39,7 +23,7 @@ test('no sequence of steps gains or ends more than the model allows', { timeout:
   await withStored(opened.folder, (stored) =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: length, maxLength: length, size: 'max' }), async (steps) => {
-        const play = await beginPlay(opened, stored, base);
+        const play = await beginPlay(opened, stored, api.base);
         for (const each of steps) await play.step(each);
       }),
       // Its message names who did what; a shorter sequence would be another world.

@@ -20,7 +20,7 @@ const many = { sqlite: 500, postgres: 10_000 } as const;
 const ids = longTableIds();
 const { applicationId, endpointId, vaultId, keyId, groupId } = ids;
 
-/** Filters of each list; every list is asked for without one, too. */
+/** Filters of each list; every list is also requested without one. */
 const filters: Readonly<Record<string, readonly string[]>> = {
   'vaults.list': [],
   'keys.list': [
@@ -130,7 +130,7 @@ interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
-/** Set while a request is answered: what the service reads by itself in the meantime, also of the same table, is none of the list's statements. */
+/** Set while a request is answered: what the service reads on its own in the meantime, also of the same table, is none of the list's statements. */
 const answering = new AsyncLocalStorage<true>();
 /** The statements that the answers needed since the last check, each once. */
 const seen = new Map<string, Statement>();
@@ -209,7 +209,7 @@ describe(`the lists in ${name}`, () => {
       })
     ).token;
     server = createServer((incoming, outgoing) => answering.run(true, () => opened.service.handle(incoming, outgoing)));
-    // A busy machine takes longer from one test to the next than a connection is kept by itself.
+    // A busy machine takes longer from one test to the next than a connection is kept on its own.
     server.keepAliveTimeout = 120_000;
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);
@@ -232,26 +232,26 @@ describe(`the lists in ${name}`, () => {
   };
 
   /** What is wrong with how the database answers. */
-  const faultsOf = (sql: string, told: string): readonly string[] => {
+  const faultsOf = (sql: string, explained: string): readonly string[] => {
     const isLog = /from "request_log"/.test(sql);
     if (name === 'postgres')
       return [
-        ...(/Seq Scan on (?!endpoints)/.test(told) ? ['reads a table from end to end'] : []),
+        ...(/Seq Scan on (?!endpoints)/.test(explained) ? ['reads a table from end to end'] : []),
         // Within a step of the request log's sequences, which has an end.
-        ...(/\bSort\b/.test(told) && !(isLog && /"sequence" >= .*"sequence" < /.test(sql)) ? ['sorts'] : []),
+        ...(/\bSort\b/.test(explained) && !(isLog && /"sequence" >= .*"sequence" < /.test(sql)) ? ['sorts'] : []),
       ];
     const faults: string[] = [];
-    for (const line of told.split('\n')) {
+    for (const line of explained.split('\n')) {
       if (/TEMP B-TREE/.test(line)) faults.push('sorts');
       if (/^SCAN \w+$/.test(line) && / where /.test(sql)) faults.push('reads a table from end to end');
       // In the order of the list, and each row is one of it.
       if (/^SCAN/.test(line) && / where .*=/.test(sql)) faults.push('reads an index from end to end');
     }
     // The request log is walked through in steps (request-log.test.ts).
-    // So is the audit log from a time on, in the order of its records: clocks can step back, so that times are no bound for them.
+    // So is the audit log from a time on, in the order of its records: clocks can step back, so that times are not a bound for them.
     if (isLog || / "at" >= /.test(sql)) return faults.filter((fault) => fault === 'sorts');
     const columns = [...sql.matchAll(/"(\w+)" = \?/g)].map(([, column = '']) => column);
-    const found = [...told.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
+    const found = [...explained.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
     for (const column of columns)
       if (!found.includes(column) && !beside[column]?.some((other) => found.includes(other)))
         faults.push(`${column} is in no index`);
@@ -276,8 +276,10 @@ describe(`the lists in ${name}`, () => {
         if (name === 'postgres' || tables[list] === 'request_log')
           expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
         for (const statement of statements) {
-          const told = await explain(statement);
-          expect(`${faultsOf(statement.sql, told).join(', ')} ${told}`, `${asked}: ${statement.sql}`).toBe(` ${told}`);
+          const explained = await explain(statement);
+          expect(`${faultsOf(statement.sql, explained).join(', ')} ${explained}`, `${asked}: ${statement.sql}`).toBe(
+            ` ${explained}`,
+          );
         }
       }
   });

@@ -1,4 +1,4 @@
-// Connections to PostgreSQL, asked for several things at once.
+// Connections to PostgreSQL with several concurrent queries.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ describe.runIf(onPostgresql)('a connection', () => {
         3,
         4,
       ]);
-      // Warnings are told a turn later.
+      // Warnings are emitted one turn later.
       await new Promise((resolve) => setImmediate(resolve));
       expect(warnings).toEqual([]);
     } finally {

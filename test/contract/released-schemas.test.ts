@@ -1,6 +1,5 @@
-// Upgrades on both databases: from each released schema, by a migration as later versions bring them, and what is refused.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// Upgrades on both databases: from each released schema, by a migration like those of later versions, and the refusals.
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,6 +11,7 @@ import { baseline } from '../../server/store/migrations/index.ts';
 import type { SchemaMigration } from '../../server/store/migrations/migration.ts';
 import { openPostgres } from '../../server/store/postgres/engine.ts';
 import { openSqliteEngine } from '../../server/store/sqlite/engine.ts';
+import { sharedFolder } from '../support/folders.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 import {
   postgresqlDatabase,
@@ -27,16 +27,14 @@ interface Place {
   engine(): Promise<Engine>;
 }
 
-let folder: string;
+const folder = sharedFolder();
 let postgres: PostgresServer;
 let number = 0;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-schemas-'));
   postgres = await startPostgres();
 });
 afterAll(async () => {
   await postgres?.remove();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const places = {

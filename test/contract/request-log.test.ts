@@ -1,6 +1,4 @@
-// The request log of every store (ports/store.ts, `requests`): what a search finds, page by page, and what goes when.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// The request log of every store (ports/store.ts, `requests`): the results of a search, page by page, and the removal of old records.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, SqliteDialect } from 'kysely';
@@ -13,6 +11,7 @@ import type { XksRequestRecord } from '../../server/ports/xks-directory.ts';
 import { requestStatements } from '../../server/store/request-log.ts';
 import type { Schema } from '../../server/store/schema.ts';
 import { openStore } from '../../server/store/store.ts';
+import { sharedFolder } from '../support/folders.ts';
 
 const count = 12_345;
 /** Record number `at`, from 1: every fifth is refused, every third of endpoint b, every hundredth met no endpoint. */
@@ -35,10 +34,9 @@ const recordOf = (at: number): XksRequestRecord => ({
   peer: '192.0.2.1',
 });
 
-let folder: string;
+const folder = sharedFolder();
 let store: Store;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-request-log-'));
   store = await openStore({
     path: join(folder, 'dke.db'),
     clock: systemClock,
@@ -50,10 +48,7 @@ beforeAll(async () => {
   const all = Array.from({ length: count }, (_, at) => recordOf(at + 1));
   for (let at = 0; at < count; at += 999) await store.write((tx) => tx.requests.append(all.slice(at, at + 999)));
 });
-afterAll(async () => {
-  await store?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => store?.close());
 
 /** The numbers of the records that are found, all pages together. */
 const find = async (filter: RequestFilter, limit = 1000): Promise<number[]> => {
@@ -103,7 +98,7 @@ describe('a search in the request log', () => {
       { principal: 'arn:aws:iam::111122223333:user/Alice*' },
       (_, at) => at % 7 === 0,
     ],
-    ['a beginning that is no pattern', { principal: 'arn%*' }, () => false],
+    ['a beginning that is not a pattern', { principal: 'arn%*' }, () => false],
     ['any principal', { principal: '*' }, () => true],
     ['a key ARN by its beginning', { kmsKeyArn: 'arn:aws:kms:us-east-1:*' }, () => true],
     ['another key ARN', { kmsKeyArn: 'arn:aws:kms:us-west-1:*' }, () => false],
@@ -194,7 +189,7 @@ describe('pruning the request log', () => {
 });
 
 describe('the statements of a search in SQLite', () => {
-  // No statement may read the whole log, or sort more than what it found.
+  // No statement may read the whole log, or sort more than its results.
   const plan = (
     build: (statements: ReturnType<typeof requestStatements>) => { compile(): { sql: string } },
   ): string => {

@@ -1,6 +1,4 @@
-// Search in every store (ports/search.ts): what is found, what is not any more, and that among 100,000 keys each statement goes by an index.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// Search in every store (ports/search.ts): what is found, what is no longer found, and that among 100,000 keys each statement goes by an index.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
@@ -12,25 +10,24 @@ import { type Key, newKey } from '../../server/domain/key.ts';
 import { foldQuery, type TermKind } from '../../server/domain/search.ts';
 import { everyTenant, type TenantScope } from '../../server/domain/tenant.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
-import type { StoredUser } from '../../server/ports/people.ts';
 import type { Store } from '../../server/ports/store.ts';
 import type { Schema } from '../../server/store/schema.ts';
 import { searchStatements } from '../../server/store/search.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
+import { sharedFolder } from '../support/folders.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import { storedUser, storedVault } from '../support/stored.ts';
 
 const many = 100_000;
-let folder: string;
+const folder = sharedFolder();
 let postgres: PostgresServer;
 let place: PostgresPlace;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-search-'));
   postgres = await startPostgres();
   place = postgres.createDatabase('search');
 });
 afterAll(async () => {
   await postgres?.remove();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const surroundings = {
@@ -110,25 +107,8 @@ const keyOf = (name: string, tenantId = ours.id): Key =>
     createdAt: 3,
   });
 const vaultOfThem = newId(2);
-const userOf = (name: string, tenantId: string | null): StoredUser => ({
-  id: newId(4),
-  tenantId,
-  name,
-  displayName: `${name} Example`,
-  email: `${name}@mail.example`,
-  grants: [],
-  state: 'active',
-  hasPassword: false,
-  mustChangePassword: false,
-  passwordChangedAt: null,
-  subject: null,
-  createdAt: 4,
-  lastSignInAt: null,
-  password: null,
-  invitationHash: null,
-  invitedUntil: null,
-  integrity: 'ok',
-});
+const userOf = (name: string, tenantId: string | null) =>
+  storedUser({ name, tenantId, displayName: `${name} Example`, email: `${name}@mail.example` });
 
 describe.each(implementations)('search in $name', ({ name, open, run, plan, scans, sorts }) => {
   let store: Store;
@@ -142,17 +122,8 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
     await store.write(async (tx) => {
       for (const tenant of [ours, theirs]) {
         await tx.tenants.insert(tenant);
-        await tx.vaults.insert({
-          id: tenant === ours ? vaultId : vaultOfThem,
-          tenantId: tenant.id,
-          name: 'prod vault',
-          kind: 'general',
-          state: 'enabled',
-          createdAt: 2,
-          dualControl: null,
-          profile: 'standard',
-          integrity: 'ok',
-        });
+        const id = tenant === ours ? vaultId : vaultOfThem;
+        await tx.vaults.insert(storedVault({ id, tenantId: tenant.id, name: 'prod vault' }));
       }
       for (const key of [payroll, orders, foreign]) await tx.keys.insert(key);
       for (const user of [alice, root]) await tx.users.insert(user);
@@ -281,11 +252,11 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
       ['words apart', (s) => s.together(ours.id, 'key', 'bulk', ['0777', 'payroll'], 50)],
       ['the things', (s) => s.things('key', ['many-000001', 'many-077777'])],
     ])('%s is read by an index', async (what, build) => {
-      const told = await plan(build);
-      expect(told).not.toMatch(scans);
-      expect(told).toMatch(/search_terms_pk|search_terms_by_subject|keys_pkey|autoindex_(keys|search_terms)/);
+      const explained = await plan(build);
+      expect(explained).not.toMatch(scans);
+      expect(explained).toMatch(/search_terms_pk|search_terms_by_subject|keys_pkey|autoindex_(keys|search_terms)/);
       // Those of words that stand apart are two thousand at most.
-      if (what !== 'words apart') expect(told).not.toMatch(sorts);
+      if (what !== 'words apart') expect(explained).not.toMatch(sorts);
     });
   });
 });

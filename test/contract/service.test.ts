@@ -11,8 +11,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
 import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
-import { type CipherHead, type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
-import { instance } from '../support/open-service.ts';
+import { type CreateObject, instanceText, type TdeRoutes } from '../../server/fronts/contract/tde.ts';
+import { dataObject, instance } from '../support/open-service.ts';
+import { codeOfWork } from '../support/outcomes.ts';
 import { startService, writeConfig } from '../support/pkcs11-host.ts';
 
 const caller = (requestId: string = crypto.randomUUID()) => ({ requestId, instance: instanceText(instance) });
@@ -61,14 +62,6 @@ describe('the service', () => {
 
   const ask = <R extends RouteName>(route: R, handle: number | null, head: Head<R>, raw: string | Uint8Array = '') =>
     opened.door.call({ route, handle, head, raw: new Uint8Array(Buffer.from(raw)) }, caller());
-  const codeOf = async (work: Promise<unknown>): Promise<string> => {
-    try {
-      await work;
-      return 'none';
-    } catch (error) {
-      return (error as { code: string }).code;
-    }
-  };
 
   test('names the application', async () => {
     const { answer } = await ask('info', null, {});
@@ -91,7 +84,7 @@ describe('the service', () => {
     const { raw } = await ask('encrypt', handle, head, data);
     expect(raw).toHaveLength(48);
     expect(Buffer.from((await ask('decrypt', handle, head, raw)).raw)).toEqual(data);
-    expect(await codeOf(ask('encrypt', handle, head, data.subarray(1)))).toBe('data-length');
+    expect(await codeOfWork(ask('encrypt', handle, head, data.subarray(1)))).toBe('data-length');
   });
 
   test('GCM that does not authenticate is an invalid ciphertext', async () => {
@@ -99,7 +92,7 @@ describe('the service', () => {
     const head = { algorithm: 'aes-gcm', iv: Buffer.alloc(12, 1).toString('base64'), aad: '', tagLength: 16 } as const;
     const { raw } = await ask('encrypt', handle, head, 'data');
     raw[0] = (raw[0] ?? 0) ^ 1;
-    expect(await codeOf(ask('decrypt', handle, head, raw))).toBe('invalid-ciphertext');
+    expect(await codeOfWork(ask('decrypt', handle, head, raw))).toBe('invalid-ciphertext');
   });
 
   test('one IV under GCM and CCM is for one message of a key: another one is refused, the same one again is the same', async () => {
@@ -108,21 +101,24 @@ describe('the service', () => {
     const iv = Buffer.alloc(12, 7).toString('base64');
     const gcm = { algorithm: 'aes-gcm', iv, aad: '', tagLength: 16 } as const;
     const first = await ask('encrypt', handle, gcm, 'data');
-    expect(await codeOf(ask('encrypt', handle, gcm, 'date'))).toBe('conflict');
-    expect(await codeOf(ask('encrypt', handle, gcm, ''))).toBe('conflict');
-    expect(await codeOf(ask('encrypt', handle, { ...gcm, aad: 'AAAA' }, 'data'))).toBe('conflict');
+    expect(await codeOfWork(ask('encrypt', handle, gcm, 'date'))).toBe('conflict');
+    expect(await codeOfWork(ask('encrypt', handle, gcm, ''))).toBe('conflict');
+    expect(await codeOfWork(ask('encrypt', handle, { ...gcm, aad: 'AAAA' }, 'data'))).toBe('conflict');
     expect(
-      await codeOf(ask('encrypt', handle, { algorithm: 'aes-ccm', iv, aad: '', tagLength: 16, dataLength: 4 }, 'data')),
+      await codeOfWork(
+        ask('encrypt', handle, { algorithm: 'aes-ccm', iv, aad: '', tagLength: 16, dataLength: 4 }, 'data'),
+      ),
     ).toBe('conflict');
     expect((await ask('encrypt', handle, gcm, 'data')).raw).toEqual(first.raw);
-    expect(await codeOf(ask('encrypt', other, gcm, 'date'))).toBe('none');
+    expect(await codeOfWork(ask('encrypt', other, gcm, 'date'))).toBe('none');
     expect(String((await ask('decrypt', handle, gcm, first.raw)).raw)).toBe('data');
     const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
-    for (const byte of [1, 2]) expect(await codeOf(ask('encrypt', handle, cbc, Buffer.alloc(16, byte)))).toBe('none');
+    for (const byte of [1, 2])
+      expect(await codeOfWork(ask('encrypt', handle, cbc, Buffer.alloc(16, byte)))).toBe('none');
   });
 
   test.each(['gcm', 'ccm'] as const)(
-    'a %s message part by part is the message, and goes on in one way only',
+    'a %s message part by part is the message, and continues in one way only',
     async (mode) => {
       const { handle } = (await ask('generateKey', null, masterKey(`parts ${mode}`))).answer;
       const { handle: other } = (await ask('generateKey', null, masterKey(`parts ${mode}, other key`))).answer;
@@ -134,7 +130,7 @@ describe('the service', () => {
         aad,
         tagLength: 16,
         ...(mode === 'ccm' ? { dataLength: data.length } : {}),
-      } as Extract<CipherHead, { algorithm: 'aes-gcm' | 'aes-ccm' }>;
+      } as Extract<TdeRoutes['encrypt']['head'], { algorithm: 'aes-gcm' | 'aes-ccm' }>;
       const later = { ...cipher, aad: '' };
       type Use = Head<'cipherPart'>['use'];
       const part = (use: Use, state: string, raw: Uint8Array, last = false, to = handle) =>
@@ -151,14 +147,16 @@ describe('the service', () => {
       expect(Buffer.compare((await ask('decrypt', handle, cipher, sealed)).raw, data)).toBe(0);
 
       // Another message under the IV, from its beginning or from the middle.
-      expect(await codeOf(part('encrypt', '', rest))).toBe('conflict');
-      expect(await codeOf(part('encrypt', first.answer.state, Buffer.alloc(rest.length, 1), true))).toBe('conflict');
-      expect(await codeOf(part('encrypt', first.answer.state, rest.subarray(1)))).toBe('conflict');
-      expect(await codeOf(ask('encrypt', handle, cipher, data))).toBe('conflict');
+      expect(await codeOfWork(part('encrypt', '', rest))).toBe('conflict');
+      expect(await codeOfWork(part('encrypt', first.answer.state, Buffer.alloc(rest.length, 1), true))).toBe(
+        'conflict',
+      );
+      expect(await codeOfWork(part('encrypt', first.answer.state, rest.subarray(1)))).toBe('conflict');
+      expect(await codeOfWork(ask('encrypt', handle, cipher, data))).toBe('conflict');
       // A state that belongs elsewhere.
-      expect(await codeOf(part('encrypt', first.answer.state, rest, true, other))).toBe('validation');
-      expect(await codeOf(part('check', first.answer.state, rest, true))).toBe('validation');
-      expect(await codeOf(part('encrypt', base64('made up'), rest))).toBe('validation');
+      expect(await codeOfWork(part('encrypt', first.answer.state, rest, true, other))).toBe('validation');
+      expect(await codeOfWork(part('check', first.answer.state, rest, true))).toBe('validation');
+      expect(await codeOfWork(part('encrypt', base64('made up'), rest))).toBe('validation');
 
       const open = async (use: Use, bytes: Buffer) => {
         const begun = await part(use, '', bytes.subarray(0, 70_000));
@@ -169,7 +167,7 @@ describe('the service', () => {
       expect(Buffer.compare(await open('decrypt', sealed), data)).toBe(0);
       sealed[50_000] = (sealed[50_000] ?? 0) ^ 1;
       for (const use of ['check', 'decrypt'] as const)
-        expect(await codeOf(open(use, sealed))).toBe('invalid-ciphertext');
+        expect(await codeOfWork(open(use, sealed))).toBe('invalid-ciphertext');
     },
   );
 
@@ -195,12 +193,12 @@ describe('the service', () => {
       length.writeUInt32BE(signature.length);
       return Buffer.concat([length, signature, data.subarray(33_333)]);
     };
-    expect(await codeOf(ask('macPart', handle, verify, signed(whole)))).toBe('none');
+    expect(await codeOfWork(ask('macPart', handle, verify, signed(whole)))).toBe('none');
     const short = whole.subarray(0, 8);
-    expect(await codeOf(ask('macPart', handle, { ...verify, length: 8 }, signed(short)))).toBe('none');
-    expect(await codeOf(ask('macPart', handle, verify, signed(short)))).toBe('invalid-ciphertext');
+    expect(await codeOfWork(ask('macPart', handle, { ...verify, length: 8 }, signed(short)))).toBe('none');
+    expect(await codeOfWork(ask('macPart', handle, verify, signed(short)))).toBe('invalid-ciphertext');
     whole[3] = (whole[3] ?? 0) ^ 1;
-    expect(await codeOf(ask('macPart', handle, verify, signed(whole)))).toBe('invalid-ciphertext');
+    expect(await codeOfWork(ask('macPart', handle, verify, signed(whole)))).toBe('invalid-ciphertext');
   });
 
   test('CCM with the length of its data, and what is wrong with it, by name', async () => {
@@ -215,9 +213,9 @@ describe('the service', () => {
     const { raw } = await ask('encrypt', handle, head, 'hello');
     expect(raw).toHaveLength(13);
     expect(Buffer.from((await ask('decrypt', handle, head, raw)).raw).toString()).toBe('hello');
-    expect(await codeOf(ask('encrypt', handle, { ...head, dataLength: 4 }, 'hello'))).toBe('data-length');
-    expect(await codeOf(ask('encrypt', handle, { ...head, tagLength: 7 }, 'hello'))).toBe('validation');
-    expect(await codeOf(ask('decrypt', handle, head, Buffer.alloc(13)))).toBe('invalid-ciphertext');
+    expect(await codeOfWork(ask('encrypt', handle, { ...head, dataLength: 4 }, 'hello'))).toBe('data-length');
+    expect(await codeOfWork(ask('encrypt', handle, { ...head, tagLength: 7 }, 'hello'))).toBe('validation');
+    expect(await codeOfWork(ask('decrypt', handle, head, Buffer.alloc(13)))).toBe('invalid-ciphertext');
   });
 
   test('derives by encryption under a key that is not sensitive, and no other', async () => {
@@ -234,19 +232,19 @@ describe('the service', () => {
       bases.map(async (base) => (await ask('generateKey', null, base)).answer.handle),
     );
     const data = Buffer.alloc(32, 7);
-    expect(await codeOf(derive(kept, 'derived', data))).toBe('key-usage');
+    expect(await codeOfWork(derive(kept, 'derived', data))).toBe('key-usage');
     const { object } = (await derive(open, 'derived', data)).answer;
     const encrypted = (await ask('encrypt', open, { algorithm: 'aes-ecb' }, data)).raw;
     const { raw } = await ask('readValue', object?.handle ?? 0, {});
     expect(Buffer.from(raw)).toEqual(Buffer.from(encrypted.subarray(0, 16)));
-    expect(await codeOf(derive(open, 'shorter', data.subarray(0, 15)))).toBe('data-length');
+    expect(await codeOfWork(derive(open, 'shorter', data.subarray(0, 15)))).toBe('data-length');
   });
 
   test('a label names one key', async () => {
     await ask('generateKey', null, masterKey('once'));
-    expect(await codeOf(ask('generateKey', null, masterKey('once')))).toBe('label-exists');
+    expect(await codeOfWork(ask('generateKey', null, masterKey('once')))).toBe('label-exists');
   });
-  test('a public key takes no secret key’s label, and no label is no name', async () => {
+  test('a public key takes no secret key’s label, and an absent label is not a name', async () => {
     const publicKey = (label: string) => ({
       ...masterKey(label),
       class: 'public-key' as const,
@@ -256,11 +254,11 @@ describe('the service', () => {
     });
     const spki = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'der', type: 'spki' });
     await ask('generateKey', null, masterKey('secret'));
-    expect(await codeOf(ask('createObject', null, publicKey('secret'), spki))).toBe('label-exists');
-    expect(await codeOf(ask('createObject', null, publicKey('no key'), 'spki'))).toBe('validation');
+    expect(await codeOfWork(ask('createObject', null, publicKey('secret'), spki))).toBe('label-exists');
+    expect(await codeOfWork(ask('createObject', null, publicKey('no key'), 'spki'))).toBe('validation');
     for (let i = 0; i < 2; i++) {
-      expect(await codeOf(ask('createObject', null, publicKey(''), spki))).toBe('none');
-      expect(await codeOf(ask('generateKey', null, masterKey('')))).toBe('none');
+      expect(await codeOfWork(ask('createObject', null, publicKey(''), spki))).toBe('none');
+      expect(await codeOfWork(ask('generateKey', null, masterKey('')))).toBe('none');
     }
   });
 
@@ -285,29 +283,16 @@ describe('the service', () => {
 
   test('does not let a sensitive key out, and gives a data object back', async () => {
     const { handle } = (await ask('generateKey', null, masterKey('inside'))).answer;
-    expect(await codeOf(ask('readValue', handle, {}))).not.toBe('none');
-    const data = await ask(
-      'createObject',
-      null,
-      {
-        ...masterKey('data'),
-        class: 'data',
-        algorithm: null,
-        bits: null,
-        usages: [],
-        sensitive: false,
-        extractable: true,
-      },
-      'value',
-    );
+    expect(await codeOfWork(ask('readValue', handle, {}))).not.toBe('none');
+    const data = await ask('createObject', null, dataObject('data'), 'value');
     expect(String(Buffer.from((await ask('readValue', data.answer.handle, {})).raw))).toBe('value');
   });
 
   test('a key does what it may', async () => {
     const { handle } = (await ask('generateKey', null, { ...masterKey('only'), usages: ['decrypt'] })).answer;
-    expect(await codeOf(ask('checkUse', handle, { usage: 'decrypt' }))).toBe('none');
-    expect(await codeOf(ask('checkUse', handle, { usage: 'encrypt' }))).toBe('key-usage');
-    expect(await codeOf(ask('encrypt', handle, { algorithm: 'aes-ecb' }, Buffer.alloc(16)))).toBe('key-usage');
+    expect(await codeOfWork(ask('checkUse', handle, { usage: 'decrypt' }))).toBe('none');
+    expect(await codeOfWork(ask('checkUse', handle, { usage: 'encrypt' }))).toBe('key-usage');
+    expect(await codeOfWork(ask('encrypt', handle, { algorithm: 'aes-ecb' }, Buffer.alloc(16)))).toBe('key-usage');
   });
 
   test('a pair signs in the service, and its public half comes with it', async () => {
@@ -324,7 +309,7 @@ describe('the service', () => {
     const { raw } = await ask('sign', privateKey.handle, { algorithm: 'ecdsa' }, digest);
     const node = { key: createPublicKey(spki), dsaEncoding: 'ieee-p1363' } as const;
     expect(verify('sha256', data, node, raw)).toBe(true);
-    expect(await codeOf(ask('readValue', privateKey.handle, {}))).toBe('forbidden');
+    expect(await codeOfWork(ask('readValue', privateKey.handle, {}))).toBe('forbidden');
   });
 
   test('a key wraps another, and unwraps it onto the token', async () => {
@@ -339,15 +324,15 @@ describe('the service', () => {
     expect(object).toMatchObject({ bits: 256, local: false, checkValue: out.checkValue });
     raw[5] = (raw[5] ?? 0) ^ 1;
     const again: CreateObject = { ...masterKey('again'), bits: null };
-    expect(await codeOf(ask('unwrap', by, { mechanism, into: { on: 'token', object: again } }, raw))).toBe(
+    expect(await codeOfWork(ask('unwrap', by, { mechanism, into: { on: 'token', object: again } }, raw))).toBe(
       'invalid-ciphertext',
     );
     const hidden = (await ask('generateKey', null, masterKey('hidden'))).answer.handle;
-    expect(await codeOf(ask('wrap', by, { mechanism, key: { from: 'token', handle: hidden } }))).toBe('forbidden');
+    expect(await codeOfWork(ask('wrap', by, { mechanism, key: { from: 'token', handle: hidden } }))).toBe('forbidden');
   });
 
   test('every answer contains an epoch, which increases with a change', async () => {
-    // What the service does by itself may change something, too: it ends.
+    // What the service does on its own may change something, too: it ends.
     const first = await vi.waitFor(
       async () => {
         const asked = await ask('info', null, {});
@@ -365,10 +350,10 @@ describe('the service', () => {
     await ask('destroyObject', handle, {});
     for (const target of [handle, 2 ** 30]) {
       const codes = await Promise.all([
-        codeOf(ask('getObject', target, {})),
-        codeOf(ask('checkUse', target, { usage: 'encrypt' })),
-        codeOf(ask('encrypt', target, { algorithm: 'aes-ecb' }, Buffer.alloc(16))),
-        codeOf(ask('destroyObject', target, {})),
+        codeOfWork(ask('getObject', target, {})),
+        codeOfWork(ask('checkUse', target, { usage: 'encrypt' })),
+        codeOfWork(ask('encrypt', target, { algorithm: 'aes-ecb' }, Buffer.alloc(16))),
+        codeOfWork(ask('destroyObject', target, {})),
       ]);
       for (const code of codes) expect(['not-found', 'key-not-found', 'key-destroyed']).toContain(code);
     }
@@ -432,7 +417,7 @@ describe('the way over HTTPS', () => {
     ['a page of a proxy', 502, 'text/html', '<html>', 'unavailable'],
     ['a missing page of a proxy', 404, 'text/html', '<html>', 'unavailable'],
     ['a refusal of a proxy', 403, 'application/json', '{}', 'unavailable'],
-    ['a success that is no envelope', 200, 'text/html', '<html>', 'internal'],
+    ['a success that is not an envelope', 200, 'text/html', '<html>', 'internal'],
     ['a broken envelope', 200, 'application/vnd.dke.envelope', '\xff\xff\xff\xff', 'internal'],
     ['an unknown code', 403, 'application/problem+json', '{"code":"new-one"}', 'forbidden'],
     ['a known code', 409, 'application/problem+json', '{"code":"label-exists"}', 'label-exists'],
@@ -470,7 +455,7 @@ describe('the way over HTTPS', () => {
     await call();
     hook.enable();
     for (let at = 0; at < 20; at += 1) expect(await call()).toMatchObject({ code: 'conflict' });
-    // Of those that are cleared all are gone by then; the collector of garbage would take the others along only later.
+    // All cleared ones are released by then; the garbage collector would release the others only later.
     for (let turn = 0; turn < 10; turn += 1) await setImmediate();
     hook.disable();
     expect(timers.size).toBeLessThan(10);

@@ -1,36 +1,20 @@
-// A row that was changed in the database, not by the service: whatever is in it now, the list that it is in is answered, its
-// other rows are as they were, and a row that is authenticated says of itself that it was changed.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+// A row that was changed in the database, not by the service: with any content, its list is still answered, its
+// other rows are unchanged, and an authenticated row is marked as tampered with.
 import type { SQLInputValue } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
 import { policyColumns } from '../../server/store/row-codes.ts';
-import { type OpenedService, openTestService } from '../support/open-service.ts';
+import { mustTo, sendTo, sharedApi, sharedService } from '../support/shared.ts';
 import { makeRecoveryKey } from '../support/snapshot-files.ts';
 import { queryStored } from '../support/test-store.ts';
 
-let opened: OpenedService;
-let server: Server;
-let base: string;
+const opened = sharedService();
+const api = sharedApi(opened);
 let token: string;
 
-const send = async (method: string, path: string, body?: object) => {
-  const response = await fetch(`${base}/api${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, text: await response.text() };
-};
-const call = async <T = { readonly id: string }>(method: string, path: string, body?: object): Promise<T> => {
-  const { status, text } = await send(method, path, body);
-  if (status > 299) throw new Error(`${method} ${path}: ${status} ${text}`);
-  return JSON.parse(text) as T;
-};
+const send = (method: string, path: string, body?: object) => sendTo(`${api.base}/api`, token, method, path, body);
+const call = <T = { readonly id: string }>(method: string, path: string, body?: object) =>
+  mustTo<T>(`${api.base}/api`, token, method, path, body);
 const make = <T = { readonly id: string }>(path: string, body: object = {}): Promise<T> => call('POST', path, body);
 
 interface Item {
@@ -69,13 +53,7 @@ const listed = [
 ];
 
 beforeAll(async () => {
-  opened = await openTestService();
   token = opened.service.adminToken ?? '';
-  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   for (const at of [1, 2])
     await make('/tokens', { name: `approver ${at}`, grants: [{ role: 'key-approver', scope: null }] });
   for (const at of [1, 2]) {
@@ -115,13 +93,8 @@ beforeAll(async () => {
   }
   await opened.service.checkNotifications();
 });
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await opened.remove();
-});
 
-/** What may be put in the place of a value. */
+/** Replacements for a value. */
 const oddFor = (column: string, value: unknown): readonly (string | number | bigint)[] => {
   if (typeof value === 'number' || (value === null && column.endsWith('_at')))
     return [-1, Number.MAX_SAFE_INTEGER, 2n ** 62n];
@@ -159,7 +132,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
   async (table, each) => {
     const list = each.list();
     const before = await itemsOf(list);
-    // Not the token that asks.
+    // Not the calling token.
     const victim = before.find(({ name }) => name?.endsWith('spoilt') === true) ?? before[0];
     expect(before.length).toBeGreaterThan(1);
     if (victim === undefined) throw new Error('the list is empty');
@@ -177,7 +150,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
             what as SQLInputValue,
             victim.id,
           );
-        // What the database itself refuses, a reference or a range, cannot be put there.
+        // The database itself refuses some values, such as a broken reference or a value out of range.
         const refused = await put(odd).then(
           () => false,
           () => true,
@@ -191,7 +164,7 @@ test.each(listed.map((each) => [each.table, each] as const))(
     }
     expect(wrong).toEqual([]);
     expect(tried).toBeGreaterThan(4);
-    // The service may have found more to tell of in the meantime.
+    // The service may have raised more notifications in the meantime.
     const after = (await itemsOf(list)).map(({ id }) => id);
     expect(after).toEqual(expect.arrayContaining(before.map(({ id }) => id)));
   },

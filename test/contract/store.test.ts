@@ -18,6 +18,7 @@ import type { Repositories, Store } from '../../server/ports/store.ts';
 import type { StoredObject } from '../../server/ports/tde-repositories.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import { storedVault } from '../support/stored.ts';
 
 interface Implementation {
   readonly name: string;
@@ -80,17 +81,7 @@ const implementations: readonly Implementation[] = [
 
 const tenant = newTenant('default', 1);
 const actor: Actor = { kind: 'administrator', id: 'a', name: 'a', requestId: 'r-1', peer: null };
-const vaultOf = (name: string): Vault => ({
-  id: newId(2),
-  tenantId: tenant.id,
-  name,
-  kind: 'general',
-  state: 'enabled',
-  createdAt: 2,
-  dualControl: null,
-  profile: 'standard',
-  integrity: 'ok',
-});
+const vaultOf = (name: string) => storedVault({ tenantId: tenant.id, name });
 const keyOf = (vaultId: string): Key =>
   newKey({ id: newId(3), tenantId: tenant.id, vaultId, name: 'key', createdAt: 3 });
 
@@ -326,11 +317,11 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect((await store.read.objects.listByApplication(application.id, 1, 1)).map(({ handle }) => handle)).toEqual([2]);
     expect((await store.read.records.copies(ids)).map(({ objectId }) => objectId).sort()).toEqual(ids.toSorted());
 
-    // The first use stays; whatever else changes of the object leaves both.
+    // The first use stays; all other changes of the object leave both.
     const [first = ''] = ids;
     await store.write((tx) => tx.keys.touch(first, 100, 400));
     await store.write(async (tx) => {
-      // Of another node, which writes later what it saw earlier.
+      // From another node, which writes an earlier use later.
       await tx.keys.touch(first, 300, 350);
       const key = await tx.keys.get(tenant.id, first);
       if (key !== undefined) await tx.keys.update({ ...key, name: 'other', firstUsedAt: null, lastUsedAt: null });
@@ -441,7 +432,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
   });
 });
 
-// What a database server keeps of old rows is not in our hands: there the erasure run makes it worthless.
+// We cannot control old rows in a database server: there the erasure run makes them worthless.
 describe('the store that is a file', () => {
   let folder: string;
   let store: Store;

@@ -1,24 +1,16 @@
 // Tenant x tenant x route, from the route table: a person who may do everything in one tenant reaches, at every route, nothing of another. Its
-// ids are not found, its lists are not in the lists, a name of it in the query is no tenant, a reference to it in a body leads
+// ids are not found, its lists are not in the lists, a name of it in the query is not a tenant, a reference to it in a body leads
 // nowhere; and nothing of it has changed in the end. A route without a case here does not compile, and fails.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, serviceActor } from '../../server/domain/actor.ts';
 import { type ApiRoutes, apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
 import { until } from '../support/host.ts';
-import {
-  administrator,
-  callTde,
-  instance,
-  masterKey,
-  type OpenedService,
-  openTestService,
-} from '../support/open-service.ts';
+import { administrator, callTde, instance, masterKey } from '../support/open-service.ts';
+import { mustTo, sendTo, sharedApi, sharedService } from '../support/shared.ts';
 import { handOf } from '../support/snapshots.ts';
 
-/** What there is in a tenant: the ids by which it is asked for, by the words of the paths. */
+/** The resources of a tenant: their ids, by the words of the paths. */
 interface World {
   readonly name: string;
   readonly tenantId: string;
@@ -51,11 +43,11 @@ type Thing =
 interface Case {
   /** What each parameter of the path names. */
   readonly path?: Readonly<Record<string, Thing | { readonly text: string }>>;
-  /** A body that would do, with what it refers to. */
+  /** A valid body, with its references. */
   readonly body?: (ids: World['ids']) => object;
-  /** Ids of the tenant that a list without parameters must show to its own people: the list is one that could tell. */
+  /** Ids of the tenant that a list without parameters must show to its own users, so that a leak would be visible. */
   readonly shows?: readonly Thing[];
-  /** For the whole platform: refused, whatever is asked for. */
+  /** For the whole platform: always refused. */
   readonly platform?: true;
   /** About the caller alone, or the same for everybody. */
   readonly own?: true;
@@ -298,27 +290,13 @@ const routes: readonly Route[] = Object.entries(apiRoutes).flatMap(([group, rows
   })),
 );
 
-let opened: OpenedService;
-let server: Server;
-let base: string;
+const opened = sharedService();
+const api = sharedApi(opened);
 const worlds: World[] = [];
 
-const send = async (token: string, method: string, path: string, body?: object) => {
-  const response = await fetch(`${base}${path}`, {
-    method: method.toUpperCase(),
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, text: await response.text() };
-};
-const must = async <T>(token: string, method: string, path: string, body?: object): Promise<T> => {
-  const { status, text } = await send(token, method, path, body);
-  if (status > 299) throw new Error(`${method} ${path}: ${status} ${text}`);
-  return JSON.parse(text) as T;
-};
+type Request = [token: string, method: string, path: string, body?: object];
+const send = (...request: Request) => sendTo(api.base, ...request);
+const must = <T>(...request: Request) => mustTo<T>(api.base, ...request);
 
 const inhabit = async (name: string, tenantId: string, at: number): Promise<World> => {
   const { operations, service } = opened;
@@ -359,7 +337,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
   });
   const { credential, secretAccessKey } = await operations.endpoints.addCredential(actor, endpoint.id);
   secretAccessKey.fill(0);
-  const probed = await fetch(`${base}${endpoint.uriPath}/health`, { method: 'POST', body: '{}' });
+  const probed = await fetch(`${api.base}${endpoint.uriPath}/health`, { method: 'POST', body: '{}' });
   expect(probed.status).toBe(200);
   await until('the request is in the log', async () =>
     (await must<{ items: unknown[] }>(token, 'get', `/api/endpoints/${endpoint.id}/requests`)).items.length > 0
@@ -373,7 +351,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
     region: 'eu-central-1',
     endpointId: endpoint.id,
   });
-  // Which changes what is said of it, once for the next minutes.
+  // This changes its shown state, once for the next minutes.
   await until('the key store has been checked', async () => {
     const path = `/api/external-key-stores/${keyStore.id}`;
     const { connection } = await must<{ connection: { checkedAt: string | null } }>(token, 'get', path);
@@ -416,14 +394,14 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
 
 /** Everything of a tenant as its own people see it. */
 const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
-  const told: string[] = [];
+  const texts: string[] = [];
   for (const { row, given } of routes)
     if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
-      // The log of requests and of what was done continues by itself, and so does what is noticed.
+      // Request log, audit log and notifications continue to grow.
       if (/audit|requests|diagnostics|tokens|notifications/.test(row.path)) continue;
-      told.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
+      texts.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
     }
-  return told;
+  return texts;
 };
 
 const targetOf = (row: RouteRow, given: Case | undefined, ids: World['ids']): string =>
@@ -434,22 +412,11 @@ const targetOf = (row: RouteRow, given: Case | undefined, ids: World['ids']): st
   });
 
 beforeAll(async () => {
-  opened = await openTestService();
-  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { tenants } = opened.operations;
   await handOf(opened);
   const ids = [(await tenants.default()).id];
   for (const name of ['acme', 'zeta']) ids.push((await tenants.create(administrator, { name })).id);
   for (const [at, id] of ids.entries()) worlds.push(await inhabit(['default', 'acme', 'zeta'][at] ?? '', id, at));
-});
-afterAll(async () => {
-  server.close();
-  server.closeAllConnections();
-  await opened.remove();
 });
 
 test('every route has a case, and every parameter of its path a thing', () => {

@@ -27,7 +27,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
 
   const path = (name: string): string => join(page.folder, name);
   const variable = (name: string): string => page.environment[name] ?? '';
-  /** Runs one file of statements; ij continues after an error and ends with 0, so what it prints is the answer. */
+  /** Runs one file of statements; ij continues after an error and exits with 0, so only its output shows the result. */
   const ij = (file: string): Promise<Outcome> => page.shell(`java @dke.options org.apache.derby.tools.ij ${file}`);
   /** The log of the last boot, which has the causes of what ij prints. */
   const log = (): string => readFileSync(path('derby.log'), 'utf8');
@@ -61,7 +61,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect(await page.done('Create the database')).not.toContain('ERROR XJ04');
     expect(await page.done('Open it')).toContain(secret);
     expect(inTheOpen()).toEqual([]);
-    // The search finds what is there: the statements are files too.
+    // Check of the search: it finds the statements, which are files too.
     expect(filesHolding([page.folder], secret)).toEqual([path('create.sql')]);
   });
 
@@ -133,7 +133,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     expect(inPages()).not.toEqual([]);
   });
 
-  test('a soft-deleted master key goes on opening the database', async () => {
+  test('a soft-deleted master key still opens the database', async () => {
     const [, softDelete] = [await page.done('Disable or destroy the database', 1), await reads()];
     expect(softDelete).toContain(secret);
   });

@@ -122,7 +122,7 @@ END`,
     expect(inTheOpen()).toEqual([]);
   });
 
-  test('a soft-deleted master key goes on opening the database', async () => {
+  test('a soft-deleted master key still opens the database', async () => {
     await page.done(outOfUse, 1);
     await opens();
   });

@@ -1,4 +1,4 @@
-// The JCA provider DKE (provider/java) by itself: its AES/CBC, in any pieces, is that of OpenSSL under the same key; what it says when a key
+// The JCA provider DKE (provider/java) on its own: its AES/CBC, in any pieces, is that of OpenSSL under the same key; what it says when a key
 // file is not as it was; and eight threads under two keys while the agent is killed. On our token and on SoftHSM2.
 import { execFileSync, spawn } from 'node:child_process';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
@@ -80,7 +80,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
   });
   afterAll(() => token.end());
 
-  /** A data key whose value is known here: made outside, wrapped by the master key as `new` does it. */
+  /** A data key with a known value: created outside, wrapped by the master key as `new` does it. */
   const knownKey = (value: Buffer): string => {
     Object.assign(process.env, token.environment);
     const pkcs11 = new pkcs11js.PKCS11();
@@ -183,21 +183,23 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     const path = join(keys, `${reference}.key`);
     const good = readFileSync(path, 'utf8');
     const zero = '0'.repeat(32);
-    const told = async (text: string): Promise<string> => {
+    const messageOf = async (text: string): Promise<string> => {
       writeFileSync(path, text);
       return (await cases([`encrypt NoPadding ${reference} ${zero} - ${zero}`]))[0] ?? '';
     };
     const flipped = good.replace(/wrapped = ./, (head) => `wrapped = ${head.endsWith('0') ? '1' : '0'}`);
-    expect(await told(flipped)).toMatch(
+    expect(await messageOf(flipped)).toMatch(
       /^InvalidKeyException: data key [0-9a-f]{32} cannot be opened: master key "jce master 1" returned CKR_/,
     );
-    expect(await told(good.replace(reference, zero))).toContain(`it is the file of ${zero}; restore it from a backup`);
-    expect(await told(good.replace('format 1', 'format 2'))).toContain(
+    expect(await messageOf(good.replace(reference, zero))).toContain(
+      `it is the file of ${zero}; restore it from a backup`,
+    );
+    expect(await messageOf(good.replace('format 1', 'format 2'))).toContain(
       'its first line is not "dke data key, format 1"',
     );
-    expect(await told(good.replace(/^master.*\n/m, ''))).toContain('is not a data key: fields [');
-    expect(await told('')).toContain('is not a data key');
-    expect(await told(good)).toMatch(/^[0-9a-f]{32}$/);
+    expect(await messageOf(good.replace(/^master.*\n/m, ''))).toContain('is not a data key: fields [');
+    expect(await messageOf('')).toContain('is not a data key');
+    expect(await messageOf(good)).toMatch(/^[0-9a-f]{32}$/);
   });
 
   test('what is missing at the start of Java is told', async () => {
@@ -217,7 +219,7 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) 
     );
   });
 
-  /** A Java that encrypts and decrypts in eight threads until it is told to end. */
+  /** A Java process that encrypts and decrypts in eight threads until it is stopped. */
   const startThreads = async (one: string, other: string) => {
     const child = spawn('java', [...options(), `-Ddke.keys=${keys}`, 'JceCases'], {
       env: { ...process.env, ...token.environment },

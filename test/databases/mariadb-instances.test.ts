@@ -93,7 +93,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       await database.sql(fill(100));
       await untilEmpty(database, 'what is not encrypted yet');
       await database.stop();
-      // As the plugin of that time left it.
+      // As an earlier version of the plugin wrote it.
       rmSync(bindingOf(instance));
       writeKeyFile(instance, instance.config, master, { format: 1, sequence: 2, keys });
 
@@ -182,7 +182,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       });
       expect(await site.label(replica)).not.toBe(await site.label(database));
       expect(filesBelowWith(standby.folder, canary)).toEqual([]);
-      // Each host asks for itself: the service tells their agents apart.
+      // Each host makes its own requests: the service distinguishes their agents.
       const path = `/api/tde/applications/${standby.application.record.applicationId}/instances`;
       const { items } = await site.api.call<{ items: readonly unknown[] }>('GET', path);
       expect(items.length).toBeGreaterThan(0);
@@ -213,7 +213,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
         backup.stderr.setEncoding('utf8').on('data', (text: string) => {
           said += text;
         });
-        // It has loaded its keys and begun to copy. It comes no further while its copy is not taken, which is larger than a pipe.
+        // It has loaded its keys and started to copy. It blocks while nothing reads its copy, which is larger than a pipe.
         await until('the first copied bytes', async () => {
           if (backup.exitCode !== null || backup.signalCode !== null) throw new Error(said.slice(-2000));
           return backup.stdout.readableLength > 0 ? true : undefined;
@@ -305,7 +305,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       keyPath = `/api/keys/${id}`;
     });
 
-    test('that is soft-deleted goes on working: restart, and a change of keys', async () => {
+    test('that is soft-deleted keeps working: restart, and a change of keys', async () => {
       await site.api.call('DELETE', keyPath);
       await database.stop();
       database = await instance.start();
@@ -356,7 +356,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       database = await instance.start();
     });
 
-    test('that is destroyed is no longer used: the server goes on until its next start, which is refused', async () => {
+    test('that is destroyed is no longer used: the server continues until its next start, which is refused', async () => {
       const label = await site.label(database);
       await site.destroyMasterKey(instance.application, label);
       expect(await count(database)).toEqual(['50']);

@@ -1,4 +1,4 @@
-// MariaDB's tables, logs and temporary files under keys of the service: what lies on the disk, restarts, rotation under load, crashes in
+// MariaDB's tables, logs and temporary files under keys of the service: what is on the disk, restarts, rotation under load, crashes in
 // the middle of it, and key files that are not what they should be. The real server, agent and service; the commands of
 // docs/databases/mariadb.md.
 import { spawn } from 'node:child_process';
@@ -87,12 +87,12 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     await database.sql('FLUSH TABLES; FLUSH BINARY LOGS;');
     await untilEmpty(database, 'what is not encrypted yet');
     for (const table of ['inno', 'packed']) expect(filesBelowWith(instance.folder, `${table}-${canary}`)).toEqual([]);
-    // What the page says: MariaDB has no encryption for Aria's own log.
+    // According to the page, MariaDB has no encryption for Aria's own log.
     const names = filesBelowWith(instance.folder, `aria-${canary}`).map((path) => path.split('/').at(-1));
     expect(names.filter((name) => !/^aria_log\.\d+$/.test(name ?? ''))).toEqual([]);
     open.stdin.end('ROLLBACK;\n');
     await once(open, 'exit');
-    // The search finds what is there: the same without encryption.
+    // Check of the search: it finds the same data without encryption.
     const naked = `SET SESSION sql_log_bin = 0; SET GLOBAL innodb_encrypt_tables = ON; CREATE TABLE orders.naked (text VARCHAR(200)) ENCRYPTED=NO;`;
     await database.sql(
       `${naked} INSERT INTO orders.naked VALUES ('naked-${canary}'); FLUSH TABLES orders.naked FOR EXPORT; UNLOCK TABLES;`,
@@ -201,7 +201,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     expect(complaints).toContain('key ids separated by commas');
   });
 
-  test('without the service MariaDB goes on; a rotation fails with a clear message and changes nothing', async () => {
+  test('without the service MariaDB continues; a rotation fails with a clear message and changes nothing', async () => {
     const before = readFileSync(instance.keyFile, 'utf8');
     await site.stopServer('SIGKILL');
     try {
@@ -232,7 +232,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
         const [running] = await database.sql(
           "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%rotate_master_key%'",
         );
-        // The question itself is one that says so.
+        // The query itself is one of the matches.
         return Number(running) > 1 ? true : undefined;
       });
       await database.sql(`INSERT INTO orders.inno (text) VALUES ('meanwhile'); CREATE TABLE orders.meanwhile (id INT);

@@ -19,7 +19,7 @@ const present =
   installed('pgbackrest', 'pgbackrest') &&
   installed('opensc', 'pkcs11-tool');
 
-/** Everything runs as PostgreSQL's user, which has to get at what is tested where it was built. */
+/** Everything runs as PostgreSQL's user, who needs access to the built files. */
 const reachable = async (): Promise<boolean> => {
   const needed = [library, commandPath, process.execPath];
   const tried = await Promise.all(needed.map((path) => run('test', ['-r', path], { ...postgresqlUser() })));
@@ -99,7 +99,7 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
     passPhrases.set('repository', await unsealed('repository'));
     expect(filesHolding([path('repository')], card, 'archive-push')).toEqual([]);
     noPassPhraseInTheOpen();
-    // As the page says: in the data directory it is unencrypted, and the search finds it there.
+    // According to the page, it is unencrypted in the data directory, and the search finds it there.
     expect((await page.shell('psql -Xqc checkpoint postgres')).code).toBe(0);
     expect(filesHolding([path('data')], card)).not.toEqual([]);
   });

@@ -1,5 +1,5 @@
-// Plays one database process: loads the built PKCS#11 library with graphene-pk11 and does what a database does with its
-// master key. A process of its own, because PKCS#11 calls block the thread that makes them.
+// Simulates one database process: loads the built PKCS#11 library with graphene-pk11 and uses its master key like a
+// database. A separate process, because PKCS#11 calls block their thread.
 //
 // Commands arrive as JSON lines on standard input, one answer line each leaves on standard output. Data keys are made
 // here and stay here: the answers hold comparisons and ciphertext lengths, never a key.

@@ -1,5 +1,5 @@
 // The demonstration: starts the built server, lets a database process load the built library, drives both main jobs on real
-// input and says what it sees. Ends with 0 when everything was as it should be, with 1 at the first thing that was not.
+// input and prints what happens. Exits with 0 if everything was as expected, with 1 at the first difference.
 //
 //   npm run demo              proves it, then stops everything and removes its folder
 //   npm run demo -- --keep    leaves server and agent running and prints how to try them by hand
@@ -250,7 +250,7 @@ const destroy = async (
   database: Database,
   names: { readonly applicationId: string; readonly configuration: string; readonly label: string },
 ): Promise<void> => {
-  chapter('The master key is destroyed for good');
+  chapter('The master key is destroyed permanently');
   const { applicationId, configuration, label } = names;
   const second = openDatabase(run, configuration);
   await ask(second, { do: 'open', pin: 'another PIN' });
@@ -297,18 +297,18 @@ const destroy = async (
   check(found.count === 0, `a new agent (process ${oneAgent(run)}) does not find it either`, found);
   const reread = await run.api.masterKey(applicationId, label);
   check(reread.state === 'destroyed' && !reread.sealedCopy, 'the restarted server keeps it destroyed', reread);
-  const told = (await run.api.audit(`subjectId=${key.id}`)).find(({ kind }) => kind === 'key.destroyed');
-  if (told === undefined) throw new DemonstrationFailure('the audit log shows key.destroyed');
+  const event = (await run.api.audit(`subjectId=${key.id}`)).find(({ kind }) => kind === 'key.destroyed');
+  if (event === undefined) throw new DemonstrationFailure('the audit log shows key.destroyed');
   check(
-    told.actorKind === 'application' && told.actorName === 'erp' && told.at >= String(erased.destroyedAt),
-    `the audit log tells who (${told.actorKind} ${told.actorName}), what (${told.kind} ${key.id}) and when (${told.at})`,
-    told,
+    event.actorKind === 'application' && event.actorName === 'erp' && event.at >= String(erased.destroyedAt),
+    `the audit log tells who (${event.actorKind} ${event.actorName}), what (${event.kind} ${key.id}) and when (${event.at})`,
+    event,
   );
 
   const next = newLabel();
   await ask(second, { do: 'generate', label: next });
   const used = await ask(second, { do: 'wrap', count: 1 });
-  check(used.wrapped === 2, 'the database sets a new master key and goes on', used);
+  check(used.wrapped === 2, 'the database sets a new master key and continues', used);
 };
 
 // --------------------------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ pkcs11-tool (Debian's package opensc) as a database would:
   pkcs11-tool --module ${library} --login --pin any --list-objects
   pkcs11-tool --module ${library} --login --pin any --keygen --key-type AES:32 --label MY.KEY --sensitive
 
-To end it (an agent that you started later ends by itself after ten minutes):
+To end it (an agent that you started later ends on its own after ten minutes):
 
   kill ${[run.server.child.pid, ...agentsOf(run).map(([pid]) => pid)].join(' ')}; rm -r ${run.folder}
 `);

@@ -1,4 +1,4 @@
-// `npm run faults`: the built server, ended with SIGKILL at random moments of its work, many times; and once more while the root key
+// `npm run faults`: the built server, ended with SIGKILL at random moments of its work, many times; and again while the root key
 // and the tenants' keys are rotated under load. Prints what was acknowledged and what `dke verify` found; ends with 1 when anything
 // acknowledged was lost, anything destroyed came back, or anything is half done.
 //
@@ -10,7 +10,7 @@
 //   --strikes <how>        every (each call), some (when absent: ever fewer of a long operation), none
 //   --blows <list>         killed,torn,full disk,failed sync; all when absent
 //   --operations <list>    as the report names them; all when absent
-//   --seed <n>             of the random moments and operations; told at the beginning
+//   --seed <n>             of the random moments and operations; printed at the start
 
 import { parseArgs } from 'node:util';
 import { faultOperations } from '../support/fault-workload.ts';

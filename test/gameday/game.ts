@@ -10,7 +10,7 @@ import { openWorld, type World } from './world.ts';
 export interface GameDayOptions {
   readonly seed: number;
   readonly mariadb: boolean;
-  /** All faults that this host can make when absent. */
+  /** Default: all faults that this host can inject. */
   readonly faults?: readonly Fault[];
   /** Whether another round of all faults begins. */
   readonly goesOn?: (rounds: number) => boolean;
@@ -20,7 +20,7 @@ export interface GameDayOptions {
 export interface GameDayReport {
   readonly seed: number;
   readonly order: readonly Fault[];
-  /** What this host cannot make, and why. */
+  /** The faults that this host cannot inject, and why. */
   readonly skipped: readonly string[];
   readonly acknowledged: Readonly<Record<string, number>>;
   /** Keys that were acknowledged, lost with an older database, and reported by the quarantine. */
@@ -30,7 +30,7 @@ export interface GameDayReport {
   readonly findings: readonly string[];
 }
 
-/** How long a promise is waited for: far longer than it takes, so that a slow machine passes. */
+/** The timeout for a promise: far longer than it takes, so that a slow machine passes. */
 const patienceMs = 300_000;
 const lookEveryMs = 300;
 const operationsBetween = 12;
@@ -61,7 +61,7 @@ const awaitPromised = async ({ watch }: World, promised: Promised): Promise<read
   return [...missing];
 };
 
-/** After a repair the service is healthy, and no alert of the fault fires that says how things are now. */
+/** After a repair the service is healthy, and no alert about the current state fires. */
 const awaitCalm = async ({ watch }: World, promised: Promised): Promise<readonly string[]> => {
   const until = performance.now() + patienceMs;
   for (;;) {
@@ -136,7 +136,7 @@ export const playGameDay = async (options: GameDayOptions): Promise<GameDayRepor
   }
 };
 
-/** Everything once more, after everything was started again. */
+/** Checks everything again after a restart. */
 const checkEnd = async (world: World, rows: readonly number[]): Promise<readonly string[]> => {
   const { site, workload, mariadb } = world;
   const findings: string[] = [];

@@ -1,4 +1,4 @@
-// How each fault of a game day is made, what must be so in the meantime, and how people repair it, by the commands of the documentation.
+// How to inject each fault of a game day, what must be true in the meantime, and how operators repair it, with the documented commands.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';

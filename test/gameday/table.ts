@@ -1,5 +1,5 @@
 // The faults of a game day, and what the documentation promises that people on duty see of each: alerts of docs/monitoring/alerts.yaml, the
-// answer of /health, notifications, and what the service says where it ends or refuses to start.
+// answer of /health, notifications, and the message of the service when it ends or refuses to start.
 
 export interface Promised {
   /** The alert rules that fire. */

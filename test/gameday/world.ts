@@ -39,7 +39,7 @@ export interface World {
   /** Deleted on the first day, with 30 days left. */
   readonly deletedTenant: string;
   readonly certificate: { readonly file: string; readonly copy: string };
-  /** The newest backup of the root key; it is made again when the root key was replaced since. */
+  /** The newest backup of the root key; it is created again when the root key was replaced. */
   backUpRoot(): Promise<string>;
   /** `dke`, with the service's address and the administrator's token. */
   dke(...args: readonly string[]): Promise<CommandRun>;

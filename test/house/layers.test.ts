@@ -37,9 +37,9 @@ const layers: readonly Layer[] = [
   { name: 'generator', path: /^provider\/schema\/generate[./]/, may: ['schema', 'client'] },
   { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
   { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'log-file', 'addon'] },
-  // What makes packages of the built project.
+  // Builds packages of the built project.
   { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
-  // What runs once on a database host to lay the agent and its library down.
+  // Runs once on a database host to install the agent and its library.
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
   { name: 'base', path: /^server\/base\//, may: [], packages: /^node:(buffer|crypto|dns|net|util)$/ },
   { name: 'domain', path: /^server\/domain\//, may: ['base'], packages: nothing },
@@ -62,7 +62,7 @@ const layers: readonly Layer[] = [
   { name: 'store', path: /^server\/store\//, may: ['base', 'domain', 'ports'] },
   { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon'] },
   // The addon reads and writes the root file itself: its keys do not pass through here.
-  // A wrapped root file has nothing unencrypted. A hardware module's secret passes through the child that asks it, as bytes.
+  // A wrapped root file contains nothing unencrypted. A hardware module's secret passes as bytes through the child that calls the module.
   { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
   { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
   { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
@@ -77,8 +77,7 @@ const layers: readonly Layer[] = [
   {
     name: 'contract',
     path: /^server\/fronts\/contract\//,
-    may: ['base'],
-    types: ['domain'],
+    may: ['base', 'domain'],
     packages: /^(zod|@hono\/zod-openapi)$/,
   },
   {
@@ -96,14 +95,14 @@ const layers: readonly Layer[] = [
     }),
   ),
   { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
-  // A package of its own: it knows the API by its document only.
+  // A separate package, which has only the document of the API.
   { name: 'client-generator', path: /^server\/client\/generate\.ts$/, may: ['fronts/api'] },
   { name: 'api-client', path: /^server\/client\//, may: [], packages: /^node:/ },
   // Another party, played by us: it meets the service over HTTPS only.
   { name: 'cloud-simulator', path: /^server\/cloud-simulator\//, may: ['base', 'addon'], packages: /^node:/ },
-  // Sockets, TLS and HTTP versions: it knows nothing of what is served.
+  // Sockets, TLS and HTTP versions, independent of what is served.
   { name: 'listener', path: /^server\/listener\//, may: ['base'], packages: /^node:/ },
-  // The log of the service and of the agent: a file, and nothing of what is written there.
+  // The log file of the service and of the agent, independent of its content.
   { name: 'log-file', path: /^server\/log-file\.ts$/, may: [], packages: /^node:/ },
   { name: 'config', path: /^server\/config\//, may: ['base'] },
   {
@@ -149,7 +148,7 @@ const layers: readonly Layer[] = [
       'addon',
     ],
   },
-  // The pages are another program: they know the answers' types and nothing that runs in the server.
+  // The pages are another program: they import the answers' types and no code of the server.
   { name: 'web', path: /^server\/web\//, may: ['bundle'], types: ['contract', 'base'] },
 ];
 
@@ -162,7 +161,7 @@ describe('who imports whom', () => {
     expect(sources.filter((path) => layerOf(path) === undefined)).toEqual([]);
   });
 
-  test.each(layers)('$name imports what lies below it', ({ name, path: pattern, may, types = [] }) => {
+  test.each(layers)('$name imports what is below it', ({ name, path: pattern, may, types = [] }) => {
     const wrong = sources
       .filter((path) => pattern.test(path) && layerOf(path)?.name === name)
       .flatMap((path) =>
@@ -241,7 +240,7 @@ describe('the words of each world', () => {
   const server = sources.filter((path) => path.startsWith('server/'));
 
   test('the server says no Cryptoki', () => {
-    // But for the process that asks a hardware module, a vendor's PKCS#11 library.
+    // Except the process that calls a hardware module, a vendor's PKCS#11 library.
     const others = server.filter((path) => path !== 'server/roots/hardware-child.ts');
     expect(saying(others, /\bCK[A-Z]?_/)).toEqual([]);
   });
@@ -260,13 +259,13 @@ describe('the words of each world', () => {
         .filter((path) => !declared.includes(path) && word.test(withoutComments(read(path))))
         .sort();
     expect(naming(/\bexport(?:Secret|PrivateKey)\b/, ['server', 'provider'])).toEqual([
-      // C_GetAttributeValue of what is extractable and not sensitive.
+      // C_GetAttributeValue of keys that are extractable and not sensitive.
       'provider/client/functions/object.ts',
-      // CKM_HKDF_DATA, which makes data.
+      // CKM_HKDF_DATA, which derives data.
       'provider/client/operations/derivation.ts',
       'provider/client/operations/value.ts',
       'server/operations/tde/read-token-object.ts',
-      // A module's own secret on its way through the child that asks it.
+      // A module's secret in the child that calls the module.
       'server/roots/hardware-child.ts',
     ]);
     expect(naming(/\bimport(?:Secret|PrivateKey)\b/, ['server/operations/tde', 'server/fronts'])).toEqual([]);

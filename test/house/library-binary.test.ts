@@ -41,11 +41,11 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
     expect(wanted.filter((name) => forbidden.includes(name ?? ''))).toEqual([]);
   });
 
-  test('lies beside a program that starts the agent', () => {
+  test('is beside a program that starts the agent', () => {
     expect(statSync(join(folder, 'dke-agent')).mode & 0o111).toBe(0o111);
   });
 
-  test('lies, in a copy of the project, beside a program that runs the agent of the copy', () => {
+  test('is, in a copy of the project, beside a program that runs the agent of the copy', () => {
     const copy = mkdtempSync(join(tmpdir(), 'dke-copy-'));
     try {
       const files = ['build/provider/1.0', 'dist/provider/client', 'node_modules/.bin'].map((each) => join(copy, each));

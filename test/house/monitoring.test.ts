@@ -1,5 +1,5 @@
 // What people watch the service by: the page, the dashboard and the alert rules name metrics that there are, with labels that they
-// have, and none is left out of the page.
+// have, and the page lists them all.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -30,7 +30,7 @@ const metricOf = (sample: string): string | undefined => {
   return (rows[name]?.type === 'histogram') === (name !== sample) && rows[name] !== undefined ? name : undefined;
 };
 
-/** What an expression says that is not so. */
+/** The wrong statements of an expression. */
 const faultsOf = (expression: string): string[] => {
   // What is in quotes are values.
   const text = expression.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
@@ -43,7 +43,7 @@ const faultsOf = (expression: string): string[] => {
         faults.push(`${name} has no ${label}`);
   for (const [, list = ''] of text.matchAll(/\b(?:by|on|ignoring|group_left)\s*\(([a-z_, ]*)\)/g))
     for (const label of list.split(',').map((one) => one.trim()))
-      if (!known.has(label)) faults.push(`${label} is no label of ${samples.join(', ')}`);
+      if (!known.has(label)) faults.push(`${label} is not a label of ${samples.join(', ')}`);
   return faults;
 };
 
@@ -74,13 +74,13 @@ describe('docs/monitoring/alerts.yaml', () => {
     expect(faultsOf(expression)).toEqual([]);
   });
   test.each(rules)('$name tells of labels that its expression keeps', ({ expression, text }) => {
-    const told = [...text.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label ?? '');
+    const used = [...text.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label ?? '');
     const kept = [...expression.matchAll(/^\s*(?:\d - )?sum by \(([^)]*)\)/gm)].flatMap(([, list = '']) =>
       list.split(', '),
     );
     const [sample = ''] = expression.match(/\b(?:dke|process|nodejs)_[a-z0-9_]+/) ?? [];
     const labels = kept.length > 0 ? kept : [...added, ...(rows[metricOf(sample) ?? '']?.labels ?? [])];
-    expect(told.filter((label) => !labels.includes(label))).toEqual([]);
+    expect(used.filter((label) => !labels.includes(label))).toEqual([]);
   });
 });
 
@@ -106,8 +106,8 @@ describe('docs/monitoring/dashboard.json', () => {
   test.each(targets)('$title asks for what there is', ({ expr, legendFormat }) => {
     expect(faultsOf(expr.replaceAll('$__rate_interval', '5m'))).toEqual([]);
     const labels = [...added, 'name', ...Object.values(rows).flatMap((row) => row.labels)];
-    const told = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '');
-    expect(told.filter((label) => !labels.includes(label))).toEqual([]);
+    const used = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '');
+    expect(used.filter((label) => !labels.includes(label))).toEqual([]);
   });
   test('shows every metric that an alert asks for', () => {
     const metricsIn = (texts: readonly string[]) =>
@@ -129,5 +129,5 @@ test('a metric, a label and a grouping that are not there are noticed', () => {
   expect(faultsOf('dke_xks_request_duration_seconds')).toEqual(['there is no dke_xks_request_duration_seconds']);
   expect(faultsOf('dke_keys_in_memory_count')).toEqual(['there is no dke_keys_in_memory_count']);
   expect(faultsOf('dke_healthy{endpoint="x"}')).toEqual(['dke_healthy has no endpoint']);
-  expect(faultsOf('sum by (principal) (dke_healthy)')).toEqual(['principal is no label of dke_healthy']);
+  expect(faultsOf('sum by (principal) (dke_healthy)')).toEqual(['principal is not a label of dke_healthy']);
 });

@@ -1,10 +1,10 @@
-// The unit of the server: what cannot become right by itself is not started again forever, and systemd understands every line.
+// The unit of the server: what cannot become right on its own is not started again forever, and systemd understands every line.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../../server/base/start-error.ts';
+import { folderOfTest } from '../support/folders.ts';
 
 const unit = readFileSync(resolve(import.meta.dirname, '../../server/packaging/dke-server.service'), 'utf8');
 const numberOf = (name: string): number => Number(new RegExp(`^${name}=(\\d+)(?:s|min)?$`, 'm').exec(unit)?.[1]);
@@ -24,11 +24,10 @@ test('a store that does not open is tried again for some minutes, and then no lo
 });
 
 test('systemd-analyze finds nothing wrong', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'dke-unit-'));
+  const folder = folderOfTest();
   const path = join(folder, 'dke-server.service');
   writeFileSync(path, unit.replaceAll('/usr/lib/dke-server/bin/dke', '/bin/true'));
   const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' });
-  rmSync(folder, { recursive: true });
   if (status === null) return console.info('skipped: systemd-analyze is not installed');
   expect(`${stdout}${stderr}`.split('\n').filter((line) => line.includes('dke-server'))).toEqual([]);
 });

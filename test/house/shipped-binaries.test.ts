@@ -1,5 +1,5 @@
 // Everything native that is shipped, as the oldest systems meet it: RHEL 8 and Debian 10 have glibc 2.28. What is in the packages is checked
-// once more, file by file, in test/scenario/packages.test.ts.
+// again, file by file, in test/scenario/packages.test.ts.
 import { existsSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ describe.each(ours)('%s', (name) => {
     expect(librariesOf(path).filter((name) => !ofGlibc.test(name))).toEqual([]);
   });
 
-  // A user who can create that folder could put a library of their own there.
+  // A user who can create that folder could place their own library there.
   test('names no folder to look for libraries in', () => {
     expect(searchFoldersOf(path)).toEqual([]);
   });

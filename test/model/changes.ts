@@ -31,7 +31,7 @@ export interface Bounds {
   readonly crashes?: number;
   /** The answer to a beat comes at a later moment, or never; what a node has applied it tells at a later moment. Else both are one moment: see above. */
   readonly late?: boolean;
-  /** A defect: the database takes the number that a node tells, without comparing the id. */
+  /** A defect: the database accepts the number that a node reports, without comparing the id. */
   readonly unchecked?: boolean;
   /** A defect: a request that changes nothing does not look up the change that it has found done. */
   readonly unfound?: boolean;
@@ -47,8 +47,8 @@ interface Commit {
 
 interface Row {
   readonly state: NodeState;
-  /** The newest change that the node has told, by its row or by a notification. */
-  readonly told: number;
+  /** The newest change that the node has reported, by its row or by a notification. */
+  readonly reported: number;
 }
 
 interface Database {
@@ -76,25 +76,25 @@ interface Node {
   readonly shows: number;
   /** The change up to which it last read everything, and those that it has applied since. */
   readonly known: number;
-  readonly untold: boolean;
-  /** Ticks since its last whole beat began, and since its last heartbeat. */
+  readonly unreported: boolean;
+  /** Ticks since the start of its last complete beat, and since its last heartbeat. */
   readonly silent: number;
   readonly heartbeat: number;
   readonly beat: Beat | undefined;
-  /** The database that its last whole beat has reached. */
+  /** The database that its last complete beat has reached. */
   readonly era: number;
   readonly own: number;
   readonly settled: number;
   /** A request under way. `epoch`: what its answer waits for. */
   readonly request: { readonly key: number; readonly epoch: number | undefined } | undefined;
-  /** A failover has lost a change that it shows, and it has not said so. */
+  /** A failover has lost a change that it shows, and it has not reported that. */
   readonly owes: boolean;
 }
 
 export interface State {
   readonly commits: readonly Commit[];
   readonly primary: Database;
-  /** As it was when it fell behind for good. */
+  /** As it was when it fell behind permanently. */
   readonly standby: Database | undefined;
   readonly era: number;
   readonly nodes: readonly Node[];
@@ -152,12 +152,12 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     },
   });
 
-  /** What the database makes of a change that a node says it shows: it counts when it is in the database's own history. */
+  /** How the database treats a change that a node reports as shown: it counts when it is in the database's own history. */
   const tell = (state: State, at: number): State => {
     const node = state.nodes[at] as Node;
     const counts = bounds.unchecked === true || isIn(state, node.applied, state.primary.head);
-    const told = Math.max(state.primary.rows[at]?.told ?? 0, counts ? epochOf(state, node.applied) : 0);
-    return withNode(withRow(state, at, { told }), at, { untold: false });
+    const reported = Math.max(state.primary.rows[at]?.reported ?? 0, counts ? epochOf(state, node.applied) : 0);
+    return withNode(withRow(state, at, { reported }), at, { unreported: false });
   };
   /** Reads what has changed, and shows it. */
   const read = (state: State, at: number): State => {
@@ -169,13 +169,13 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     const next = first > epochOf(state, head) ? undefined : markOf(state, ancestor(state, head, first - 1));
     const how = continuationOf(applied, { head: markOf(state, head), next });
     if (how === 'nothing') return state;
-    if (how === 'lost') return withNode(state, at, { lost: true, owes: false, untold: false, request: undefined });
+    if (how === 'lost') return withNode(state, at, { lost: true, owes: false, unreported: false, request: undefined });
     const chain = chainOf(state, head);
     if (how === 'reload')
-      return withNode(state, at, { applied: head, shows: chain, known: 1 << head, untold: true, owes: false });
+      return withNode(state, at, { applied: head, shows: chain, known: 1 << head, unreported: true, owes: false });
     let bits = 0;
     for (let epoch = first; epoch <= epochOf(state, head); epoch += 1) bits |= 1 << ancestor(state, head, epoch);
-    return withNode(state, at, { applied: head, shows: node.shows | bits, known: node.known | bits, untold: true });
+    return withNode(state, at, { applied: head, shows: node.shows | bits, known: node.known | bits, unreported: true });
   };
   const catchUp = (state: State, at: number): State => {
     const caught = read(state, at);
@@ -210,7 +210,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       const row = state.primary.rows[other] as Row;
       return other === at ? [] : [{ ...row, other, contactMs: bounds.contact, silentMs: heartbeat }];
     });
-    const pending = pendingOf(peers, epoch, ({ told }) => told);
+    const pending = pendingOf(peers, epoch, ({ reported }) => reported);
     const until = pending.length === 0 ? 0 : (pendingForMs(pending) ?? Number.POSITIVE_INFINITY);
     const named = state.nodes.map((_, other) => (pending.some((peer) => peer.other === other) ? until : 0));
     const answered = withNode(state, at, { request: undefined });
@@ -244,7 +244,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       lost: false,
       shows: 0,
       known: 0,
-      untold: false,
+      unreported: false,
       silent: bounds.contact,
       beat: undefined,
     },
@@ -302,12 +302,12 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       return;
     }
     if (node.runs === 'joining') {
-      const joined = withRow(state, at, { state: row.state === 'removed' ? 'removed' : 'active', told: 0 });
+      const joined = withRow(state, at, { state: row.state === 'removed' ? 'removed' : 'active', reported: 0 });
       yield [`${name} joins`, sendBeat(withNode(joined, at, { runs: 'joined' }), at)];
       return;
     }
     if (node.runs === 'ending') {
-      const left = withRow(state, at, { state: row.state === 'removed' ? 'removed' : 'stopped', told: all });
+      const left = withRow(state, at, { state: row.state === 'removed' ? 'removed' : 'stopped', reported: all });
       yield [`${name} leaves`, withNode(left, at, off)];
       return;
     }
@@ -324,12 +324,12 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     }
     if (node.runs !== 'on') return;
     if (!node.lost && node.applied !== head) yield [`${name} reads what has changed`, catchUp(state, at)];
-    if (node.untold) yield [`${name} tells what it shows`, tell(state, at)];
+    if (node.unreported) yield [`${name} tells what it shows`, tell(state, at)];
     if (node.lost) {
       if (state.left.resumes > 0)
         yield [
-          `${name} goes on: an operator has confirmed`,
-          spend(withNode(loaded(state, at), at, { untold: true }), 'resumes'),
+          `${name} continues: an operator has confirmed`,
+          spend(withNode(loaded(state, at), at, { unreported: true }), 'resumes'),
         ];
     } else if (node.request === undefined) {
       if (state.commits.length <= bounds.changes) {
@@ -376,7 +376,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
   const canUse = (node: Node): boolean =>
     node.runs === 'on' && mayUseKeys(node, { contactMs: bounds.contact, silentMs: node.silent });
 
-  const row: Row = { state: 'active', told: 1 };
+  const row: Row = { state: 'active', reported: 1 };
   const node: Node = {
     ...{
       runs: 'on',
@@ -384,7 +384,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       lost: false,
       shows: 1,
       known: 1,
-      untold: false,
+      unreported: false,
       silent: 0,
       heartbeat: 0,
       beat: undefined,
@@ -450,12 +450,12 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
         asks ? kept : 0,
       );
       const future = commits.length <= bounds.changes;
-      // A node in a few 16-bit words, three or four bits for each number. What decides nothing any more is left out.
+      // A node in a few 16-bit words, three or four bits for each number. Numbers that no longer decide anything are omitted.
       const columns = state.nodes.map((each, at) => {
         const { beat, shows, own, settled, request } = each;
         const timed = future || (asked & ~shows) !== 0;
         const flags =
-          (each.lost ? 1 : 0) | (each.owes ? 2 : 0) | (each.untold ? 4 : 0) | (beat?.removed === true ? 8 : 0);
+          (each.lost ? 1 : 0) | (each.owes ? 2 : 0) | (each.unreported ? 4 : 0) | (beat?.removed === true ? 8 : 0);
         const age = beat === undefined ? 0 : 1 + (timed || each.runs === 'joined' ? beat.age : 0);
         let word = String.fromCharCode(
           runsCode[each.runs] | ((each.applied + 1) << 3) | (shows << 6) | (timed ? each.silent << 12 : 0),
@@ -498,6 +498,6 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
 };
 
 const rowCode = (row: Row | undefined, asks: boolean): number =>
-  row === undefined ? 0 : 1 + stateCode[row.state] + ((asks ? row.told : 0) << 3);
+  row === undefined ? 0 : 1 + stateCode[row.state] + ((asks ? row.reported : 0) << 3);
 const runsCode = { off: 0, joining: 1, joined: 2, on: 3, ending: 4 } as const;
 const stateCode = { active: 0, draining: 1, stopped: 2, removed: 3 } as const;

@@ -113,7 +113,7 @@ describe('a counterexample is found when', () => {
   });
 });
 
-test('a copy that was behind is waited for when it is not seen any more, and until it has stored everything', () => {
+test('a copy that was behind is waited for when it is no longer seen, and until it has stored everything', () => {
   const behind = rules.awaitedCopies(new Set(), [
     { name: 'one', isBehind: true },
     { name: 'two', isBehind: false },

@@ -3,7 +3,7 @@
 // server/operations/root/run-erasure.ts.
 //
 // What can happen, in any order: the node with the duty goes a step further, another one takes the duty over at any moment, each node does what the run
-// asks of it and tells it, nodes crash and start, an operator removes one, the standby falls behind, catches up, and takes over.
+// asks of it and reports it, nodes crash and start, an operator removes one, the standby falls behind, catches up, and takes over.
 //
 // Every write of a duty fails once another node has the duty; what a node does in its own root key file does not.
 //
@@ -24,9 +24,9 @@ export interface Bounds {
   readonly crashes?: number;
   readonly removals?: number;
   readonly failovers?: number;
-  /** A defect: copies are waited for although the database that shows them may not be the one in which everything was sealed. */
+  /** A defect: the run waits for copies although the database that shows them may not be the one in which everything was sealed. */
   readonly unproved?: boolean;
-  /** A defect: whatever run the database shows counts as this one. */
+  /** A defect: any run that the database shows counts as this one. */
   readonly anyRun?: boolean;
   /** A defect: a run whose row was lost ends without the other nodes. */
   readonly withoutRow?: boolean;
@@ -63,13 +63,13 @@ interface Node {
   readonly next: Next;
   /** The epoch of the run that it leads. */
   readonly begun: number;
-  /** An operator has removed it, whatever a failover has made of that. */
+  /** An operator has removed it, even if a failover has undone that. */
   readonly gone: boolean;
 }
 
 export interface State {
   readonly fault: string | undefined;
-  /** The epoch of each root key that was made. */
+  /** The epoch of each created root key. */
   readonly epochs: readonly number[];
   readonly primary: Database;
   /** As it was when it fell behind; undefined: it has everything. */
@@ -185,7 +185,7 @@ export const createErasureModel = (
     const same = run?.nodeId === wanted.nodeId && run.epoch === wanted.epoch && run.phase === wanted.phase;
     if (run !== undefined && !same) return undefined;
     if (!haveAllTold(state) || mayLead(state, at) === 'no') return undefined;
-    // What an earlier run has left for the others is of another root key.
+    // The files of an earlier run for the other nodes are of another root key.
     const parcels = same ? state.primary.parcels : state.nodes.map(() => undefined);
     return withNode(withPrimary(state, { run: wanted, parcels }), at, { next: 'make', begun: wanted.epoch });
   };

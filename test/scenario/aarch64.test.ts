@@ -1,5 +1,5 @@
-// The packages for AArch64, cross-built by the real builder: what is in them, and their programs in an emulator: the service starts, its command
-// registers a database, the library starts its agent, and a client makes a key, encrypts and decrypts. Their scripts are those of the packages
+// The packages for AArch64, cross-built by the real builder: their content, and their programs in an emulator. The service starts, its command
+// registers a database, the library starts its agent, and a client generates a key, encrypts and decrypts. Their scripts are those of the packages
 // for x86-64: scenario/packages, scenario/old-system.
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

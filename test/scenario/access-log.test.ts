@@ -36,7 +36,7 @@ const spans: Span[] = [];
 let answers = true;
 const receiver = createServer(async (incoming, outgoing) => {
   const body = JSON.parse(Buffer.concat(await incoming.toArray()).toString('utf8'));
-  // Slow from then on: it takes what is sent and never says so.
+  // Slow from then on: it reads everything and never acknowledges it.
   if (!answers) return;
   for (const { scopeSpans = [] } of body.resourceSpans ?? [])
     for (const { spans: own = [] } of scopeSpans) spans.push(...own);

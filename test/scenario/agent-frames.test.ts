@@ -1,6 +1,6 @@
-// Damaged frames against a live agent, from a fixed seed: calls that real programs made, recorded
-// on their way to the agent, then bent, cut, stretched and mixed. Each whole frame has its answer, the agent stays the same
-// process of bounded size, and what is sound continues.
+// Damaged frames against a live agent, from a fixed seed: calls of real programs, recorded
+// on their way to the agent, then changed, cut, extended and mixed. Each complete frame gets an answer, the agent stays the same
+// process of bounded size, and valid calls continue.
 //
 // DKE_TEST_FRAMES: how many, in place of that of test/support/tiers.ts.
 import { spawn } from 'node:child_process';
@@ -88,7 +88,7 @@ const argument = ({ kind, name }: Arg): Buffer => {
       return Buffer.alloc(0);
   }
 };
-/** One call of each function, for those that the programs do not make. */
+/** One call of each function that the programs do not call. */
 const everyCall = (): readonly Buffer[] =>
   (Object.values(calls) as readonly Call[])
     .filter(({ code }) => code > 2)
@@ -137,7 +137,7 @@ beforeAll(async () => {
   await run('--login', '--pin', '1', '--list-objects');
   await run('--login', '--pin', '1', '--keypairgen', '--key-type', 'EC:prime256v1', '--label', 'PAIR');
   server.close();
-  // What goes to the service has other tests, and none of them needs to be asked a hundred thousand times.
+  // Calls to the service have other tests, and need no hundred thousand repetitions.
   await site.stopServer();
 });
 afterAll(() => site.end());
@@ -205,14 +205,14 @@ const breaksProtocol = (body: Buffer): boolean => {
 /** What never answers in time when there are thousands: it keeps the agent or the service busy, and is bent elsewhere. */
 const slow: ReadonlySet<number> = new Set([1, 2, calls.C_GenerateKeyPair.code]);
 
-test(`${frames} damaged frames: each is answered or ends its connection, and the agent goes on`, async () => {
+test(`${frames} damaged frames: each is answered or ends its connection, and the agent continues`, async () => {
   const conversations = recorded.filter((bodies) => bodies.length > 5);
   expect(conversations.length).toBeGreaterThan(4);
   const all = [...conversations.flat(), ...everyCall(), ...everyCall()].filter(
     (body) => !slow.has(body.readUInt32BE(0)),
   );
   const kinds = new Set(all.map((body) => body.readUInt32BE(0)));
-  // Programs that make few different calls would be little to bend.
+  // Programs with few different calls would give few variants.
   expect(kinds.size).toBeGreaterThan(60);
   const [agent = 0] = site.agents();
   const pick = random(20_261_121);

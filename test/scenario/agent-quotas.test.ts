@@ -16,7 +16,7 @@ if (!isRoot) console.log('skipped: only root can be a second user, too');
 const nobody = 65_534;
 const pin = 'any';
 
-/** As another user: as many connections as asked for, each with the beginning of a frame; tells how many were refused. */
+/** As another user: opens so many connections, each with the beginning of a frame; returns how many were refused. */
 const crowd = `
 const { connect } = require('node:net');
 const [path, count, bytes] = [process.argv[1], Number(process.argv[2]), Number(process.argv[3])];

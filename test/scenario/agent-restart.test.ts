@@ -1,4 +1,4 @@
-// The agent comes and goes under a loaded library: the library starts it, loses it, and continues.
+// The agent starts and stops under a loaded library: the library starts it, loses it, and continues.
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ describe('an agent that was not started before', () => {
     expect([0, 1, 2].map((fd) => readlinkSync(`/proc/${agent}/fd/${fd}`))).toEqual(Array(3).fill('/dev/null'));
   });
 
-  test('may die between two calls, and between C_EncryptInit and C_Encrypt: session, login and operation go on', () => {
+  test('may die between two calls, and between C_EncryptInit and C_Encrypt: session, login and operation continue', () => {
     init();
     const before = encrypt();
     process.kill(listener(socket), 'SIGKILL');
@@ -105,7 +105,7 @@ describe('an agent that was not started before', () => {
     process.kill(listener(socket), 'SIGKILL');
     expect(rvOf(() => seal(2))).toBe('CKR_MECHANISM_PARAM_INVALID');
     process.kill(listener(socket), 'SIGKILL');
-    // A call that was under way is sent again, and gives what it would have given.
+    // A call in progress is sent again, with the same result.
     expect(seal(1)).toBe(first);
   });
 

@@ -1,6 +1,6 @@
 // The agent among many: two hundred processes at once; killed at any moment, and stopped for a while, under threads that work on;
-// and a service that goes away and comes back in the meantime. Every call ends within its time, with CKR_OK or with the code that
-// provider/PROTOCOL.md, "When the agent goes away", gives for it; no answer is ever wrong; and then all continues.
+// and a service that stops and returns in the meantime. Every call ends within its time limit, with CKR_OK or with the code that
+// provider/PROTOCOL.md, "When the agent goes away", defines; no answer is ever wrong; and then everything continues.
 //
 // DKE_TEST_PROCESSES: how many processes (200). DKE_TEST_KILLS: how many times the agent is killed (6).
 import { randomBytes, randomInt } from 'node:crypto';
@@ -16,7 +16,7 @@ import { type Site, startSite } from '../support/site.ts';
 const processes = Number(process.env.DKE_TEST_PROCESSES ?? 200);
 const kills = Number(process.env.DKE_TEST_KILLS ?? 6);
 const threads = 8;
-/** Three attempts of a call, each with its time to connect, to start an agent and to be answered; and a busy machine. */
+/** Three attempts of a call, each with its time limits for connecting, starting an agent and the answer; plus time for a busy machine. */
 const hangsAfterMs = 180_000;
 
 let site: Site;
@@ -42,7 +42,7 @@ afterEach(() => {
 afterAll(() => site.end());
 
 const options = (name: string, callTimeout: number) => ({
-  // On a loaded machine connecting may take its time; what a call may take is the test's subject.
+  // Connecting may be slow on a loaded machine; the duration of a call is the test's subject.
   config: site.config(name, application, `call_timeout_ms = ${callTimeout}\n`),
   socket: site.socket,
   logDirectory: site.logDirectory,
@@ -53,7 +53,7 @@ const startThreads = (name: string, callTimeout: number): void => {
   const one = () => startHostProcess('threads', both, answers, threads, 0, token);
   running = [one(), one()];
 };
-/** Until each thread of each process has gone through so many more rounds without any error. */
+/** Until each thread of each process has finished so many more rounds without an error. */
 const goOn = async (more: number): Promise<void> => {
   const wanted = running.map((host) => host.whole() + more);
   await until('the next rounds', async () => {
@@ -76,7 +76,7 @@ const memory = (pid: number): number =>
 
 /** What calls may answer next to CKR_OK when their agent is lost, by host-threads' names for them. */
 const afterLoss = (call: string): readonly string[] => {
-  // What makes or destroys is not sent twice.
+  // Calls that create or destroy are not sent twice.
   if (/^C_(CreateObject|GenerateKey)$/.test(call)) return ['CKR_DEVICE_ERROR'];
   // Session objects go with their agent.
   if (call === 'C_DestroyObject') return ['CKR_DEVICE_ERROR', 'CKR_OBJECT_HANDLE_INVALID'];
@@ -140,7 +140,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await pause(randomInt(150));
     process.kill(next, 'SIGKILL');
     await goOn(1);
-    // A start that fails for good is CKR_DEVICE_REMOVED: the library does not start one agent after the other in one call.
+    // A start that fails permanently is CKR_DEVICE_REMOVED: the library does not start one agent after the other in one call.
     await finish((call) => [...afterLoss(call), 'CKR_DEVICE_REMOVED', 'CKR_DEVICE_ERROR']);
   });
 
@@ -171,7 +171,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
       await goOn(2);
     }
     expect(await agent()).toBe(same);
-    // An Init that travels with its operation, or a part of one, may not have come through: the next call tells.
+    // An Init that is sent with its operation, or with a part, may not have arrived: the next call shows it.
     const foreseen = (call: string): readonly string[] => [
       'CKR_DEVICE_ERROR',
       ...(/^C_(Crypt|Sign|Verify|Digest|Find)/.test(call) ? ['CKR_OPERATION_NOT_INITIALIZED'] : []),

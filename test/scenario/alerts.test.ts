@@ -36,7 +36,7 @@ const scrape = async (): Promise<Scrape> => {
 };
 const numberOf = ({ samples }: Scrape, name: string): number | undefined =>
   samples.find((sample) => sample.name === name)?.value;
-/** The state holds when `is` says so of an answer. */
+/** The state is reached when `is` returns true for an answer. */
 const reach = async (
   name: string,
   first: Scrape,

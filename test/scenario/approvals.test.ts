@@ -1,4 +1,4 @@
-// Dual control with the real command against the real service: an operation that waits is no success, and two others carry it out.
+// Dual control with the real command against the real service: an operation that waits is not a success, and two others carry it out.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -75,7 +75,7 @@ test('a key under a rule of two is deleted when two others have agreed', async (
   expect(done).toMatchObject({ state: 'completed', decisions: [{ by: { name: 'anna' } }, { by: { name: 'bert' } }] });
   expect(await state()).toBe('soft-deleted');
 
-  // Taking the rule away is itself held back. Over HTTP that is 202 with the request's place.
+  // Removing the rule itself needs approval. Over HTTP that is 202 with the address of the request.
   const removal = await security.api.send('DELETE', `/api/vaults/${vault.id}/dual-control`);
   expect(removal.status).toBe(202);
   const place = String(removal.headers.location);

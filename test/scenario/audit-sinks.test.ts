@@ -1,5 +1,5 @@
-// The audit log on its way out: to a file, to rsyslog over TLS, to an HTTPS collector. What a sink takes is whole and in order; what one
-// that is away does not take waits; none delays the service.
+// Forwarding of the audit log: to a file, to rsyslog over TLS, to an HTTPS collector. A sink gets complete records in order; records for
+// an unreachable sink wait; no sink delays the service.
 
 import { once } from 'node:events';
 import {
@@ -112,7 +112,7 @@ describe('a file', () => {
     const sink = openFileSink({ name: 'f', path, rotateBytes: 300, keep: 2 });
     for (let at = 1; at <= 19; at += 2) {
       await sink.send([item(at), item(at + 1)], 'dke/audit/one');
-      // As after a crash before the cursor was kept: the same ones come again.
+      // As after a crash before the cursor was stored: the same records are sent again.
       await sink.send([item(at), item(at + 1)], 'dke/audit/one');
     }
     const files = readdirSync(own).sort();
@@ -139,7 +139,7 @@ describe('a file', () => {
     const now = after.filter((name) => !name.startsWith('one.'));
     expect(recordsOf(now.flatMap((name) => linesOf(join(own, name))))).toEqual([1, 2, 3]);
     for (const name of now) expect(linesOf(join(own, name))[0]).toBe('{"log":"dke/audit/two"}');
-    // Two services that write to one path are told so; nothing is overwritten.
+    // Two services that write to one path get an error; nothing is overwritten.
     await sink.send([item(9)], 'dke/audit/one');
     await expect(sink.send([item(4)], 'dke/audit/two')).rejects.toThrow(/a file of its own/);
     expect(recordsOf(linesOf(join(own, 'one.audit.ndjson')))).not.toContain(9);
@@ -196,7 +196,7 @@ describe('a file', () => {
       expect(aside).toHaveLength(1);
       expect(readFileSync(join(folder, aside[0] ?? ''), 'utf8')).toBe(former);
       expect((await verify(former, oldKey)).findings).toEqual([]);
-      // With the key that was kept, the new log is known for what it is.
+      // The stored key shows that the log is a new one.
       expect((await verify(readFileSync(path, 'utf8'), oldKey)).findings).toEqual([
         expect.stringMatching(
           new RegExp(
@@ -229,7 +229,7 @@ describe('syslog', () => {
   const sinkTo = (port: number, ca = authority.certificate): string =>
     `[[audit.sinks]]\nname = "s"\ntype = "syslog"\nhost = "127.0.0.1"\nport = ${port}\nca = "${ca}"\n`;
 
-  /** A collector that keeps messages, told apart by their lengths. */
+  /** A collector that stores messages, separated by their lengths. */
   const collect = (from: Authority) => {
     const messages: string[] = [];
     const sockets = new Set<Socket>();

@@ -1,4 +1,4 @@
-// A backup of the whole service, as an operator makes it while the service runs, and its restore on a new machine from nothing but the backup, the
+// A backup of the whole service, created by an operator while the service runs, and its restore on a new machine from only the backup, the
 // backup of the root key, the recovery key and the passphrases: users, tokens, keys and the audit log are there, and the quarantine lists what was
 // changed since.
 import {
@@ -43,7 +43,7 @@ const onOld = (...args: string[]) => dke(...args, '--config', join(old.folder, '
 const create = (out: string) => onOld('backup', 'create', '--out', at(out));
 const withRecovery = ['--recovery-key', 'recovery.key', '--recovery-passphrase-file', 'recovery-passphrase'];
 const withRoot = ['--root-backup', 'root-backup.key', '--passphrase-file', 'root-passphrase'];
-/** A machine that has nothing: its configuration comes from the backup. */
+/** An empty machine: its configuration is in the backup. */
 const newMachine = (): string => mkdtempSync(at('machine-'));
 const restore = (backup: string, machine: string, ...args: string[]) =>
   dke('backup', 'restore', backup, '--config', join(machine, 'dke.toml'), ...args);
@@ -108,7 +108,7 @@ beforeAll(async () => {
     const { backupId } = JSON.parse(made.stdout) as { readonly backupId: string };
     return items.some(({ details }) => details.backupId === backupId) ? true : undefined;
   });
-  // What the backup does not know.
+  // Changes after the backup.
   await api().send('DELETE', `/api/tokens/${kept.record.id}`);
   await api().call('POST', '/api/vaults', { name: 'of after the backup' });
   await api().send('GET', '/api/audit/export');
@@ -246,7 +246,7 @@ test('on a new machine everything is there, and the quarantine lists what was ch
     expect((await xks.at(server).decrypt(sealed.body)).status).toBe(200);
     const users = await place.api.call<{ items: readonly { name: string }[] }>('GET', '/api/users');
     expect(users.items.map(({ name }) => name)).toContain('alice.operator');
-    // As it was at the time of the backup: this is what the list is for.
+    // The state at the time of the backup, which is why the list exists.
     expect((await openConsoleApi(server, kept.token).send('GET', '/api/vaults')).status).toBe(200);
     await place.api.call('POST', '/api/vaults', { name: 'now' });
   } finally {

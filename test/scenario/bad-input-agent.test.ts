@@ -1,5 +1,5 @@
-// What goes wrong on a database host: a configuration that is not right, strangers and noise at the agent's socket, a socket
-// that another user prepared, an agent that stands still, a service that is away. Each has its code and one line in a log;
+// Faults of a database host: a wrong configuration, foreign processes and noise at the agent's socket, a socket
+// that another user prepared, an agent that hangs, a service that is unreachable. Each has its code and one line in a log;
 // the others continue.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -54,7 +54,7 @@ const errors = (): readonly string[] =>
     .split('\n')
     .filter((line) => line.includes('"level":50'));
 const libraryLog = (folder: string): string => {
-  // What the library itself has to say, it says in log_dir, else in the system's folder, else next to the socket.
+  // The library writes its own messages into log_dir, else into the system's folder, else next to the socket.
   for (const path of [
     join(site.logDirectory, 'library.log'),
     '/var/log/dke-pkcs11/library.log',
@@ -95,7 +95,7 @@ describe('pkcs11.toml', () => {
   };
 
   test.each<[string, (text: string) => string, RegExp]>([
-    ['is no TOML', (text) => `${text}\nserver_url = [`, /not valid TOML \(line \d+, column \d+\)/],
+    ['is not TOML', (text) => `${text}\nserver_url = [`, /not valid TOML \(line \d+, column \d+\)/],
     ['has an unknown field', (text) => `${text}speed = 9\n`, /speed is unknown; known fields: server_url/],
     ['has no access_token', (text) => text.replace(/^access_token.*$/m, ''), /access_token is missing/],
     [
@@ -241,7 +241,7 @@ describe('noise at the agent’s socket', () => {
     ['a call before C_Initialize', [hello, frame(1, 0, 8, u32(4), u32(0))]],
     ['a signature that is longer than its message', [hello, frame(1, 0, 8, u32(1), u32(0x7fffffff))]],
     ['another handshake', [hello, initialize('LET ME IN', Buffer.alloc(1))]],
-    ['a hello that is no JSON', [hello, initialize(handshake, Buffer.from('{"config":\0'))]],
+    ['a hello that is not JSON', [hello, initialize(handshake, Buffer.from('{"config":\0'))]],
     ['a hello that is a list', [hello, initialize(handshake, Buffer.from('[]\0'))]],
     ['a hello with 100,000 brackets', [hello, initialize(handshake, Buffer.from(`${'['.repeat(100_000)}\0`))]],
     [

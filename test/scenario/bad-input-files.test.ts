@@ -40,7 +40,7 @@ const oneLine = (message: string): void => {
 
 describe('dke.toml', () => {
   test.each([
-    ['is no TOML', '[limits\nspeed = 9\n', /not TOML at line \d+, column \d+/],
+    ['is not TOML', '[limits\nspeed = 9\n', /not TOML at line \d+, column \d+/],
     ['has an unknown table', '[speed]\nmost = 1\n', /unknown field speed/],
     ['has an unknown field', '[log]\nlevle = "info"\n', /unknown field log\.levle/],
     ['has text for a number', '[limits]\nconnections = "many"\n', /limits\.connections/],

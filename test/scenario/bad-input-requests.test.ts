@@ -1,6 +1,6 @@
 // What arrives at the server's port and is not as it should be: at the console API, at the XKS proxy, at the TDE API, and
-// bytes that are no TLS at all. Each is refused with the error that its caller understands; after each the server is healthy
-// and a key made before opens what it closed.
+// bytes that are not TLS at all. Each is refused with the error that its caller understands; after each the server is healthy
+// and a key from before decrypts its ciphertext.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -106,7 +106,7 @@ describe('the console API', () => {
     ['a number', '1e999'],
     ['single quotes', "{'name':'x'}"],
     ['a byte order mark', '\ufeff{"name":"x"}'],
-    ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])],
     ['a member that is unknown', '{"name":"x","owner":"y"}'],
     ['a member that is inherited elsewhere', '{"name":"x","__proto__":{"admin":true}}'],
     ['a number for a text', '{"name":1}'],
@@ -291,7 +291,7 @@ describe('the TDE API', () => {
     ['three bytes', '/info', () => Buffer.alloc(3), 400],
     ['a head longer than the body', '/info', () => Buffer.from([0, 0, 0, 200, 0x7b, 0x7d]), 400],
     ['a head longer than everything', '/info', () => Buffer.from([0xff, 0xff, 0xff, 0xff, 0x7b, 0x7d]), 400],
-    ['a head that is no JSON', '/info', () => Buffer.from([0, 0, 0, 1, 0x7b]), 400],
+    ['a head that is not JSON', '/info', () => Buffer.from([0, 0, 0, 1, 0x7b]), 400],
     ['a head that is a list', '/info', () => packEnvelope([]), 400],
     ['an unknown member', '/info', () => packEnvelope({ speed: 9 }), 400],
     ['noise', '/info', () => randomBytes(512), 400],
@@ -328,7 +328,7 @@ describe('the TDE API', () => {
     expect([0, 413]).toContain((await call('/info', packEnvelope({}, Buffer.alloc(1 << 20)))).status);
   });
 
-  test('refuses another media type, a missing instance and one that is no JSON', async () => {
+  test('refuses another media type, a missing instance and one that is not JSON', async () => {
     expect((await call('/info', packEnvelope({}), { 'Content-Type': 'application/json' })).status).toBe(400);
     expect((await call('/info', packEnvelope({}), { 'X-Dke-Instance': '' })).status).toBe(400);
     expect((await call('/info', packEnvelope({}), { 'X-Dke-Instance': '!!!' })).status).toBe(400);
@@ -345,7 +345,7 @@ describe('the TDE API', () => {
   });
 });
 
-describe('bytes that are no TLS', () => {
+describe('bytes that are not TLS', () => {
   const plainly = async (bytes: Buffer | string): Promise<Buffer> => {
     const socket = connectPlain(site.server.port, '127.0.0.1');
     const parts: Buffer[] = [];
@@ -371,7 +371,7 @@ describe('bytes that are no TLS', () => {
       const [data] = (await once(other, 'data')) as [Buffer];
       expect(data.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
     };
-    // Its first request would have to come within 5 s.
+    // Its first request would have to arrive within 5 s.
     await ask();
     const answer = await plainly(bytes());
     expect(answer.toString('latin1')).not.toContain('HTTP/1.1 200');

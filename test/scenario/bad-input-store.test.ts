@@ -1,5 +1,5 @@
-// The disk fills up under a running server, a file may not grow any more, and the database is changed by hand. What was
-// confirmed stays, reading continues, nothing half is left, and one damaged record takes no other with it.
+// The disk fills up under a running server, a file may no longer grow, and the database is changed by hand. What was
+// confirmed stays, reading continues, nothing is half done, and one damaged record does not affect others.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
@@ -64,7 +64,7 @@ describe.runIf(typeof disk !== 'string')('a disk that is full (ENOSPC on a tmpfs
     expect(await database.call('generate', { label: newLabel() })).toEqual({ rv: 'CKR_DEVICE_ERROR' });
   });
 
-  test('goes on to decrypt and to encrypt, for a database and for the cloud', async () => {
+  test('continues to decrypt and to encrypt, for a database and for the cloud', async () => {
     expect(await database.call('decrypt', { handle, iv: zeroIv, data: wrapped })).toEqual({
       rv: 'CKR_OK',
       data: plain,
@@ -94,7 +94,7 @@ describe.runIf(typeof disk !== 'string')('a disk that is full (ENOSPC on a tmpfs
 
   test('answers reads and health', async () => {
     expect((await site.api.send('GET', '/api/vaults')).status).toBe(200);
-    // What can be used continues being used: a load balancer must not take it away.
+    // The readable part stays in use: a load balancer must not remove the node.
     await expect
       .poll(() => site.api.send('GET', '/health'))
       .toMatchObject({ status: 200, text: '{"status":"degraded"}' });
@@ -322,7 +322,7 @@ describe('a database that was changed by hand', () => {
       db.prepare('update tde_objects set destroyed_at = null where handle = ?').run(key.handle);
     });
     expect((await use(key)).rv).toMatch(/^CKR_(DEVICE_ERROR|KEY_HANDLE_INVALID)$/);
-    // As an intruder left them, such rows would be answered with an alarm forever: take them out again.
+    // Such rows of an intruder would cause alarms forever, so they are removed again.
     await tamper((db) => put(db, key.id, 'sealed-copy', null));
   });
 

@@ -1,5 +1,5 @@
 // The package @dke/client as a program has it: packed, installed without a network into an empty folder, type-checked, and run against a
-// real service. The program is the one of its README. Then what it does at a real service when answers are lost on their way.
+// real service. The program is the one of its README. Then its behaviour at a real service when answers are lost.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -48,7 +48,7 @@ test('is packed, installed, type-checked and run', async () => {
   expect(read(installed).version).toBe(read(root).version);
 
   writeFileSync(join(folder, 'program.ts'), program);
-  // What the pages show next to the program: each block by itself.
+  // What the pages show next to the program: each block on its own.
   writeFileSync(
     join(folder, 'snippets.ts'),
     [
@@ -102,9 +102,9 @@ describe('an answer that is lost on its way', () => {
     await gate.close();
   });
 
-  /** The service carries the call out, and the connection ends before its answer is here. Answers come again after that. */
+  /** The service carries the call out, and the connection ends before its answer arrives. Later answers arrive. */
   const losing = async <T>(call: () => Promise<T>): Promise<T> => {
-    // The connection is made, so that only the answer is held.
+    // The connection is open, so that only the answer is held back.
     await dke.status.get();
     gate.holdAnswers();
     const running = call();

@@ -1,5 +1,5 @@
-// A clock that jumps two months ahead (libfaketime) destroys nothing that has 30 days left: not at once, and not after restarts with the
-// wrong clock. When the clock was right all along, an operator confirms the time, and what is due is purged.
+// A clock that jumps two months ahead (libfaketime) destroys nothing with a deadline in 30 days: not immediately, and not after restarts with the
+// wrong clock. If the clock was right, an operator confirms the time, and everything due is purged.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,14 +33,14 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
     const afterJobs = async () => {
       const api = openConsoleApi(server, token);
       const state = async () => (await api.call<Tenant>('GET', `/api/tenants/${id}`)).state;
-      const told = async () =>
+      const isNotified = async () =>
         (await api.call<{ items: Notification[] }>('GET', '/api/notifications?limit=100')).items.some(
           ({ kind }) => kind === 'clock.jumped',
         );
       const agreed = async () => (await api.call<ClockState>('GET', '/api/clock')).agreedSeconds ?? 0;
       const before = await agreed();
       await expect
-        .poll(async () => (await state()) === 'purged' || ((await told()) && (await agreed()) > before))
+        .poll(async () => (await state()) === 'purged' || ((await isNotified()) && (await agreed()) > before))
         .toBe(true);
       return { api, state: await state() };
     };
@@ -55,7 +55,7 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
       expect(Date.parse(seen.clock) - Date.parse(seen.deadlines)).toBeGreaterThan(aheadMs - 3_600_000);
       expect(await api.call('GET', '/api/status')).toMatchObject({ clock: { jumped: true } });
       expect((await api.audit('kind=clock.jumped')).length).toBe(1);
-      // It is not too late to restore it, whatever the clock says.
+      // It can still be restored, regardless of the clock.
       expect((await api.send('POST', `/api/tenants/${id}/restore`)).status).toBe(200);
       expect((await api.send('DELETE', `/api/tenants/${id}`)).status).toBe(200);
     }
@@ -76,7 +76,7 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
     const { purgeAt } = await api.call<Tenant>('GET', `/api/tenants/${id}`);
     expect(Date.parse(purgeAt ?? '') - Date.now()).toBeGreaterThan(aheadMs + 29 * day);
 
-    // A jump back to what it was before is one, too; and 31 days further, confirmed, the tenant is purged.
+    // A jump back to the old time is also a jump. 31 days later, after a confirmation, the tenant is purged.
     await server.stop();
     clock.ahead(aheadMs + 31 * day);
     server = await start();

@@ -94,7 +94,7 @@ const createStore = async (prefix: string, uriEndpoint = proxy.url): Promise<str
   );
   return answer.CustomKeyStoreId ?? '';
 };
-/** The state of the store after its connecting has come to an end, or the ConnectionErrorCode. */
+/** The state of the store after the end of its connection attempt, or the ConnectionErrorCode. */
 const connect = async (CustomKeyStoreId: string): Promise<string> => {
   await kms.send(new ConnectCustomKeyStoreCommand({ CustomKeyStoreId }));
   return vi.waitFor(
@@ -209,7 +209,7 @@ test('a proxy of another vendor, with vectors of 16 bytes and no metadata, is us
   expect((await kms.send(new DecryptCommand({ CiphertextBlob: made.CiphertextBlob }))).Plaintext).toEqual(
     made.Plaintext,
   );
-  // What it was sent is no plaintext of ours, and is signed as an independent signer signs it.
+  // What it was sent is not a plaintext of ours, and is signed as an independent signer signs it.
   const seen = proxy.requests.filter(({ path }) => path.startsWith(`/${prefix}/`));
   expect(seen.map(({ operation }) => operation)).toEqual(
     expect.arrayContaining(['health', 'metadata', 'encrypt', 'decrypt']),
@@ -318,7 +318,7 @@ describe('a proxy whose TLS is wrong', () => {
       'comes without its chain',
       () => {
         const { certificate, key } = authority.below(`issuer-${randomUUID()}`).issue(server);
-        // The file of the leaf alone lies next to the one with the chain.
+        // The file of the leaf alone is next to the one with the chain.
         return { certificate: certificate.replace(/crt$/, 'leaf'), key };
       },
     ],
@@ -333,7 +333,7 @@ describe('a proxy whose TLS is wrong', () => {
 });
 
 describe('an address', () => {
-  /** Something that listens and closes by itself at the end of the test. */
+  /** Something that listens and closes on its own at the end of the test. */
   const listen = async (greet: (socket: import('node:net').Socket) => void) => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -368,7 +368,7 @@ describe('an address', () => {
   });
 });
 
-/** One operation alone misbehaves: what it would have answered, changed. */
+/** Only one operation misbehaves: its answer is changed. */
 const spoil = (prefix: string, operation: ProxyOperation, change: (answer: Json) => Json): void =>
   proxy.tell(prefix, (outgoing, answer, request) =>
     answerWith(outgoing, 200, request.operation === operation ? change(answer()) : answer()),
@@ -502,7 +502,7 @@ describe('Encrypt and Decrypt', () => {
       (name): [string, (answer: Json) => Json][] => [
         [`without ${name}`, (answer) => ({ ...answer, [name]: undefined })],
         [`with ${name} a number`, (answer) => ({ ...answer, [name]: 7 })],
-        [`with ${name} that is no Base64`, (answer) => ({ ...answer, [name]: '*' })],
+        [`with ${name} that is not Base64`, (answer) => ({ ...answer, [name]: '*' })],
         [
           `with ${name} without padding`,
           (answer) => ({ ...answer, [name]: `${String(answer[name]).replace(/=+$/, '')}A` }),
@@ -543,7 +543,7 @@ describe('Encrypt and Decrypt', () => {
   test.each<[string, (answer: Json) => Json, string]>([
     ['without plaintext', () => ({}), 'KMSInvalidStateException'],
     ['with a plaintext that is null', () => ({ plaintext: null }), 'KMSInvalidStateException'],
-    ['with a plaintext that is no Base64', () => ({ plaintext: '*' }), 'KMSInvalidStateException'],
+    ['with a plaintext that is not Base64', () => ({ plaintext: '*' }), 'KMSInvalidStateException'],
     [
       'with a plaintext that is longer',
       (answer) => ({ plaintext: cut(answer.plaintext, 47) }),
@@ -554,7 +554,7 @@ describe('Encrypt and Decrypt', () => {
       (answer) => ({ plaintext: cut(answer.plaintext, 45) }),
       'KMSInvalidStateException',
     ],
-    // Of the right form: only the cloud's own seal tells that it is wrong.
+    // Of the right form: only the cloud's own seal shows that it is wrong.
     [
       'with a plaintext that is another',
       (answer) => ({ plaintext: flip(answer.plaintext) }),

@@ -94,7 +94,7 @@ const createStore = async (made: Made): Promise<string> =>
   (await kms.send(new CreateCustomKeyStoreCommand(storeInput(made)))).CustomKeyStoreId ?? '';
 const stateOf = async (id: string) =>
   (await kms.send(new DescribeCustomKeyStoresCommand({ CustomKeyStoreId: id }))).CustomKeyStores?.[0];
-/** The store after its connecting has come to an end. */
+/** The store after the end of its connection attempt. */
 const connectStore = async (id: string) => {
   await kms.send(new ConnectCustomKeyStoreCommand({ CustomKeyStoreId: id }));
   return vi.waitFor(

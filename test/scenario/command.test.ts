@@ -94,7 +94,7 @@ describe('what is read, edited and written', () => {
       hint: expect.stringContaining('read it again'),
     });
     expect(asked).toBe(5);
-    expect(await json('key', 'get', id)).toMatchObject({ tags: ['turn=5'] });
+    expect(await json('key', 'show', id)).toMatchObject({ tags: ['turn=5'] });
   });
 });
 
@@ -102,9 +102,9 @@ describe('vaults and keys', () => {
   test('live their whole life by name', async () => {
     const vault = await json<Named>('vault', 'create', 'payments');
     expect((await json<Page>('vault', 'list')).items.map(({ name }) => name)).toContain('payments');
-    expect((await json<Named>('vault', 'get', 'payments')).id).toBe(vault.id);
+    expect((await json<Named>('vault', 'show', 'payments')).id).toBe(vault.id);
     const key = await json<Named>('key', 'create', 'orders', '--vault', 'payments');
-    expect((await json<Named>('key', 'get', 'orders')).id).toBe(key.id);
+    expect((await json<Named>('key', 'show', 'orders')).id).toBe(key.id);
     expect((await json<Named>('key', 'disable', 'orders')).state).toBe('disabled');
     expect((await json<Named>('key', 'enable', 'orders')).state).toBe('active');
     expect(await json('key', 'rotate', 'orders')).toMatchObject({ version: 2 });
@@ -153,7 +153,7 @@ describe('vaults and keys', () => {
     });
   });
 
-  test('are tables for people, and a list says how to go on', async () => {
+  test('are tables for people, and a list says how to continue', async () => {
     await json('vault', 'create', 'a table');
     await json('vault', 'create', 'b table');
     const { stdout, code } = await dke('vault', 'list', '--limit', '1');
@@ -172,7 +172,7 @@ describe('vaults and keys', () => {
     expect(unconfirmed.code).toBe(exitCodes.config);
     expect(unconfirmed.stderr).toContain("--confirm 'careful'");
     expect((await dke('vault', 'delete', 'careful', '--confirm', 'Careful')).code).toBe(exitCodes.config);
-    expect((await json<Named>('vault', 'get', 'careful')).state).toBe('enabled');
+    expect((await json<Named>('vault', 'show', 'careful')).state).toBe('enabled');
   });
 });
 
@@ -186,7 +186,7 @@ describe('settings of an endpoint', () => {
     await json('key', 'create', 'settings-key', '--vault', 'settings');
     await json('endpoint', 'create', 'aws-set', '--vault', 'settings', '--key', 'settings-key', '--no-operator-probes');
     const defaults = { operatorProbes: false, rate: null, clientCertificate: null, rules: [] };
-    expect(await json('endpoint', 'get', 'aws-set')).toMatchObject({ settings: defaults });
+    expect(await json('endpoint', 'show', 'aws-set')).toMatchObject({ settings: defaults });
     const rules = [{ name: 'not lambda', effect: 'deny', when: { viaService: ['lambda.*'] } }];
     writeFileSync(join(folder, 'rules.json'), JSON.stringify(rules));
     expect(await json('endpoint', 'set', 'aws-set', '--rules', 'rules.json')).toEqual({ ...defaults, rules });
@@ -203,7 +203,7 @@ describe('settings of an endpoint', () => {
   });
 
   test.each([
-    ['a rate that is no number', ['--rate', 'many'], 'rate'],
+    ['a rate that is not a number', ['--rate', 'many'], 'rate'],
     ['a file that is not there', ['--rules', 'none.json'], 'none.json cannot be read (ENOENT)'],
     ['a bundle without certificates', ['--client-ca', 'token', '--client-name', 'x'], 'certificates in PEM'],
   ])('%s is refused by name', async (_what, options, message) => {
@@ -258,7 +258,7 @@ describe('databases', () => {
     expect((await json<Page>('tde', 'app', 'instances', 'erp')).items).toEqual([]);
     expect((await json<Page>('tde', 'key', 'list', 'erp')).items).toEqual([]);
     expect((await json<Page>('tde', 'group', 'list')).items.map(({ name }) => name)).toEqual(['finance']);
-    expect((await json<Named>('tde', 'group', 'get', 'finance')).name).toBe('finance');
+    expect((await json<Named>('tde', 'group', 'show', 'finance')).name).toBe('finance');
   });
 
   test('a private key is shown with its public half, which is also printed as PEM', async () => {
@@ -277,7 +277,7 @@ describe('databases', () => {
       { requestId: 'a-pair', instance: instanceText(instance) },
     );
     await door.close();
-    const shown = await json<Record<string, unknown>>('tde', 'key', 'get', 'signing key');
+    const shown = await json<Record<string, unknown>>('tde', 'key', 'show', 'signing key');
     expect(shown).toMatchObject({
       ...{ class: 'private-key', type: 'P-384', algorithm: 'ec', bits: 384, origin: 'generated', extractable: false },
       ...{ sensitive: true, neverDecrypts: false, checkValue: null },
@@ -369,12 +369,12 @@ describe('databases', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test('a general-purpose key is no master key', async () => {
+  test('a general-purpose key is not a master key', async () => {
     await json('vault', 'create', 'mixed');
     await json('key', 'create', 'no master', '--vault', 'mixed');
     const run = await dke('tde', 'key', 'destroy', 'no master', '--confirm', 'no master');
     expect(run.code).toBe(exitCodes['not-found']);
-    expect((await json<Named>('key', 'get', 'no master')).state).toBe('active');
+    expect((await json<Named>('key', 'show', 'no master')).state).toBe('active');
   });
 });
 
@@ -423,7 +423,7 @@ describe('endpoints', () => {
     expect((await json<Page>('endpoint', 'list')).items.map(({ name }) => name)).toEqual(['aws']);
     expect((await json<Named>('endpoint', 'disable', 'aws')).state).toBe('disabled');
     expect((await json<Named>('endpoint', 'enable', 'aws')).state).toBe('enabled');
-    expect((await json<Named>('endpoint', 'get', 'aws')).state).toBe('enabled');
+    expect((await json<Named>('endpoint', 'show', 'aws')).state).toBe('enabled');
     expect((await json<Named>('endpoint', 'delete', 'aws', '--confirm', 'aws')).state).toBe('deleted');
   });
 });
@@ -474,10 +474,10 @@ describe('tokens, audit, status', () => {
     expect((await dke('audit', 'list', '--kind', 'no.such')).code).toBe(exitCodes.config);
   });
 
-  test('the default tenant is there by itself', async () => {
+  test('the default tenant is there on its own', async () => {
     const { items } = await json<Page>('tenant', 'list');
     expect(items).toHaveLength(1);
-    expect(await json('tenant', 'get', items[0]?.id ?? '')).toEqual(items[0]);
+    expect(await json('tenant', 'show', items[0]?.id ?? '')).toEqual(items[0]);
   });
 
   test('the status is one record', async () => {
@@ -548,9 +548,9 @@ describe('what goes wrong', () => {
       'config',
       /Expected 0[\s\S]*Run dke provider check --help for its arguments/,
     ],
-    ['a missing argument', ['vault', 'get'], {}, 'config', /missing required argument/],
-    ['an unknown resource', ['vault', 'get', 'nowhere'], {}, 'not-found', /no vault named nowhere/],
-    ['an unknown id', ['key', 'get', '01981d2c-7c1f-7b35-9a04-52a1be40c0de'], {}, 'not-found', /request /],
+    ['a missing argument', ['vault', 'show'], {}, 'config', /missing required argument/],
+    ['an unknown resource', ['vault', 'show', 'nowhere'], {}, 'not-found', /no vault named nowhere/],
+    ['an unknown id', ['key', 'show', '01981d2c-7c1f-7b35-9a04-52a1be40c0de'], {}, 'not-found', /request /],
     ['a field out of range', ['key', 'list', '--limit', '0'], {}, 'config', /limit: must be/],
     [
       'no token',
@@ -602,7 +602,7 @@ describe('what goes wrong', () => {
   });
 
   test('an error is JSON when JSON was asked for', async () => {
-    const run = await failure(['vault', 'get', 'nowhere', '-o', 'json']);
+    const run = await failure(['vault', 'show', 'nowhere', '-o', 'json']);
     expect(JSON.parse(run.stderr)).toMatchObject({ error: 'not-found', message: 'there is no vault named nowhere' });
   });
 });

@@ -1,5 +1,5 @@
 // An endpoint's rules and diagnostics at the console, in a real browser: a request is tried against the rules that hold and against a draft, the
-// recorded ones tell what would end otherwise, the draft comes to hold; and a run of the diagnostics is seen while it continues.
+// recorded ones show different decisions, the draft is applied; and a run of the diagnostics is shown while it runs.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
@@ -32,7 +32,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     await page.goto(`/endpoints/${data.endpointId}/rules`);
     await page.getByLabel('Principal').fill('arn:aws:iam::111122223333:role/billing-batch');
     await page.getByLabel('Operation').fill('Encrypt');
-    await page.getByRole('button', { name: 'Try request' }).click();
+    await page.getByRole('button', { name: 'Test request' }).click();
     const answer = page.getByRole('status').filter({ hasText: 'AccessDeniedException' });
     await answer.getByText('no batch that encrypts').waitFor();
     await answer.getByText('not through lambda').waitFor();
@@ -51,7 +51,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     await batch.getByText('now refused').waitFor();
     // Eight of the batch would be let through, eight of the reports refused.
     await page.getByText('16 recorded requests would be decided differently').waitFor();
-    await page.getByRole('button', { name: 'Try request' }).click();
+    await page.getByRole('button', { name: 'Test request' }).click();
     await page.getByText('The active rules refuse it, by no batch that encrypts.').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('rules-draft', page);
@@ -64,7 +64,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     expect(await rules()).toEqual(['no reports']);
   });
 
-  test('a run of its diagnostics is seen while it goes on, and kept', async () => {
+  test('a run of its diagnostics is seen while it runs, and kept', async () => {
     await page.goto(`/endpoints/${data.endpointId}/diagnostics`);
     await page.getByText('Start here').waitFor();
     // The run's answer reaches the page line by line, each when it is let go: a run may be over sooner than a page draws.
@@ -99,15 +99,15 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
     `);
     const letGo = (lines: string) => page.evaluate(`window.letGo(${lines})`);
     await page.getByRole('button', { name: 'Run now' }).click();
-    const told = page.getByRole('status').filter({ has: page.getByRole('progressbar') });
-    await told.getByText('Starting…').waitFor();
+    const status = page.getByRole('status').filter({ has: page.getByRole('progressbar') });
+    await status.getByText('Starting…').waitFor();
     // What is planned, and the first result; then four more; then all that there are.
     await letGo('2');
-    await told.getByText(/^1 of \d+ checks completed$/).waitFor();
+    await status.getByText(/^1 of \d+ checks completed$/).waitFor();
     expect(await page.getByRole('progressbar').getAttribute('value')).toBe('1');
     expect(await page.locator('[aria-current=step]').count()).toBe(1);
     await letGo('4');
-    await told.getByText(/^5 of \d+ checks completed$/).waitFor();
+    await status.getByText(/^5 of \d+ checks completed$/).waitFor();
     await letGo('Infinity');
     await page.getByRole('heading', { name: 'Results' }).waitFor();
     await page.getByRole('row').nth(2).waitFor();

@@ -1,5 +1,5 @@
 // The inbox at the console, in a real browser, with things in it that really are so: most of a year has passed, a snapshot has lost its file, a
-// collector of the audit log is away, others must agree.
+// collector of the audit log is unreachable, approvals are pending.
 import { mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,8 +79,8 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('every kind is a row with the finding, the remedy, and a link to it', async () => {
-    // Long enough for a collector that is away to be told of.
+  test('every kind is a row with the finding, the fix, and a link to it', async () => {
+    // Long enough for a notification about an unreachable collector.
     await expect
       .poll(async () =>
         (await site.api.call<{ items: { failure: object | null }[] }>('GET', '/api/audit/sinks')).items.map(
@@ -94,9 +94,9 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
       .toEqual(expect.arrayContaining([...wanted]));
     await page.goto('/notifications');
     for (const { text, action } of await open()) {
-      // Moments are told in the person's own time.
-      const [told = ''] = `${text.charAt(0).toUpperCase()}${text.slice(1)}`.split(/\d{4}-/);
-      await row(told).first().getByRole('link', { name: action }).waitFor();
+      // Times are shown in the user's time zone.
+      const [shownText = ''] = `${text.charAt(0).toUpperCase()}${text.slice(1)}`.split(/\d{4}-/);
+      await row(shownText).first().getByRole('link', { name: action }).waitFor();
     }
     await eyes.lookClosely('inbox', page);
   });

@@ -1,4 +1,4 @@
-// Keys at the console, in a real browser: who uses one, and what is seen of its use before it is deleted or destroyed.
+// Keys in the console, in a real browser: the users of a key, and its use as shown before it is deleted or destroyed.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Key, KeyUse } from '../../server/fronts/contract/api/keys.ts';
@@ -37,7 +37,7 @@ describe.runIf(chromiumPath !== null)('keys at the console', () => {
     await page.getByRole('button', { name: 'Actions on this key' }).click();
     await page.getByRole('menuitem', { name: 'Delete…' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('It was used within the last 7 days').waitFor();
+    await dialog.getByText('This key was used within the last 7 days').waitFor();
     await dialog.getByText('through the endpoint aws-eu-central-1. Further requests will fail.').waitFor();
     await dialog.getByText('Key store endpoints for this key: aws-eu-central-1.').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
@@ -85,14 +85,14 @@ describe.runIf(chromiumPath !== null)('keys at the console', () => {
     await page.getByText('There is no key store endpoint for this key.').waitFor();
     await page.getByRole('button', { name: 'Actions on this key' }).click();
     await page.getByRole('menuitem', { name: 'Delete…' }).click();
-    await page.getByRole('dialog').getByText('It was never used.').waitFor();
+    await page.getByRole('dialog').getByText('This key was never used.').waitFor();
     await page.goto(`/keys/${data.masterKeyId}`);
     await page.getByRole('link', { name: 'erp', exact: true }).waitFor();
     const { name } = await site.api.call<Key>('GET', `/api/keys/${data.masterKeyId}`);
     await page.goto(`/tde/applications/${data.applicationId}`);
     await page.getByRole('button', { name: `Actions on master key ${name}` }).click();
     await page.getByRole('menuitem', { name: 'Destroy…' }).click();
-    await page.getByRole('dialog').getByText('It was never used.').waitFor();
+    await page.getByRole('dialog').getByText('This key was never used.').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
   });
 });

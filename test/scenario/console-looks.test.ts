@@ -1,4 +1,4 @@
-// How every page of the console looks and behaves before what a browser can show of it: both themes, narrow, zoomed, loading,
+// The appearance and behaviour of every page of the console in all states: both themes, narrow, zoomed, loading,
 // empty, out of reach, denied, by keyboard alone. axe-core checks each. Pictures land in test/output/console.
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -16,11 +16,11 @@ interface PageRow {
   readonly name: string;
   readonly path: string | ((data: ConsoleData) => string);
   readonly heading: RegExp | string;
-  /** What it says while there is nothing; pages of one thing have none. */
+  /** The text of its empty state; pages of one resource have none. */
   readonly empty?: RegExp | string;
   /** It shows the same to everybody who is signed in. */
   readonly open?: true;
-  /** It shows what is known already: nothing is loaded. */
+  /** It shows data that are already loaded. */
   readonly still?: true;
 }
 
@@ -118,7 +118,7 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   /** The first is `page`. */
   const signedIn: Page[] = [];
   const shoot = (name: string, from: Page): Promise<void> => eyes.shoot(name, from);
-  /** What the browser notes, as it must, when a test has made it happen. */
+  /** Expected messages of the browser after a fault that the test has caused. */
   const forget = (expected: RegExp): void => {
     eyes.faults.splice(0, eyes.faults.length, ...eyes.faults.filter((fault) => !expected.test(fault)));
   };
@@ -213,7 +213,7 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
     await site.stopServer();
     await site.startServer(`[erasure]\ngather_ms = 20\n[snapshots]\nschedule = "0 3 * * *"\nkeep_count = 14\n[[audit.sinks]]
 name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audit.ndjson'))}\n`);
-    // Pages that stood open have noticed that the server was away.
+    // Open pages have noticed that the server was unreachable.
     await load(signedIn);
     forget(/CONNECTION_REFUSED|^failed:/);
     await eachRow(signedIn, pages, async (row, on) => {
@@ -253,15 +253,15 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
         await on.getByRole('status', { name: 'Loading' }).first().waitFor();
         const waiting: readonly (() => Promise<void>)[] = held;
         held = null;
-        // A request that its page has given up cannot be refused any more.
+        // A request that its page has given up can no longer be refused.
         for (const refuse of waiting) await refuse().catch(() => undefined);
         await on.getByText('The server cannot be reached').first().waitFor();
         await expectNoBarrier(`${row.name}, out of reach`, on);
         await shoot(`unreachable-${row.name}`, on);
-        // Looked for while it is out of reach: a page that asks by itself again and again has no such button soon after.
+        // Checked while the server is unreachable: a page that polls has no such button soon after.
         await on.getByRole('button', { name: 'Try again' }).first().waitFor();
       } finally {
-        // The page asks again by itself: its last refusals are reported before this test ends, not in the next one.
+        // The page polls: its last refusals are reported before this test ends, not in the next one.
         await on.goto('about:blank');
         await on.unrouteAll({ behavior: 'wait' });
       }

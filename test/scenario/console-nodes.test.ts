@@ -1,4 +1,4 @@
-// The nodes of a service at the console, in a real browser: two real servers on one PostgreSQL, of which one dies and comes back.
+// The nodes of a service at the console, in a real browser: two real servers on one PostgreSQL, one of which dies and restarts.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
@@ -38,7 +38,7 @@ describe.runIf(chromiumPath !== null)('nodes at the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor();
   });
 
-  test('shows by itself that one is no longer connected, and that it is back', async () => {
+  test('shows on its own that one is no longer connected, and that it is back', async () => {
     const south = fleet.member('south');
     await south.stop('SIGKILL');
     await rowOf('south').getByText('Offline', { exact: true }).waitFor();

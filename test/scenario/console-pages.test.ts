@@ -1,6 +1,6 @@
-// The console's pages as the server serves them, in a real browser: sign in, make a vault, a key, a group, an application and
+// The console's pages as the server serves them, in a real browser: sign in, create a vault, a key, a group, an application and
 // an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
-// security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
+// security policy blocked, no request to another host, no secret in address or storage. Screenshots are in
 // test/output/console, light and dark, wide and narrow.
 
 import { execFileSync } from 'node:child_process';
@@ -138,7 +138,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     );
     expect(kept).not.toContain(guid);
 
-    // The downloaded file is what a database host needs.
+    // The downloaded file is complete for a database host.
     const config = writeProviderConfig(
       join(site.folder, 'pkcs11.toml'),
       { config: { pkcs11_toml: toml } as never },
@@ -234,7 +234,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
       site.api
         .call<{ readonly compatibility: readonly string[] }>('GET', `/api/tde/applications/${id}`)
         .then(({ compatibility }) => compatibility);
-    await page.getByText('None: weak cryptography is refused.').waitFor();
+    await page.getByText('None. Weak cryptography is refused.').waitFor();
     const set = async (label: string, on: boolean) => {
       await page.getByRole('button', { name: 'Change switches' }).click();
       const change = dialog(/Compatibility of .erp./);
@@ -247,7 +247,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await page.getByRole('listitem').filter({ hasText: 'SHA-1 signatures' }).waitFor();
     expect(await switches()).toEqual(['sha1-signatures']);
     await set('SHA-1 signatures', false);
-    await page.getByText('None: weak cryptography is refused.').waitFor();
+    await page.getByText('None. Weak cryptography is refused.').waitFor();
     expect(await switches()).toEqual([]);
     expect((await site.api.audit('kind=application.compatibility-changed')).length).toBe(2);
   });
@@ -289,8 +289,8 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await page.getByText('Waiting for the first call').waitFor();
     await shoot('endpoint-setup');
     await page.getByRole('link', { name: 'Endpoint', exact: true }).click();
-    await page.getByRole('button', { name: 'Change…' }).click();
-    const settings = dialog('Who may call');
+    await page.getByRole('button', { name: 'Change settings…' }).click();
+    const settings = dialog('Access settings');
     await settings.getByLabel('Requests per second').fill('1800');
     await settings.getByLabel('Rules').fill('[{');
     await settings.getByText('This is not JSON').waitFor();
@@ -309,8 +309,8 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await register.getByLabel('Name').fill('orders in the cloud');
     await register.getByLabel('Custom key store id').fill('cks-1234567890abcdef0');
     await register.getByLabel('Region').fill('eu-central-1');
-    await register.getByLabel('Endpoint that it calls').selectOption({ label: 'aws-eu-central-1' });
-    await register.getByRole('button', { name: 'Register', exact: true }).click();
+    await register.getByLabel('Endpoint').selectOption({ label: 'aws-eu-central-1' });
+    await register.getByRole('button', { name: 'Register key store' }).click();
     await register.waitFor({ state: 'detached' });
     // The certificate is the server's own: nothing outside trusts it.
     await page.getByRole('button', { name: 'Actions on external key store orders in the cloud' }).click();

@@ -1,5 +1,5 @@
 // A restore at the console by keyboard alone, in a real browser before a real server: the file of a recovery key with its passphrase, a dry run
-// that changes nothing, a cancelled confirmation, the restore; under dual control; and a copy that comes back from a file. Neither the recovery
+// that changes nothing, a cancelled confirmation, the restore; under dual control; and the restore of a copy in a file. Neither the recovery
 // key nor its passphrase leaves the browser.
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
   const restored = () => site.api.audit('kind=snapshot.restored');
 
   beforeAll(async () => {
-    // A disabled key comes back into use, which otherwise waits for a second person.
+    // A disabled key becomes active, which otherwise needs approval.
     site = await startSite({ toml: '[snapshots]\nrestore_second_person = false\n' });
     writeFileSync(join(site.folder, 'passphrase'), `${passphrase}\n`, { mode: 0o600 });
     const { code, stdout, stderr } = await runCommand([
@@ -66,7 +66,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     page.on('request', (request) =>
       sent.push(`${request.url()} ${request.postDataBuffer()?.toString('latin1') ?? ''}`),
     );
-    // The browser's own window for files is asked for from here on, however soon a key opens it.
+    // Waits for the browser's file dialog from here on, even if a key opens it immediately.
     page.on('filechooser', () => undefined);
     hands = useKeyboard(page);
     await eyes.signIn(page, site.token);
@@ -86,9 +86,9 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await hands.to(/^Passphrase/);
     await page.keyboard.press('Control+A');
     await hands.type(passphrase);
-    await hands.to('Dry run');
+    await hands.to('Start dry run');
     await hands.press('Enter');
-    await page.getByRole('heading', { name: 'Preview' }).waitFor();
+    await page.getByRole('heading', { name: 'Dry run' }).waitFor();
   };
 
   test('a wrong passphrase opens nothing, and says so', async () => {
@@ -111,7 +111,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await chooseKeyFile();
     await hands.to(/^Passphrase/);
     await hands.type('not this one');
-    await hands.to('Dry run');
+    await hands.to('Start dry run');
     await hands.press('Enter');
     await page.getByText('the passphrase is wrong, or the file was changed').waitFor();
     await eyes.shoot('restore-wrong-passphrase', page);
@@ -124,7 +124,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await chooseKeyFile();
     await rehearse();
     // Who uses a screen reader is where the result begins.
-    await expect.poll(() => hands.focused()).toBe('Preview');
+    await expect.poll(() => hands.focused()).toBe('Dry run');
     const keys = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'Keys', exact: true }) });
     expect(await keys.getByRole('cell').allTextContents()).toEqual(
       expect.arrayContaining([expect.stringContaining('Keys')]),
@@ -199,7 +199,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     const [asked] = (await api.call<{ readonly items: readonly Approval[] }>('GET', '/api/approvals?state=pending'))
       .items;
     await openConsoleApi(site.server, approver.token).call('POST', `/api/approvals/${asked?.id}/approve`, {});
-    // The same page is asked again, without a new dry run.
+    // The same page again, without a new dry run.
     await confirm();
     await page.getByRole('heading', { name: 'Restored' }).waitFor();
     expect(await keyState()).toBe('active');
@@ -222,7 +222,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     await hands.press('Enter');
     await dialog().waitFor();
     await choose(recoveryFile());
-    await dialog().getByText('It was not sent: it never leaves this browser').waitFor();
+    await dialog().getByText('It was not sent, and never leaves this browser').waitFor();
     expect(await dialog().getByRole('button', { name: 'Import snapshot' }).isDisabled()).toBe(true);
     await eyes.shoot('restore-no-snapshot', page);
     await hands.press('Escape');

@@ -14,13 +14,13 @@ import { sizeOf } from '../support/tiers.ts';
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
 const many = sizeOf('console rows');
-/** Of a page that has read all of it: what it takes is told by the row. */
+/** For a page that has read the whole list. */
 const mostBytesARow = 4_000;
 const mostRowsInPage = 150;
 /** The browser glides over a long list, and a busy machine draws late. */
 const patient = { interval: 20 };
 
-/** General keys, made by the service itself; each is one record of the audit log. Many at once share a commit. */
+/** General-purpose keys, created by the service itself; each is one record of the audit log. Concurrent creations share a commit. */
 const makeKeys = async (folder: string): Promise<void> => {
   const opened = await openTestService({ folder, toml: '[memory]\nallow_unlocked = true\n' });
   try {
@@ -65,12 +65,12 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
 
   const status = () => page.getByRole('status').filter({ hasText: 'shown' });
   /** How many rows are shown, and whether there are more: of one sight, for the list continues in the meantime. */
-  const told = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
+  const progress = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
     const text = (await status().textContent()) ?? '';
     return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('there are more') };
   };
-  const shown = async (): Promise<number> => (await told()).count;
-  /** Bytes of the page's own objects, when what is not referred to is gone. */
+  const shown = async (): Promise<number> => (await progress()).count;
+  /** Bytes of the page's own objects after a garbage collection. */
   const heap = async (): Promise<number> => {
     const session = await page.context().newCDPSession(page);
     await session.send('HeapProfiler.enable');
@@ -84,12 +84,12 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await page.keyboard.press(key);
     return look();
   };
-  /** Goes on to the end of the list, as a person who holds the End key down does. Answers how many there are. */
+  /** Continues to the end of the list, as a person who holds the End key down does. Answers how many there are. */
   const toTheEnd = async (): Promise<number> => {
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });
-    for (let before = await told(); before.more; before = await told()) {
-      // The first page of a list asks; from then on the list continues by itself.
+    for (let before = await progress(); before.more; before = await progress()) {
+      // "Show more" loads the second page; then the list loads more automatically.
       if (before.count < 100) await more.click();
       await expect.poll(after('End', shown), patient).toBeGreaterThan(before.count);
       expect(await page.getByRole('row').count()).toBeLessThan(mostRowsInPage);
@@ -101,7 +101,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   const lastIndex = async (): Promise<number> =>
     Number(await page.locator('[aria-rowindex]').last().getAttribute('aria-rowindex'));
 
-  /** The last row's number once the window stands at the end and nothing moves any more, else 0. */
+  /** The last row's number once the window stands at the end and nothing moves, else 0. */
   const endReached = async (): Promise<number> =>
     (await page.evaluate<boolean>(
       'Math.ceil(window.scrollY + window.innerHeight) >= document.documentElement.scrollHeight',

@@ -1,5 +1,5 @@
-// Search from anywhere: Ctrl-K at the console and `dke search` ask the service, so that they find among any number, by the beginning of a word
-// and by ids; the keyboard opens what was found. Long names without blanks keep their place, there and in the list of keys.
+// Search: Ctrl-K in the console and `dke search` query the service, so that they find resources in any number of them, by the start of a word
+// and by ids; the keyboard opens a result. Long names without spaces wrap, in the results and in the list of keys.
 
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ describe('search', () => {
       await page.keyboard.press('Control+k');
       const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
       await field.fill('payr');
-      const options = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
+      const options = page.getByRole('listbox', { name: 'Search results' }).getByRole('option');
       await expect.poll(() => options.count()).toBe(4);
       expect(await options.first().textContent()).toContain('prod-payroll.2026');
       await eyes.shoot('search-payroll', page);
@@ -99,7 +99,7 @@ describe('search', () => {
       await page.getByRole('option', { name: label }).waitFor();
       await eyes.shoot('search-long-name', page);
       await field.fill('bulk');
-      await page.getByText('There are more keys. Type more of the name.').waitFor();
+      await page.getByText('More keys match. Type more of the name.').waitFor();
       await field.fill('snapshots');
       await page.getByRole('option', { name: 'Snapshots' }).waitFor();
       await field.fill('roll');

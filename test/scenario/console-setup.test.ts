@@ -1,5 +1,5 @@
-// The first hour of a service, in a real browser: from the token of the first start to the first verified snapshot, with what the configuration
-// file has to say taken from the page, and the recovery key's file opened by the command. Left half way and taken up again.
+// The first hour of a service, in a real browser: from the token of the first start to the first verified snapshot. The lines of the configuration
+// file are copied from the page, and the command opens the recovery key's file. The setup is interrupted and continued.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -51,7 +51,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Set up this service' }).waitFor();
     await eyes.shoot('setup-overview', page);
-    await press('Start');
+    await press('Start setup');
     await page.getByRole('heading', { level: 1, name: 'Set up this service' }).waitFor();
     await step('Protect the root key').getByText('Unencrypted in its file').waitFor();
     await eyes.settle(page);
@@ -79,7 +79,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
   test('an administrator is invited; the same browser continues as that person', async () => {
     await press('Invite administrator');
     await page.getByRole('dialog', { name: 'Invite the first administrator' }).waitFor();
-    await typeInto('Name', 'ada');
+    await typeInto('User name', 'ada');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: /Invitation/ });
     const address = new URL((await dialog.locator('[data-secret]').textContent()) ?? '');
@@ -105,7 +105,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
 
   test('the lines for the audit sink go into dke.toml as they are shown, and the page sees that records arrive', async () => {
     const sinks = step('Forward the audit log');
-    await sinks.getByLabel('Target type').selectOption('file');
+    await sinks.getByLabel('Sink type').selectOption('file');
     await sinks.getByLabel('Path').fill(join(site.folder, 'audit.ndjson'));
     const lines = (await sinks.locator('pre').first().textContent()) ?? '';
     expect(lines).toContain('[[audit.sinks]]');

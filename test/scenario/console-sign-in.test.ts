@@ -24,14 +24,14 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
   let folder: string;
   let provider: OpenIdProvider;
   let server: ServerProcess;
-  /** Afresh, or with what was there. */
+  /** With fresh data, or with the existing data. */
   let startServer: (folder?: string) => Promise<ServerProcess>;
   let api: ConsoleApi;
   let eyes: ConsoleBrowser;
   let context: BrowserContext;
   let page: Page;
   let hands: Keyboard;
-  /** Whether the authenticator knows who touches it. */
+  /** Whether the authenticator verifies its user. */
   let verifyPerson: (verified: boolean) => Promise<unknown>;
 
   const press = (name: RegExp | string) => hands.pressOn(name);
@@ -44,11 +44,11 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await heading('Sign in to the console');
   };
   const givePassword = async (name: string, secret: string): Promise<void> => {
-    await typeInto('Name', name);
+    await typeInto('User name', name);
     await typeInto('Password', secret);
     await page.keyboard.press('Enter');
   };
-  /** What was given is gone from its field, as soon as it is answered: until then nothing else may be typed there. */
+  /** A field is emptied when the answer arrives: until then nothing else may be typed there. */
   const emptied = (label: string) => expect.poll(() => page.getByLabel(label).inputValue()).toBe('');
   const invite = async (name: string, role: string): Promise<readonly [id: string, hash: string]> => {
     const { user, invitation } = await api.call<InvitedUser>('POST', '/api/users', {
@@ -67,7 +67,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await page.keyboard.press('Enter');
     return id;
   };
-  /** Wrong attempts from elsewhere: from one address only so many are taken at once, and the browser has its own. */
+  /** Failed attempts from another address: the rate limit is for each address, and the browser has its own. */
   const guess = async (times: number, path: string, body: object): Promise<void> => {
     const { origin } = new URL(page.url());
     const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
@@ -178,7 +178,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await press('Use a passkey');
     await heading('Profile');
     await signOut();
-    await focusOn('Name');
+    await focusOn('User name');
     expect(eyes.faults).toEqual([]);
   });
 
@@ -186,7 +186,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await givePassword('ada', 'not this one, surely');
     await page.getByRole('alert').waitFor();
     await lookClosely('wrong-password');
-    expect(await page.getByLabel('Name').inputValue()).toBe('ada');
+    expect(await page.getByLabel('User name').inputValue()).toBe('ada');
     await emptied('Password');
     await focusOn('Password');
     await typeInto('Password', password);
@@ -231,7 +231,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await emptied('One-time code');
     await lookClosely('locked-code');
     await api.call('POST', `/api/users/${id}/unlock`);
-    // Each code is good once: the next one, which is taken for clocks that differ.
+    // Each code works once: this is the next one, which is accepted because clocks may differ.
     await typeInto('One-time code', codeOf(secret, 1));
     await page.keyboard.press('Enter');
     await heading('Profile');
@@ -257,7 +257,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await heading('Profile');
     await page.goto('about:blank');
     await server.stop();
-    // And it has not counted the sign-ins from this address, of which no more than twenty at once are taken.
+    // It did not count towards the sign-ins from this address, of which at most twenty are accepted at once.
     server = await startServer(server.folder);
     await page.goto('/keys');
     await heading('Keys');
@@ -282,7 +282,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     };
     await atProvider(null);
     await page.getByText('The sign-in at the provider is not valid', { exact: false }).waitFor();
-    await focusOn('Name');
+    await focusOn('User name');
     await lookClosely('cancelled-at-provider');
     await atProvider('carla');
     await heading(/Overview|Audit log/);
@@ -290,15 +290,15 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     // An administrator ends the session while its person is at work.
     await page.goto('/audit');
     await heading('Audit log');
-    // Whether the page finds that out by itself or is told so at the next press.
+    // The page may notice that on its own, or with the answer to the next click.
     await hands.to('Vaults');
     const { items } = await api.call<{ items: OpenSession[] }>('GET', '/api/sessions');
     for (const { id, holder } of items) if (holder.name === 'carla') await api.call('DELETE', `/api/sessions/${id}`);
     await hands.press('Enter');
     await page.getByText('Your session has ended').waitFor();
-    await focusOn('Name');
+    await focusOn('User name');
     await lookClosely('ended');
-    // The provider still knows carla.
+    // Carla is still signed in at the provider.
     await context.clearCookies();
     await atProvider('nobody');
     await page.getByText('has no access to this service', { exact: false }).waitFor();

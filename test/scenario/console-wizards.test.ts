@@ -1,4 +1,4 @@
-// What an operator is led through at the console, in a real browser: a credential is exchanged while a meter tells which one signs, a vault comes
+// Guided procedures in the console, in a real browser: a credential is rotated while a meter shows the one in use, a vault comes
 // under dual control once others are there who could agree, a runbook is followed and each tick is in the audit log.
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
@@ -55,7 +55,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
       XksProxyAuthenticationCredential.AccessKeyId;
     const meter = (configuration: ProxyConfiguration) =>
       page.getByRole('meter', { name: `Requests signed with ${idOf(configuration)}` });
-    /** Of the newest requests, as the page renews it by itself. */
+    /** Of the newest requests, as the page renews it on its own. */
     const shows = (configuration: ProxyConfiguration, count: number): Promise<void> =>
       expect.poll(() => meter(configuration).getAttribute('value')).toBe(String(count));
 
@@ -80,7 +80,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     expect([await sign(old), await sign(fresh), await sign(fresh)]).toEqual([200, 200, 200]);
     await shows(fresh, 2);
     await shows(old, 2);
-    // A hundred requests later the old one is not among the newest any more.
+    // A hundred requests later the old one is no longer among the newest.
     for (let each = 0; each < 98; each++) expect(await sign(fresh)).toBe(200);
     await shows(old, 0);
     await shows(fresh, 100);
@@ -89,7 +89,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
     await page.getByRole('button', { name: `Actions on credential ${idOf(old)}` }).click();
     await page.getByRole('menuitem', { name: 'Remove…' }).click();
     const removing = dialog('Remove this credential?');
-    await removing.getByLabel(/^Type the access key ID/).fill(idOf(old));
+    await removing.getByLabel(/^Type the access key id/).fill(idOf(old));
     await removing.getByRole('button', { name: 'Remove credential' }).click();
     await removing.waitFor({ state: 'detached' });
     expect([await sign(old), await sign(fresh)]).toEqual([401, 200]);
@@ -153,7 +153,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
       .getByRole('dialog')
       .getByRole('button', { name: /^Finish/ })
       .click();
-    await page.getByText('Done', { exact: true }).first().waitFor();
+    await page.getByText('Finished', { exact: true }).first().waitFor();
     const { items } = await site.api.call<{ readonly items: readonly AuditRecord[] }>('GET', '/api/audit?limit=100');
     const kinds = items.filter(({ subjectId }) => subjectId === application.id).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === 'runbook.step-completed')).toHaveLength(steps);

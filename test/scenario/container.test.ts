@@ -1,4 +1,4 @@
-// The container image, made by the real builder and run as its configuration says: a first day in a container without a shell, without
+// The container image, built by the real builder and run with its configuration: a first day in a container without a shell, without
 // capabilities and with a root file system that cannot be written; the same volume afterwards; volumes and secrets as Kubernetes mounts them.
 import { execFileSync } from 'node:child_process';
 import {
@@ -157,7 +157,7 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     const container = await start({ volumes });
     const token = readFileSync(join(data, 'administrator-token'), 'utf8').trim();
     expect(container.log()).not.toContain(token);
-    // As the image's health check asks, and as a person does: with the image's own environment.
+    // Like the image's health check and a user: with the image's own environment.
     expect(container.exec(...image.health)).toMatch(/^status\s+healthy$/m);
     const inside = (...args: string[]) => container.exec(image.command, '--server', server().url, ...args);
     expect(inside('status')).toMatch(/^memory\.locked\s+true$/m);
@@ -172,7 +172,7 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     expect(stateOfRoot()).toEqual(before);
   });
 
-  test('goes on with the same volume, and keeps its keys', async () => {
+  test('continues with the same volume, and keeps its keys', async () => {
     const volumes = [
       { from: data, to: image.data },
       { from: join(folder, 'etc'), to: image.configuration, readOnly: true },
@@ -234,7 +234,7 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     writeFileSync(join(sockets, 'data/pg_hba.conf'), 'local all all scram-sha-256\n');
     await postgresql.restart();
 
-    // What a person puts there, in place of compose.yaml's own folders.
+    // The user's files, instead of compose.yaml's own folders.
     const place = makeVolume('compose', 0, 0o755);
     cpSync(resolve(packaging, 'compose.toml'), join(place, 'compose.toml'));
     mkdirSync(join(place, 'secrets'));
@@ -246,7 +246,7 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     });
     const secrets = {
       'tls.crt': readFileSync(certificate),
-      // Of those who ask, in addition to what compose.yaml has.
+      // Networks of the callers, in addition to those in compose.yaml.
       'authority.crt': authority.pem,
       'tls.key': readFileSync(key),
       'postgresql-password': 'of compose\n',

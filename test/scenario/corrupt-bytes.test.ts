@@ -1,5 +1,5 @@
 // One byte of one file is another: of every file that a service has, some bytes. The service refuses and names the file, or answers as before,
-// or says what is damaged; it answers nothing else and does not end without a word. npm run faults checks many more bytes.
+// or reports the damage; it gives no other answer and does not end without a message. npm run faults checks many more bytes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ByteOutcome, corruptBytes, type DamagedSite, openDamagedSite } from '../support/corrupt-bytes.ts';
 import { builtServer } from '../support/killed-server.ts';
@@ -59,8 +59,8 @@ test.each([
 
 test('a changed byte anywhere in the log of the database is noticed: what was confirmed is not silently taken back', async () => {
   const expectTold = (offset: number, outcome: ByteOutcome): void => {
-    expect([offset, outcome]).toEqual([offset, { kind: 'told', what: expect.anything() }]);
-    expect(outcome.kind === 'told' ? outcome.what.join() : '').toContain('/api/quarantine');
+    expect([offset, outcome]).toEqual([offset, { kind: 'reported', what: expect.anything() }]);
+    expect(outcome.kind === 'reported' ? outcome.what.join() : '').toContain('/api/quarantine');
   };
   const tryAt = (offset: number): Promise<ByteOutcome> => site.tryByte('dke-data/dke.db-wal', offset, 0x10);
   const size = site.sizeOf('dke-data/dke.db-wal');

@@ -82,7 +82,7 @@ describe('the master key of one database', () => {
     ['one character', 'x'],
     ['user and password', 'sys:password'],
     ['2000 characters', 'p'.repeat(2000)],
-    ['bytes that are no ASCII', 'pässwörd'],
+    ['bytes that are not ASCII', 'pässwörd'],
   ])('is reached with any PIN: %s', async (_what, pin) => {
     const any = site.database(config);
     expect(await any.call('open', { pin })).toEqual({ rv: 'CKR_OK' });
@@ -140,7 +140,7 @@ describe('the master key of one database', () => {
       expect(await database.call('attribute', { handle, name }), name).toEqual({ rv: 'CKR_OK', value });
   });
 
-  test('that is soft-deleted loses its vault copy, and the same session goes on', async () => {
+  test('that is soft-deleted loses its vault copy, and the same session continues', async () => {
     const before = await recordsOf(site.folder, keyId);
     expect([...before.keys()].sort()).toEqual(['sealed-copy', 'vault-copy']);
     const deleted = await site.api.call<object>('DELETE', `/api/keys/${keyId}`);
@@ -287,7 +287,7 @@ describe('the master key of one database', () => {
       }
     });
 
-    test('leaves its label free, and the database goes on with a new master key', async () => {
+    test('leaves its label free, and the database continues with a new master key', async () => {
       const next = await made(database, newLabel());
       const { data = '' } = await database.call('encrypt', { handle: next, iv: zeroIv, data: '11'.repeat(32) });
       expect(await second.call('decrypt', { handle: next, iv: zeroIv, data })).toEqual({
@@ -419,7 +419,7 @@ describe('the credential of an application', () => {
     expect(await stranger.call('encrypt', use())).toEqual({ rv: 'CKR_ACTION_PROHIBITED' });
   });
 
-  test('of a disabled application answers CKR_ACTION_PROHIBITED at the next call; its session keys go on', async () => {
+  test('of a disabled application answers CKR_ACTION_PROHIBITED at the next call; its session keys continue', async () => {
     const path = `/api/tde/applications/${application.application.id}`;
     const session = await old.call('generate', { label: 'redo', token: false });
     await site.api.call('POST', `${path}/disable`);

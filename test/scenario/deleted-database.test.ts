@@ -1,5 +1,5 @@
-// The file of the embedded database is deleted or replaced under the running service: that is noticed, nothing is changed any more, keys are
-// used in the meantime, and everything that was confirmed is in a new file. The command of the refusal puts it back.
+// The file of the embedded database is deleted or replaced under the running service: that is noticed, nothing is changed, keys are
+// used in the meantime, and everything that was confirmed is in a new file. The command in the refusal restores it.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,8 +29,8 @@ const stop = (): Promise<string> =>
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 /** As it is pasted into a shell. */
-const putBack = (told: string): void => {
-  const [, command = ''] = /put it back \((rm -f [^)]+)\)/.exec(told) ?? [];
+const putBack = (log: string): void => {
+  const [, command = ''] = /put it back \((rm -f [^)]+)\)/.exec(log) ?? [];
   expect(command).toContain(database());
   execFileSync('sh', ['-c', command]);
 };
@@ -60,10 +60,10 @@ test('deleted: changes are refused, keys are used, and everything that was confi
   const saved = readdirSync(opened.config.dataDirectory).filter((name) => name.includes('.saved-'));
   expect(saved).toHaveLength(1);
   expect(statSync(join(opened.config.dataDirectory, saved[0] ?? '')).mode & 0o777).toBe(0o600);
-  const told = await stop();
-  expect(told).toContain(refused.hint);
+  const log = await stop();
+  expect(log).toContain(refused.hint);
   expect(existsSync(database())).toBe(false);
-  putBack(told);
+  putBack(log);
   await startAgain();
   expect(await vaults()).toEqual(expect.arrayContaining(['before', 'not noticed yet']));
   expect(await vaults()).not.toContain('refused');
@@ -75,9 +75,9 @@ test('deleted, and the service is stopped before it could notice: the end saves 
   opened = await openTestService();
   await create('only in the open file');
   for (const end of ['', '-wal', '-shm']) rmSync(`${database()}${end}`);
-  const told = await stop();
-  expect(told).toMatch(/was deleted while the service runs/);
-  putBack(told);
+  const log = await stop();
+  expect(log).toMatch(/was deleted while the service runs/);
+  putBack(log);
   await startAgain();
   expect(await vaults()).toContain('only in the open file');
 });
@@ -93,8 +93,8 @@ test('replaced by an older copy: what is open is saved, and the copy stays as it
   copyFileSync(older, database());
   await noticed();
   await expect(create('refused')).rejects.toThrow(/was replaced while the service runs/);
-  const told = await stop();
-  putBack(told);
+  const log = await stop();
+  putBack(log);
   await startAgain();
   expect(await vaults()).toContain('newer');
 });

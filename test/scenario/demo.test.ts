@@ -1,4 +1,4 @@
-// The demonstration is a promise of the README: it runs here as a newcomer runs it, on what was built.
+// The README promises this demonstration: it runs here as a new user runs it, on the built programs.
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ test('the demonstration ends with 0 and has shown every fact', () => {
     '3. A database process loads libdke_pkcs11.so',
     '4. The master key is soft-deleted',
     '5. A cloud key service calls the XKS proxy',
-    '6. The master key is destroyed for good',
+    '6. The master key is destroyed permanently',
     '7. What is to be seen from outside',
   ]);
 });

@@ -1,4 +1,4 @@
-// `dke doctor endpoint` against faults that are really made: the first line that fails names each of them, with the exception that
+// `dke doctor endpoint` against real injected faults: the first failing line names each of them, with the exception that
 // the cloud key service will raise.
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -73,7 +73,7 @@ const diagnose = async (here: Site, endpoint: string, ...options: string[]) => {
     first: others.find(({ state }) => state === 'failed') ?? others.find(({ state }) => state === 'warning'),
   };
 };
-/** A call of the cloud: signed as `configuration` says, whatever the server has. */
+/** A call of the cloud, signed with `configuration`, which may differ from the server's. */
 const callAsCloud = (here: Site, configuration: ProxyConfiguration, keyId: string, operation = 'metadata') =>
   callXks(
     { server: here.server, configuration },
@@ -137,7 +137,7 @@ test('an endpoint that is in order: every line is ok or says why it was skipped'
       .toContain(`the endpoint ${place.endpoint.name} passed all checks`);
 });
 
-test('unsigned requests are no evidence: they cannot hide the real fault', async () => {
+test('unsigned requests are not evidence: they cannot hide the real fault', async () => {
   const place = await fresh();
   expect(await callAsCloud(site, place.configuration, place.endpoint.keyId)).toMatchObject({ status: 200 });
   const stranger = withSecret(place, { RawSecretAccessKey: 'A'.repeat(64) });
@@ -157,7 +157,7 @@ test('its own requests count neither as use of the key and the credential, nor a
     'wrong-credential': 'ok',
     'round-trip-public': 'ok',
   });
-  // The cloud's own first call is what is counted.
+  // Only the cloud's own first call counts.
   expect(await callAsCloud(site, place.configuration, keyId)).toMatchObject({ status: 200 });
   const latency = async () => {
     type Points = { readonly items: readonly { readonly requests: number; readonly errors: number }[] };
@@ -351,8 +351,8 @@ describe('signatures', () => {
     const found = results.find(({ id }) => id === 'caller-signatures');
     expect(found).toMatchObject({ state: 'warning', predicts: exception });
     expect(found?.evidence).toContain(`unknown access key id ${AccessKeyId}`);
-    const told = await diagnose(site, place.endpoint.name, '--cloud-access-key-id', AccessKeyId);
-    expect(told.first).toMatchObject({ id: 'cloud-configuration', predicts: exception });
+    const diagnosed = await diagnose(site, place.endpoint.name, '--cloud-access-key-id', AccessKeyId);
+    expect(diagnosed.first).toMatchObject({ id: 'cloud-configuration', predicts: exception });
   });
 
   test('no credential at all', async () => {
@@ -417,8 +417,8 @@ describe('key and vault', () => {
     const { first } = await diagnose(site, place.endpoint.name);
     expect(first).toMatchObject({ id: 'key-found', predicts: 'XksKeyNotFoundException' });
     expect(first?.evidence).toContain(evidence);
-    const told = await diagnose(site, place.endpoint.name, '--cloud-key-id', change(place.endpoint.keyId));
-    expect(told.first).toMatchObject({ id: 'cloud-configuration', predicts: 'XksKeyNotFoundException' });
+    const diagnosed = await diagnose(site, place.endpoint.name, '--cloud-key-id', change(place.endpoint.keyId));
+    expect(diagnosed.first).toMatchObject({ id: 'cloud-configuration', predicts: 'XksKeyNotFoundException' });
   });
 
   test.each([
@@ -475,7 +475,7 @@ describe('what the cloud is configured with', () => {
   });
 });
 
-test('rules and rates that refuse the diagnostics are no faults', async () => {
+test('rules and rates that refuse the diagnostics are not faults', async () => {
   const place = await fresh();
   await site.api.call('PUT', `/api/endpoints/${place.endpoint.id}/settings`, {
     operatorProbes: false,

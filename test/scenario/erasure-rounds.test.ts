@@ -1,5 +1,5 @@
 // A database host that creates and destroys keys all the time: each destruction is followed by an erasure run over every record, RSA pairs
-// among them. No call fails, and no key is left that is not known.
+// among them. No call fails, and no unknown key remains.
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
@@ -50,7 +50,7 @@ test(`${rounds} rounds of generate, create, destroy: no error, and no key is lef
   expect(before).toBe(212);
   const failed: string[] = [];
   for (let round = 0; round < rounds; round++) {
-    // Each round has the labels of the one before: what were left of it would be in the way.
+    // Each round uses the same labels, so remaining objects of the previous round would conflict.
     const rv = rvOf(() => {
       const key = generate('generated');
       const created = host.pkcs11.C_CreateObject(session, [

@@ -1,5 +1,5 @@
-// External key stores: their connection as the service's own probe sees it, and as the cloud says where it can be asked. The cloud
-// is the real `dke cloud`; what comes before the service is made to fail.
+// External key stores: their connection according to the service's own probe, and to the cloud if it can be queried. The cloud
+// is the real `dke cloud`; the failures are injected between it and the service.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -135,7 +135,7 @@ describe('the probe plays the cloud’s part', () => {
     ]);
   });
 
-  test('looks by itself, and the diagnostics of the endpoint show it', async () => {
+  test('looks on its own, and the diagnostics of the endpoint show it', async () => {
     const site = await start('[external_key_stores]\nprobe_seconds = 1\n');
     const { endpoint } = await createXksEndpoint(site, 'watched');
     const { id } = await register(site, endpoint.id);
@@ -227,7 +227,7 @@ describe('the cloud, where it can be asked', () => {
         detail: 'AWS KMS has no custom key store cks-nowhere in us-east-1',
       });
       await cloud.stop();
-      // It cannot be asked any more: the probe says what it sees.
+      // It can no longer be queried: the result of the probe counts.
       expect(await seen()).toBe('probe: CONNECTED');
     } finally {
       kms.destroy();
@@ -254,5 +254,5 @@ test('the command registers, lists, probes and forgets; a store is registered on
   expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [{ name: 'orders' }] });
   expect((await dke('remove', 'orders')).code).toBe(0);
   expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [] });
-  expect((await dke('get', 'orders')).code).toBe(10);
+  expect((await dke('show', 'orders')).code).toBe(10);
 });

@@ -1,6 +1,6 @@
 // The commands of the pages, literally and in order, on hosts that have a minimal Debian and the packages: the host of the service, a host
 // that gets the library for a database, and one with Java databases and PostgreSQL. They are typed by the users that the pages name: `#` is root, `$` a person, `sudo -u` another user. What a page
-// leaves open (ids, addresses, what is typed at a terminal) is replaced as `places` says, and nothing else.
+// leaves open (ids, addresses, input at a terminal) is replaced according to `places`, and nothing else.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const places: readonly (readonly [page: RegExp, printed: string | RegExp, typed:
   ],
   // The hosts have Debian.
   [/install/, '--system rhel', '--system debian'],
-  // The token that the service has made is read from standard input.
+  // The command reads the token of the service from standard input.
   [/snapshots/, '--passphrase', '--passphrase-file passphrase'],
   [/snapshots/, /dke-recovery-key\+\w+\+AU\.\.\./g, 'recovery.key'],
   [/snapshots/, '--recovery-key recovery.key', '--recovery-key recovery.key --passphrase-file passphrase'],
@@ -53,7 +53,7 @@ const typed = (page: string, text: string): string =>
 interface Step {
   readonly page: string;
   readonly heading: string;
-  /** Its blocks, from 0; all of them if it is left out. */
+  /** Its blocks, from 0; default: all. */
   readonly blocks?: readonly number[];
   readonly on?: Host;
   /** What must be there before, in the session of the user. */

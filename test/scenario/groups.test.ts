@@ -80,7 +80,7 @@ const ok: Cell = ['CKR_OK'];
 /** C_FindObjects succeeds and finds nothing. */
 const nothing = (recorded?: string): Cell => (recorded === undefined ? ['none'] : ['none', recorded]);
 const taken: Cell = ['CKR_TEMPLATE_INCONSISTENT'];
-/** A key in custody is not copied, no matter who asks. */
+/** A key in custody is never copied, for any caller. */
 const custody: Cell = ['CKR_ACTION_PROHIBITED'];
 const keyGone = (reason: string): Cell => ['CKR_KEY_HANDLE_INVALID', reason];
 const objectGone = (reason: string): Cell => ['CKR_OBJECT_HANDLE_INVALID', reason];
@@ -143,7 +143,7 @@ const table = {
   }
 >;
 
-/** What an operation is done with: a fresh key, what it encrypted, what it wrapped. */
+/** The inputs of an operation: a fresh key, its ciphertext, and a key that it wrapped. */
 interface Subject {
   readonly name: string;
   readonly id: string;

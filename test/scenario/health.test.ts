@@ -1,4 +1,4 @@
-// What the service says of its own health to those who ask one thing only: a cloud key service asks GetHealthStatus and no one
+// The service's answers about its own health, for each kind of caller: a cloud key service calls GetHealthStatus and no one
 // else asks anything. A supervisor asks whether a restart would help, a container's health check asks with the service's own command.
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';

@@ -13,7 +13,7 @@ let answers: string;
 beforeAll(async () => {
   site = await startSite();
   const application = await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance'));
-  // On a loaded machine a call may take its time.
+  // Calls may be slow on a loaded machine.
   config = site.config('pkcs11', application, 'connect_timeout_ms = 10000\ncall_timeout_ms = 30000\n');
   answers = writeAnswers(site.folder, randomBytes(32));
 });
@@ -30,11 +30,11 @@ describe('a process that forks', () => {
   test.each([
     ['before C_Initialize: parent and child each have a library of their own', 'before-initialize'],
     ['and whose child uses the parent’s library: CKR_CRYPTOKI_NOT_INITIALIZED, and no harm done', 'child-uses'],
-    ['and whose child initialises again: both go on, with nothing in common', 'child-initializes'],
+    ['and whose child initialises again: both continue, with nothing in common', 'child-initializes'],
     ['between Init and operation: the operation is the parent’s', 'with-an-operation-under-way'],
-    ['and finalises: its child goes on', 'parent-finalizes'],
+    ['and finalises: its child continues', 'parent-finalizes'],
     ['and dies: a child that does nothing keeps nothing of it at the agent', 'parent-dies'],
-    ['and dies: a child that works goes on', 'parent-dies-child-goes-on'],
+    ['and dies: a child that works continues', 'parent-dies-child-goes-on'],
     ['five times over: each descendant has a library of its own', 'descendants'],
     ['twice, as daemons do: the grandchild works', 'double-fork'],
     ['while other threads are in calls: no child inherits a lock or an answer', 'during-calls-of-other-threads'],

@@ -1,5 +1,5 @@
-// A disk that hangs: syncs do not end, for as long as it takes. Clouds are served in the meantime, who changes something is told what became
-// of it, health says why, and when the disk continues, everything is as the answers said.
+// A disk that hangs: syncs do not end for a long time. Clouds are served in the meantime, callers of changes get the outcome
+// of their change, health shows the cause, and when the disk continues, the data match all answers.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';
@@ -96,14 +96,14 @@ describe.each(tried)('%s', (kind) => {
       detail: expect.stringMatching(/has not answered for [0-9]+ s/),
     });
 
-    const told = [await first, await second];
+    const outcomes = [await first, await second];
     disk.goOn();
     await until('a change', async () => ((await change('well again')).status === 201 ? true : undefined));
     await until('good health', async () =>
       (await site.api.send('GET', '/health')).text === '{"status":"healthy"}' ? true : undefined,
     );
     const { items } = await site.api.call<{ items: Vault[] }>('GET', '/api/vaults');
-    for (const { name, detail = '' } of told)
+    for (const { name, detail = '' } of outcomes)
       if (detail.includes('nothing was changed')) expect(items.map((vault) => vault.name)).not.toContain(name);
     expect(items.map(({ name }) => name)).not.toContain('refused at once');
     expect(site.server.child.exitCode).toBeNull();
@@ -119,7 +119,7 @@ describe.each(tried)('%s', (kind) => {
     const { state } = await until('the key', async () => {
       const key = await site.api.call<{ state: string }>('GET', `/api/keys/${endpoint.endpoint.keyId}`);
       const answer = await endpoint.encrypt(plain);
-      // Whichever it became: the use of the key and what is shown of it must agree.
+      // With either outcome, the use of the key must agree with its shown state.
       return (key.state === 'disabled') === (answer.status === 400) ? key : undefined;
     });
     expect(['active', 'disabled']).toContain(state);

@@ -1,8 +1,8 @@
 // Known keys go every way that the library has, between a database, the agent and the server; then the memory of agent and server
 // is searched for their values. A core dump has none of them. Nor has any memory but that which the addon keeps for secrets,
-// which is locked and left out of core dumps.
+// which is locked and excluded from core dumps.
 //
-// What the two tell each other is searched in test/unit/agent/keys-in-transit.test.ts.
+// Their messages are searched in test/unit/agent/keys-in-transit.test.ts.
 import {
   createCipheriv,
   createDecipheriv,
@@ -22,12 +22,12 @@ const keyWrap = { mechanism: 0x2109 }; // CKM_AES_KEY_WRAP
 const keyWrapWithPadding = { mechanism: 0x210b }; // CKM_AES_KEY_WRAP_KWP
 
 const secrets = new Map<string, Buffer>();
-/** A value that must not be found, by what it is. */
+/** A value that must not be found, with its name. */
 const canary = (name: string, value: Buffer = randomBytes(32)): Buffer => {
   secrets.set(name, value);
   return value;
 };
-/** What must be found, so that it is known that the search finds what is there. */
+/** Values that must be found, which proves that the search works. */
 const marker = `marker-${randomBytes(16).toString('hex')}`;
 
 /** A secret in the forms in which it could lie in memory: as bytes, and as text of one byte and of two bytes a character. */
@@ -79,7 +79,7 @@ const rsaNumbers = (what: string): ((name: keyof typeof rsaTypes) => Buffer) => 
   const jwk = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
   const number = (name: keyof typeof rsaTypes): Buffer => Buffer.from(String(jwk[name]), 'base64url');
   for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi'] as const) {
-    // The middle: leading zeros come and go.
+    // The middle, because leading zeros vary.
     const part = number(name).subarray(8, 72);
     canary(`${name} of an ${what}`, part);
     canary(`${name} of an ${what}, lowest byte first`, Buffer.from(part).reverse());
@@ -120,7 +120,7 @@ beforeAll(async () => {
   for (const to of [false, true]) createEc(randomEc(), ...onToken(to), ...sensitive);
   pkcs11.C_CopyObject(session, create(canary('a key that is copied onto the token'), ...sensitive), onToken(true));
 
-  // A key of the token that wraps and unwraps, and one of the session whose value the test knows.
+  // A token key that wraps and unwraps, and a session key with a known value.
   const wrapping = pkcs11.C_GenerateKey(session, { mechanism: pkcs11js.CKM_AES_KEY_GEN }, [
     { type: pkcs11js.CKA_VALUE_LEN, value: 32 },
     ...onToken(true),
@@ -185,7 +185,7 @@ beforeAll(async () => {
     }
   }
 
-  // Keys that their owner may read, and does not: made here, copied, and wrapped.
+  // Keys that their owner may read but does not: generated here, copied, and wrapped.
   for (const from of [false, true]) {
     const made = pkcs11.C_GenerateKey(session, { mechanism: pkcs11js.CKM_AES_KEY_GEN }, [
       { type: pkcs11js.CKA_VALUE_LEN, value: 32 },

@@ -31,7 +31,7 @@ afterEach(async () => {
 const health = (): object => ({ requestMetadata: requestMetadata({ kmsOperation: 'KmsHealthCheck' }) });
 
 describe('certificates by name', () => {
-  /** Who answers a caller that asks for this name. */
+  /** The certificate's subject for a caller that requests this name. */
   const subjectFor = (server: { port: number }, servername: string | undefined): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connectTls(
@@ -180,7 +180,7 @@ describe('the PROXY protocol, version 2', () => {
   };
 
   test('names the real peer; a connection without a header, or with a wrong one, is cut off', async () => {
-    // The test itself comes from 127.0.0.1: callers that may speak without a header come from elsewhere.
+    // The test's own address is 127.0.0.1, so callers without a header use another address.
     const here = await startSite({ toml: 'trusted_proxies = ["127.0.0.2", "10.0.0.0/8", "::1"]\n' });
     site = here;
     const endpoint = await createXksEndpoint(here, 'proxied');
@@ -206,7 +206,7 @@ describe('the PROXY protocol, version 2', () => {
     expect(await through([header(0, 0x00, Buffer.alloc(0))])).toMatchObject({ status: 200 });
     await expect.poll(() => lastPeer(here, endpoint)).toBe('127.0.0.2');
 
-    // From an address that is not trusted: no header is read, so what claims to be one is no TLS.
+    // From an address that is not trusted: no header is read, so what claims to be one is not TLS.
     expect(await callXks(place, { target: '/health', body: health() })).toMatchObject({ status: 200 });
     await expect(callThrough(here, endpoint, [header(1, 0x11, ipv4)])).rejects.toThrow();
 
@@ -235,7 +235,7 @@ describe('a stop', () => {
       status: 503,
       body: { errorName: 'DependencyTimeoutException' },
     });
-    // Work continues: new connections are taken, keys are used.
+    // Work continues: new connections are accepted, keys are used.
     expect(
       await callXks(place, {
         target: `/keys/${endpoint.endpoint.keyId}/encrypt`,
@@ -307,7 +307,7 @@ test('SIGHUP replaces a certificate by a better one only, unless it is forced; t
   await renew(new X509Certificate(own).fingerprint256);
   await expect.poll(async () => (await servedBy(here))?.raw.equals(new X509Certificate(own).raw)).toBe(true);
 
-  // Taken, because the operator may have told the clients; and told, because the operator may have forgotten them.
+  // Accepted, because the operator may have informed the clients; with a notification, because the operator may have forgotten them.
   const elsewhere = makeAuthority(folder, 'renewals of another');
   const moved = elsewhere.issue({ commonName: 'keys', names, usage: 'serverAuth' });
   const [movedOwn = ''] = blocksOf(moved.certificate);

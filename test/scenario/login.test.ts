@@ -98,7 +98,7 @@ test('asks for the second factor, and takes a one-time code', async () => {
 });
 
 /**
- * The command at a pseudo terminal that shows what is typed unless it is told not to. Each answer is typed as soon as its question stands
+ * The command at a pseudo terminal that echoes input unless echo is turned off. Each answer is typed as soon as its question stands
  * there. Answers everything that was to be seen, and the exit code.
  */
 const atTerminal = async (

@@ -1,4 +1,4 @@
-// A store's connections to PostgreSQL when the network loses what is sent, and after a failover that left the old primary running.
+// A store's connections to PostgreSQL when the network loses data, and after a failover while the old primary is still running.
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const relayTo = async (postgres: PostgresServer): Promise<DatabaseRelay> => {
   undo.push(() => relay.close());
   return relay;
 };
-/** The same in a thread of its own, which continues while this one stands still: over TCP, what the database sent last is read after the next statement. */
+/** The same in a separate thread, which continues while this one is blocked: over TCP, the database's last data are read after the next statement. */
 const relayBeside = async ({ socket }: PostgresServer): Promise<{ readonly host: string; readonly port: number }> => {
   const thread = new Worker(
     `const { connect, createServer } = require('node:net');
@@ -46,7 +46,7 @@ const relayBeside = async ({ socket }: PostgresServer): Promise<{ readonly host:
   const [port] = (await once(thread, 'message')) as [number];
   return { host: '127.0.0.1', port };
 };
-/** `answerMs`: how long an answer is waited for, which is 32 s otherwise. */
+/** `answerMs`: the timeout for an answer; default: 32 s. */
 const open = async (
   { host, port }: Pick<DatabaseRelay, 'host' | 'port'>,
   answerMs?: number,
@@ -106,7 +106,7 @@ test('a host that vanished without a word stops changes for a bounded time, and 
     expect([has(postgres, round), has(postgres, `after ${round}`)]).toEqual([false, true]);
   }
 
-  // In a commit: the database makes it wait, and the network then loses its answer.
+  // In a commit: the database delays it, and the network then loses its answer.
   postgres.run(
     'dke',
     `create function wait_here() returns trigger language plpgsql as $$
@@ -176,7 +176,7 @@ test('a process that stood still for longer than the database waits within a tra
   postgres.createDatabase('dke');
   const relay = await relayBeside(postgres);
   const writers = "select count(*) from pg_stat_activity where application_name like 'dke writer%'";
-  // What comes next: another statement, or the commit.
+  // The next step: another statement, or the commit.
   for (const next of ['later', undefined]) {
     const store = await open(relay);
     const lost = store.write(async (tx) => {
@@ -219,7 +219,7 @@ test('what goes to the database by any way says that it does not answer: units o
       ]);
   await postgres.start();
   for (const [way, ask] of Object.entries(ways))
-    await until(`${way} to go on`, () =>
+    await until(`${way} to continue`, () =>
       ask().then(
         () => true,
         () => undefined,
@@ -266,7 +266,7 @@ test('a primary that was not fenced is neither read nor written once the newer o
   expect(['half', 'after'].map((name) => has(standby, name))).toEqual([false, true]);
   expect(await store.read.settings.get('after')).toBe('yes');
 
-  // When the name leads back to the old one, nothing goes there.
+  // When the name resolves to the old one again, it gets no data.
   relay.moveTo(old.socket);
   relay.cut('dke writer');
   await until('the loss', () =>
@@ -318,7 +318,7 @@ test('the link knows which copies of the database have stored what: standbys, sl
   const link = linkOf(store);
   const standby = await postgres.standby({ name: 'second', slot: 'second_slot' });
   undo.push(() => standby.remove());
-  /** Names of those that are behind a change that is made now. */
+  /** Names of the copies that are behind a new change. */
   const behind = async (): Promise<readonly string[]> => {
     await set(store, 'now');
     const position = await link.logPosition();
@@ -407,7 +407,7 @@ test('the old root key is kept for copies that the database does not show, and f
   );
   expect((await awaitCopies(() => true)).behind).toEqual(['standby second, disconnected']);
   line.moveTo(postgres.socket);
-  // It may have asked again in the meantime, and would wait for that answer.
+  // It may have sent another query in the meantime, and would wait for that answer.
   line.cut('');
   await until('it to be up to date', async () =>
     (await awaitCopies(() => true)).behind.length === 0 ? true : undefined,

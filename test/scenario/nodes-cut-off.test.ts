@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const plain = randomBytes(32);
 const ask = (sql: string): string => fleet.postgres.run('dke', sql);
-/** How the database calls a process's connections: `dke link`, and what tells it from other processes. */
+/** The application name of a process's connections: `dke link`, and a part that distinguishes it from other processes. */
 const instanceOf = (name: string): string =>
   ask(
     `select right(application_name, 8) from pg_stat_activity join pg_locks using (pid) join nodes
@@ -74,8 +74,8 @@ test('a node that stands still in a unit of work keeps no change waiting until i
     );
     two.server.child.kill('SIGSTOP');
     await held.end();
-    // The other node asks once, and is not refused after the five seconds that a change may wait.
-    expect((await one.api.send('POST', '/api/vaults', { name: 'goes on' })).status).toBe(201);
+    // The other node tries once, and is not refused after the five seconds that a change may wait.
+    expect((await one.api.send('POST', '/api/vaults', { name: 'continues' })).status).toBe(201);
     two.server.child.kill('SIGCONT');
     const { status, text } = await stopped;
     expect([status, text]).toEqual([503, expect.stringContaining('nothing was changed')]);
@@ -98,13 +98,13 @@ test('a copy of a data directory is refused while the node itself is cut off, an
   const startCopy = () => startServerProcess({ folder, toml });
   await expect(startCopy()).rejects.toThrow('another server runs as this node');
 
-  // No connection of either node any more, and none to be had.
+  // Neither node has a connection, nor can it get one.
   fleet.relay.moveTo('/nowhere/.s.PGSQL.5432');
   fleet.relay.cut('');
   await until('the locks to be free', async () => (instanceOf('two') === '' ? true : undefined));
   await expect(startCopy()).rejects.toThrow('this data directory is not the one that this node ran in last');
 
-  // A copy that nothing tells from the original, as of a disk.
+  // A copy that is identical to the original, as of a disk.
   ask("update nodes set directory = ''");
   copy = await until('the copy', () =>
     startCopy().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// A node that hangs while its kernel keeps its connections: its duties go to another node, and what it writes late, as their owner, fails.
+// A node that hangs while its kernel keeps its connections: another node gets its duties, and its late writes as their owner fail.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
@@ -109,7 +109,7 @@ test('an owner that comes late: its units of work fail, and so does its change o
     expect(await early.duties.perform('audit', () => Promise.reject(new Error('it has no duty')))).toBeUndefined();
     await late.duties.perform('audit', () => late.store.write((tx) => tx.settings.set('by-late', 'the owner')));
     expect(await late.store.read.settings.get('by-late')).toBe('the owner');
-    // It learns so, takes nothing back, and what is not a duty's work continues as always.
+    // It notices that, takes no duty back, and all other work continues.
     expect(await early.duties.tend(() => true)).toEqual([]);
     await early.store.write((tx) => tx.settings.set('by-early', 'asked by a person'));
   } finally {

@@ -1,5 +1,5 @@
 // The erasure run over several nodes: every node gets the new root key and ends the old one before a destroyed key counts as
-// unrecoverable, whatever is killed in the meantime; nothing that lives is lost.
+// unrecoverable, even if nodes are killed in the meantime; no other key is lost.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ const rootsOf = async (from: FleetMember) =>
 
 test('every node has the new root key and none the old one when a key is unrecoverable', async () => {
   await untilUnrecoverable(one, await destroyOne(two));
-  // The node with the duty says so last, when the run has ended.
+  // The node with the duty reports it last, at the end of the run.
   await expect
     .poll(() => rootsOf(one))
     .toEqual([
@@ -120,7 +120,7 @@ test('the key of the audit log is rotated on any node: the others sign and verif
   await until('the rotation of the root key', async () =>
     (await one.api.call<{ rotating: boolean }>('GET', '/api/root')).rotating ? undefined : true,
   );
-  // Both nodes have signed since; each export ends with a checkpoint of the node that makes it.
+  // Both nodes have signed since then; each export ends with a checkpoint of its node.
   for (const member of [one, two])
     for (const key of [before, rotated]) {
       const { text } = await member.api.send('GET', '/api/audit/export');
@@ -148,7 +148,7 @@ test('a node that is away is waited for, by name', async () => {
   await expectAllServe([one, two]);
 });
 
-/** The database makes a node that comes to this point of a run wait, until `goOn`. */
+/** The database blocks a node at this point of a run, until `goOn`. */
 const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
   const { host, port, user, database: name } = fleet.place;
   const hand = new pg.Client({ host, port, user, database: name });
@@ -235,7 +235,7 @@ test('a failover that loses what nodes told of their root keys: the run comes to
   const stop = await stopAt('insert', 'tenant_keks');
   await one.api.call('POST', '/api/root/rotate', {});
   await stop.reached();
-  // Both have the new root key, and have told so. The database does not know of it any more, nor of the run.
+  // Both nodes have the new root key and have confirmed it. The database no longer has it, nor the run.
   for (const { api } of [one, two])
     expect(await api.call('GET', '/api/root')).toMatchObject({ epoch: before + 1, previousEpoch: before });
   await fleet.postgres.failOver();

@@ -1,4 +1,4 @@
-// The same request under the same Idempotency-Key at several nodes: one is made, and every answer is the same, also when a node dies
+// The same request under the same Idempotency-Key at several nodes: one is carried out, and every answer is the same, also when a node dies
 // in the meantime. And changes under the same If-Match: one is carried out.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
@@ -66,14 +66,14 @@ test('a secret is shown by one node, once; the other tells where what it made is
   const ask = (member: FleetMember) => member.api.send('POST', '/api/tokens', body, { 'idempotency-key': 'a-secret' });
   const both = await Promise.all([ask(one), ask(two)]);
   expect(both.map(({ status }) => status).toSorted()).toEqual([201, 409]);
-  const [shown, told] = both.toSorted((a, b) => a.status - b.status);
-  expect(told?.headers.location).toBe(shown?.headers.location);
+  const [shown, repeated] = both.toSorted((a, b) => a.status - b.status);
+  expect(repeated?.headers.location).toBe(shown?.headers.location);
 });
 
 test('a node dies at any moment of many creates: asked again at the other one, each is made once', async () => {
   const names = Array.from({ length: 40 }, (_, at) => `dies ${at}`);
   const first = names.map((name) => create(one, name, name.replace(' ', '-')).catch(() => null));
-  // Some are answered when it goes.
+  // Some have an answer when it ends.
   await Promise.race(first);
   await one.stop('SIGKILL');
   const before = await Promise.all(first);
@@ -82,7 +82,7 @@ test('a node dies at any moment of many creates: asked again at the other one, e
   const again = await Promise.all(names.map((name) => create(two, name, name.replace(' ', '-'))));
   for (const [at, { status, text }] of again.entries()) {
     const known = before[at];
-    // One that was made in its last moment, and whose answer went with it, is not made again either.
+    // A request that succeeded in its last moment, and whose answer was lost, is not carried out again either.
     if (status === 409) expect(JSON.parse(text)).toMatchObject({ hint: expect.stringContaining('--request-id') });
     else expect(status).toBe(201);
     if (known?.status === 201 && status === 201) expect(text).toBe(known.text);

@@ -1,5 +1,5 @@
-// Changes that a node has received are missing: a standby that lagged behind has taken over, or the node was away for longer than changes
-// are kept. No node continues with what was taken away.
+// Changes that a node has received are missing: a standby that lagged behind has taken over, or the node was disconnected for longer than changes
+// are kept. No node continues to use what was revoked.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -106,7 +106,7 @@ test('a failover while a node starts is found, too: the node begins in quarantin
   fleet = await startFleet(['one']);
   const one = fleet.member('one');
   await one.stop();
-  // Between what the node reads at its start and its first beat.
+  // Between the node's reads at its start and its first beat.
   fleet.postgres.run(
     fleet.place.database,
     `create function fail_over() returns trigger language plpgsql as $$
@@ -172,7 +172,7 @@ test('a destroyed key that a failover brings back stays blocked until a person d
     await until('the quarantine', async () =>
       (await api.send('GET', '/health')).text === '{"status":"quarantine"}' ? true : undefined,
     );
-  // The database knows nothing of the destruction.
+  // The database does not contain the destruction.
   for (const { api } of [one, two]) expect((await api.send('GET', '/tde/v1/any/application')).status).toBe(503);
   // The sink's file is next to one of the nodes.
   const missing = await Promise.all(

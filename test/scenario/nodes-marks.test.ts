@@ -1,5 +1,5 @@
-// What test/model takes for granted of the database: what a node tells of the changes that it shows counts only in the history that has them, and an
-// erasure run waits for copies of the database in which everything is sealed again. And what the model has found of root keys on their way.
+// The assumptions of test/model about the database: a node's report about its shown changes counts only in the history that has them, and an
+// erasure run waits for copies of the database in which everything is sealed again. And the model's findings about concurrent root keys.
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,10 +80,10 @@ test('the last change that a node tells counts while the database has it in its 
   expect(await shownAfter({ ...second, history: 'lost' })).toBe(0);
   expect(await shownAfter({ ...first, history: 'lost' })).toBe(0);
 
-  const told: number[] = [];
+  const reported: number[] = [];
   link.listen({
     changed: () => undefined,
-    applied: (_, epoch) => told.push(epoch),
+    applied: (_, epoch) => reported.push(epoch),
     rootRunChanged: () => undefined,
     lost: () => undefined,
     copied: () => undefined,
@@ -91,10 +91,10 @@ test('the last change that a node tells counts while the database has it in its 
   await link.tellShown(id, { ...second, history: 'lost' });
   await link.tellShown(id, first);
   await link.tellShown(id, second);
-  await until('the notifications', async () => (told.includes(second.epoch) ? true : undefined));
-  expect(told).toEqual([first.epoch, second.epoch]);
+  await until('the notifications', async () => (reported.includes(second.epoch) ? true : undefined));
+  expect(reported).toEqual([first.epoch, second.epoch]);
 
-  // A node that is behind what is kept is behind.
+  // A node that is behind the oldest stored change is behind.
   postgres.run(database, 'delete from node_changes');
   expect(await shownAfter(first)).toBe(0);
   expect(await shownAfter(second)).toBe(second.epoch);
@@ -115,7 +115,7 @@ test('copies of a database in which something is sealed under the old root key a
   expect((await awaitCopies(() => false)).behind).toEqual([]);
 });
 
-// --- two nodes that make a root key each ----------------------------------------------------------------------------
+// --- two nodes that each create a root key --------------------------------------------------------------------------
 interface RootNode {
   readonly id: string;
   readonly root: RootProvider;
@@ -143,14 +143,14 @@ const joinNode = async (name: string, through: Partial<NodeLink> = {}): Promise<
   const spread = createRootSpread({
     ...{ core, root, store: { ...store, link: { ...link, ...through } } },
     events: createEvents<RootEvents>(),
-    // Neither is used by what is tried here.
+    // This test uses neither.
     ring: {} as Ports['ring'],
     clock: { ...systemClock, monotonic: () => systemClock.monotonic() + ahead },
     log: {
       ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },
       error: (message: string, details: unknown) => {
         errors.push(`${message} ${JSON.stringify(details)}`);
-        // What it waits for does not come.
+        // The awaited confirmation does not arrive.
         ahead = 60_000;
       },
     },
@@ -184,7 +184,7 @@ test('a node that has taken the new root key of another one since it began a run
   });
   const beginning = two.spread.begin();
   await isBegun;
-  // A failover has lost that it has started; the other node has made its root key before.
+  // A failover has lost its start; the other node created its root key before.
   postgres.run(database, 'delete from root_runs');
   one.root.addEpoch();
   const offering = one.spread.offer();

@@ -1,5 +1,5 @@
 // The end of an old root key and copies of the database: while one of them could take over without the records that are sealed again, the old root
-// key stays, and the service says which copy it waits for.
+// key stays, and the service names the copy that it waits for.
 import { afterEach, expect, test } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';
 import { openDatabaseRelay } from '../support/database-relay.ts';
@@ -30,7 +30,7 @@ test('a failover to a standby that lags behind a rotation of the root key leaves
   closing.push(() => line.close());
   standby = await fleet.postgres.standby({ name: 'second', from: line });
   await untilActive(fleet, one, ['one', 'two']);
-  // What it means is said when a node starts.
+  // A starting node logs what it means.
   await two.stop();
   await two.start();
   expect(two.server.log()).toMatch(/"standby":"standby second".*a standby of the database is asynchronous/);
@@ -72,7 +72,7 @@ test('a failover to a standby that lags behind a rotation of the root key leaves
   }
   for (const { server } of [one, two])
     expect((await endpoint.at(server).decrypt(sealed)).body.plaintext).toBe(plain.toString('base64'));
-  // Nothing lags any more: what was started completes.
+  // No copy lags: the started run completes.
   await one.api.call('POST', '/api/root/rotate', {});
   await until('the rotation', async () =>
     (await rootEpochs(one)).every(({ hasOldRoot }) => !hasOldRoot) ? true : undefined,

@@ -1,4 +1,4 @@
-// A person whose requests reach a node each: whatever begins at one ends at the other, behind a load balancer that knows no stickiness.
+// A user whose requests reach alternating nodes: each flow starts at one node and ends at the other, behind a load balancer without sticky sessions.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ interface Answer {
   readonly location: string | undefined;
   readonly body: Record<string, unknown>;
 }
-/** A browser: keeps its cookies, and makes a connection for each request, which the balancer leads to the next node. */
+/** A browser: keeps its cookies, and opens a connection for each request, which the balancer sends to the next node. */
 const openBrowser = (token?: string) => {
   const cookies = new Map<string, string>();
   const ask = (method: string, path: string, body?: object): Promise<Answer> =>
@@ -135,7 +135,7 @@ test('an invitation, a password and a one-time code', async () => {
   expectTurns();
 });
 
-test('a passkey is made, is a second factor, and signs in by itself', async () => {
+test('a passkey is made, is a second factor, and signs in on its own', async () => {
   answeredBy = [];
   const authenticator = createAuthenticator(publicUrl);
   type Question = { readonly challenge: string; readonly user: { readonly id: string } };
@@ -223,7 +223,7 @@ test('the key of API tokens is rotated at one node: tokens are valid at both, un
     expect(await atEach(unused)).toEqual([401, 401]);
     for (const each of [made, used]) expect(await atEach(each)).toEqual([200, 200]);
   }
-  // A token that a node knows only under its former key, and the token of the caller: both are found again.
+  // A token that a node has only under its former key, and the token of the caller: both are still found.
   await apiOf(0).call('POST', '/api/tokens/rotate-key', {});
   goTo(1);
   expect(await atEach(used)).toEqual([200, 200]);

@@ -109,7 +109,7 @@ test('in one folder, what one node has made the other verifies, exports and open
       ),
     ).toBe('0');
 
-    // A key that is destroyed goes out of every snapshot here; the copy that left is told by each node.
+    // A destroyed key is removed from every snapshot here; each node names the exported copy.
     const master = await two.api.masterKey(application.application.id, label);
     const path = `/api/tde/applications/${application.application.id}/master-keys/${master.id}`;
     await two.api.call('POST', `${path}/destroy`, { confirm: master.name });

@@ -1,5 +1,5 @@
-// What an answer says of the nodes that have not received a change: a caller who repeats it is told, too, by every node and on every path, and
-// a node that cannot ask the others says that the change is made and not confirmed.
+// Answers about nodes that have not received a change: every node names them on every path, also after a repeat, and
+// a node that cannot reach the others answers that the change is made and not confirmed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const pendingOf = ({ headers }: ApiAnswer): readonly string[] =>
   String(headers['x-dke-pending-nodes'] ?? '')
     .split(',')
     .filter((name) => name !== '');
-/** Asks again while the answer names another node as well, which is late on a busy machine. */
+/** Repeats the request while the answer also names another node, which is late on a busy machine. */
 const untilOnlyThree = (ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> =>
   until('an answer that names one node', async () => {
     const answer = await ask();
@@ -58,7 +58,7 @@ test('a repeated change that changes nothing names the node that has not receive
       expect(answer.status).toBe(200);
       const body = JSON.parse(answer.text) as { pendingNodes: string[]; pendingUntil: string };
       expect(body.pendingNodes).toEqual(['three']);
-      // By then it cannot use what it had in memory any more.
+      // By then it can no longer use the keys in its memory.
       const left = Date.parse(body.pendingUntil) - Date.now();
       expect(left).toBeLessThanOrEqual(contactSeconds * 1000);
       expect(answer.headers['x-dke-pending-until']).toBe(body.pendingUntil);
@@ -107,8 +107,8 @@ test('a node whose link is down: the change is made, the answer is 503, the key 
     const [vault] = await called('unconfirmed');
     // Asked again there, it is as before; at another node, the outcome is there, by the key.
     expect((await createVault(two, 'unconfirmed', 'unconfirmed-key')).status).toBe(503);
-    const told = await createVault(one, 'unconfirmed', 'unconfirmed-key');
-    expect([told.status, told.headers['idempotent-replayed'], JSON.parse(told.text)]).toMatchObject([
+    const created = await createVault(one, 'unconfirmed', 'unconfirmed-key');
+    expect([created.status, created.headers['idempotent-replayed'], JSON.parse(created.text)]).toMatchObject([
       201,
       'true',
       { id: vault?.id },
@@ -129,7 +129,7 @@ test('a node whose link is down: the change is made, the answer is 503, the key 
   expect(await called('unconfirmed')).toHaveLength(1);
 });
 
-test('a removed node that stands still is named until it cannot use keys any more', async () => {
+test('a removed node that stands still is named until it can no longer use keys', async () => {
   const { endpoint } = await createXksEndpoint({ api: one.api, server: one.server }, 'removed');
   const id = (await fleet.nodes(one)).find(({ name }) => name === 'three')?.id ?? '';
   three.server.child.kill('SIGSTOP');
@@ -143,7 +143,7 @@ test('a removed node that stands still is named until it cannot use keys any mor
   } finally {
     three.server.child.kill('SIGCONT');
   }
-  // What it had in memory it does not use: it refuses, or is gone.
+  // It does not use the keys in its memory: it refuses, or has ended.
   const reached = await new Promise<number | null>((resolve) => {
     request(new URL('/health', three.server.url), { ca: readFileSync(fleet.caFile), agent: false }, (answer) =>
       resolve(answer.resume().statusCode ?? 0),

@@ -1,6 +1,6 @@
-// Two nodes behind a TCP balancer while they and the database below them are restarted, killed and taken away: a cloud's signed requests
-// and a database's calls continue, changes are made or say why not, and what was acknowledged is there afterwards, on both nodes. A phase
-// ends when each kind of load has come round some more times, however long that takes.
+// Two nodes behind a TCP balancer while they and their database are restarted, killed and cut off: a cloud's signed requests
+// and a database's calls continue, changes succeed or are refused with a reason, and acknowledged changes exist afterwards on both nodes. A phase
+// ends when each kind of load has completed some more rounds, however long that takes.
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -13,11 +13,11 @@ import { callTdeRoute } from '../support/tde-route.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
 
-/** A cloud's own client asks again, too. */
+/** A cloud's own client retries as well. */
 const attempts = 4;
-/** How often a load comes round in a phase. */
+/** The number of rounds of a load in a phase. */
 const rounds = 3;
-/** Between two rounds: what is judged is that they continue, not how many there are. */
+/** Pause between two rounds, because only their continuation matters, not their number. */
 const paceMs = 50;
 /** So many of the ciphertexts are opened in the end. */
 const opened = 60;
@@ -36,7 +36,7 @@ let supervising = true;
 
 type Kind = 'cloud' | 'database' | 'changes';
 const counts: Record<Kind, number> = { cloud: 0, database: 0, changes: 0 };
-/** By kind of load: how often what was seen. */
+/** The counted results of each kind of load. */
 const seen: Record<Kind, Map<string, number>> = { cloud: new Map(), database: new Map(), changes: new Map() };
 const note = (kind: Kind, what: string): void => {
   seen[kind].set(what, (seen[kind].get(what) ?? 0) + 1);
@@ -144,7 +144,7 @@ const supervise = (member: FleetMember): void => {
     note('changes', 'a node ended');
     const again = async (): Promise<void> => {
       for (let runs = false; !runs && supervising; ) {
-        // As long as the database is away, a node does not start.
+        // A node does not start while the database is unreachable.
         runs = await member.start().then(
           () => true,
           () => false,
@@ -155,7 +155,7 @@ const supervise = (member: FleetMember): void => {
     restarts.set(member, again());
   });
 };
-/** Every node runs, and knows the other. */
+/** Every node runs, and sees the other. */
 const untilWhole = async (): Promise<void> => {
   while (restarts.size > 0)
     for (const [member, restart] of [...restarts]) {
@@ -164,7 +164,7 @@ const untilWhole = async (): Promise<void> => {
     }
   for (const member of fleet.members) await untilActive(fleet, member, ['one', 'two']);
 };
-/** Each of these kinds of load has come round some more times. */
+/** Each of these kinds of load has completed some more rounds. */
 const goOn = async (...kinds: readonly Kind[]): Promise<void> => {
   const goals = kinds.map((kind) => [kind, counts[kind] + rounds] as const);
   for (const [kind, goal] of goals)
@@ -191,7 +191,7 @@ beforeAll(async () => {
   const application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
   applicationId = application.application.id;
   door = { accessGuid: application.accessGuid, appId: application.application.appId };
-  // A machine that runs other tests answers late: what is judged is what is answered.
+  // A busy machine answers late: only the answers count, not their time.
   database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 30000\n');
   expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
   const generated = await database.call('generate', { label: 'ORACLE.TDE.HSM.MK.06AA' });
@@ -276,7 +276,7 @@ test('what was acknowledged is there, on both nodes, and nothing that was destro
           expect(answer).toEqual({ plaintext });
         }),
     );
-    /** A node may have to find its database again: that it says so is no loss. */
+    /** A node may have to reconnect to its database: that message is not a loss. */
     const stored = (path: string) =>
       until(path, async () => {
         const { status, text } = await api.send('GET', path);

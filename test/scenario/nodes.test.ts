@@ -1,4 +1,4 @@
-// Several nodes on one PostgreSQL: each may change everything, none continues with what another one has taken away.
+// Several nodes on one PostgreSQL: each may change everything, and none continues to use what another one has revoked.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ const plain = randomBytes(32);
 const changeBy = async (member: FleetMember, path: string, method: 'POST' | 'DELETE' = 'POST'): Promise<void> => {
   const { status, headers, text } = await member.api.send(method, path);
   if (status > 299) throw new Error(text);
-  // A busy machine takes longer than a node waits for the others: then it says so.
+  // On a busy machine, a node may not wait long enough for the others: then the answer names them.
   if (headers['x-dke-pending-nodes'] !== undefined) await untilShown(fleet, member);
 };
 
@@ -81,7 +81,7 @@ test('what one node has made, the other serves at once, and refuses at once when
   expect((await here.encrypt(plain)).status).toBe(200);
 });
 
-/** What a node tells the cloud of the fleet: how many run, and each other one's name and state. */
+/** A node's answer to the cloud about the fleet: the number of running nodes, and each other node's name and state. */
 const fleetOf = async (at: XksEndpoint): Promise<readonly [unknown, readonly string[]]> => {
   const { xksProxyFleetSize, ekmFleetDetails } = (await at.health()).body as {
     readonly xksProxyFleetSize?: number;
@@ -101,7 +101,7 @@ const untilFleet = async (at: XksEndpoint, size: number, members: readonly strin
 describe.each(['HTTP/1.1', 'HTTP/2'] as const)(
   'a body over %s that comes after a change that was answered',
   (version) => {
-    /** Opens requests at one node, makes the change at the other, and sends the bodies. */
+    /** Opens requests at one node, makes the change at the other, and then sends the bodies. */
     const statusesAfter = async (
       open: () => Promise<HalfRequest>,
       method: 'POST' | 'DELETE',
@@ -205,8 +205,8 @@ test('a stopped node is named in every answer to a change, until it continues', 
     const { headers, text } = await one.api.send('POST', `${path}/disable`);
     expect(JSON.parse(text)).toMatchObject({ state: 'disabled', pendingNodes: ['two'] });
     expect(headers['x-dke-pending-nodes']).toBe('two');
-    const told = await dke('key', 'disable', here.endpoint.keyId);
-    expect([told.code, told.stderr]).toEqual([0, expect.stringContaining('not confirmed it: two')]);
+    const disabled = await dke('key', 'disable', here.endpoint.keyId);
+    expect([disabled.code, disabled.stderr]).toEqual([0, expect.stringContaining('not confirmed it: two')]);
     await until('it to be silent', async () =>
       (await fleet.nodes(one)).some(({ name, state }) => name === 'two' && state === 'offline') ? true : undefined,
     );
@@ -285,7 +285,7 @@ test('duties go over to another node when the one that had them is killed', asyn
   };
   const before = await until('a duty', owner);
   const other = before === one ? two : one;
-  // Every node knows who has which: what one says of itself the other says of it.
+  // Every node has the owner of each duty: all answers agree.
   await until('the same word of both', async () => {
     const byName = async (member: FleetMember) =>
       (await fleet.nodes(member)).map(({ name, duties }) => [name, duties.toSorted()] as const).sort();

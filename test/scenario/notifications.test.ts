@@ -68,7 +68,7 @@ beforeEach(() => {
   answer = 200;
 });
 
-const message = { id: 'm-1', event: 'test', at: 0, text: 'a test', remedy: '', notification: null } as const;
+const message = { id: 'm-1', event: 'test', at: 0, text: 'a test', fix: '', notification: null } as const;
 const webhook = (more: object = {}) =>
   openWebhook({
     ...{ name: 'hook', url: hookUrl, secretFile, ca: authority.certificate, allowPrivate: true },
@@ -107,7 +107,7 @@ describe('a webhook', () => {
     ...['127.0.0.1', '10.1.2.3', '172.31.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1'],
     ...['255.255.255.255', '::1', '::', 'fe80::1', 'fc00::1', '::ffff:10.0.0.1', '2002:a00:1::', '64:ff9b::a00:1'],
     ...['2001:db8::1', 'ff02::1', 'localhost', ''],
-  ])('%s is no public address', (address) => {
+  ])('%s is not a public address', (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
   test.each(['93.184.216.34', '172.32.0.1', '2606:2800:220:1::1'])('%s is one', (address) => {
@@ -207,7 +207,7 @@ describe('the service', () => {
       (await inbox(opened)).find(({ kind }) => kind === 'dual-control.unsatisfiable'),
     );
     expect(raised).toMatchObject({ severity: 'high', subject: { name: 'ruled' } });
-    expect(raised.remedy).toContain('key-approver');
+    expect(raised.fix).toContain('key-approver');
     await until(
       'a failure of the target',
       async () => (await opened.operations.notifications.targets())[0]?.failure?.message,

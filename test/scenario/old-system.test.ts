@@ -81,7 +81,7 @@ const filesIn = (where: string, kind: string): string[] =>
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a field of dpkg-query.
 const versionField = '${Version}';
-/** How packages are handled, by kind. RPM's database of this system knows no other package. */
+/** The commands for packages, by kind. RPM's database of this system contains no other package. */
 const managers = {
   deb: {
     install: (where: string) => runInside(system, ['dpkg', '--install', ...filesIn(where, 'deb')]),
@@ -98,7 +98,7 @@ const managers = {
   },
 } as const;
 
-/** The whole way from a first start to a client that encrypts. */
+/** All steps from a first start to a client that encrypts. */
 const useService = async (label: string): Promise<void> => {
   const config = readFileSync(join(system, 'etc/dke/dke.toml'), 'utf8')
     .replace('port = 443', 'port = 0')

@@ -1,5 +1,5 @@
 // Signing in at a real OpenID provider (oidc-provider) over TLS with an authority of the test: people whose subject is registered, people
-// whose claim gives them roles, and what is refused.
+// whose claim gives them roles, and the refusals.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -136,7 +136,7 @@ describe('people whose claim gives them roles', () => {
     });
     groups.set('ada', ['dke-keys']);
     const second = await signIn(opened, 'ada');
-    // Who can change things needs a second factor, and the provider says nothing of one.
+    // Users who can change resources need a second factor, and the provider reports none.
     expect(second).toMatchObject({ actor: { id: first.actor.id }, missing: 'enrolment' });
     expect(await errorOf(opened.operations.sessions.authenticate(first.value, 'r', null))).toBe('unauthenticated');
   });
@@ -161,7 +161,7 @@ describe('people whose claim gives them roles', () => {
     const complete = await factors.confirm(again, totp.id, code, originOf());
     expect(complete).toMatchObject({ missing: null, grants: [{ role: 'auditor' }, { role: 'key-manager' }] });
     expect((await rolesOf(id)).toSorted()).toEqual(['auditor', 'key-manager']);
-    // With the factor that is there now, a change of the claim waits for it, and what the claim takes goes at once.
+    // With the new factor, added roles of the claim wait for it, and removed roles are removed immediately.
     groups.set('noa', ['dke-keys']);
     expect(await signIn(opened, 'noa')).toMatchObject({ missing: 'second-factor' });
     expect(await rolesOf(id)).toEqual(['key-manager']);
@@ -230,7 +230,7 @@ describe('people whose claim gives them roles', () => {
     const { user } = await operations.users.create(inTenant, own, { name: 'squatter', grants });
     const named = { ...details, subject: 'boss' };
     expect(await errorOf(operations.users.update(inTenant, own, user.id, named))).toBe('forbidden');
-    // Not even a platform's administrator makes a claim widen what such a user may do.
+    // Not even an administrator of the platform can let a claim extend the permissions of such a user.
     await operations.users.update({ ...administrator, tenantId: tenant.id }, everything, user.id, {
       ...named,
       grants: [{ role: 'auditor', scope: null, tenantId: tenant.id }],

@@ -1,5 +1,5 @@
 // Every command of docs/operations.md and docs/upgrade.md, run in the order of the page on a real service: first day, every day, and the disasters, which the test
-// makes before their section. The commands are as they are printed; only paths and the address are those of this test, and systemctl,
+// makes before their section. The commands are those of the page; only paths and the address are those of this test, and systemctl,
 // journalctl and sudo are small scripts that start, stop and read the service.
 import { spawn } from 'node:child_process';
 import {
@@ -115,7 +115,7 @@ beforeAll(async () => {
   );
   script('dke', `exec ${process.execPath} ${commandPath} "$@"\n`);
   script('sudo', '[ "$1" = -u ] && [ "$2" = dke ]\nshift 2\nexec "$@"\n');
-  // The version stays the same: what a new schema does to a database is tested with the migrations.
+  // The version stays the same: other tests cover migrations to a new schema.
   script('apt-get', '[ "$1" = install ] && [ "$#" = 2 ]\n');
   script('journalctl', `cat ${at('journal')}\n`);
   // As the unit starts it.

@@ -1,4 +1,4 @@
-// The packages, made by the real builder. Those for Debian are unpacked and configured by the real dpkg into a folder of its own (no file of
+// The packages of the real builder. Those for Debian are unpacked and configured by the real dpkg into a separate folder (no file of
 // this system changes), then used: the packaged service, the packaged command, the library that the packaged provider installs. Both kinds
 // in another root: test/scenario/old-system.test.ts.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -75,7 +75,7 @@ const dke = (name: (typeof names)[number], ...args: string[]): string =>
     },
   });
 
-/** A real client that makes a key, as some user. */
+/** A real client that generates a key, as the given user. */
 const makeKey = (library: string, user: number, socket: string, label: string): string => {
   const tool = [
     'pkcs11-tool',
@@ -157,7 +157,7 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   expect(existsSync(join(system, 'usr/share/java/dke-jce.jar'))).toBe(true);
   for (const name of names)
     expect(readRunbooks(packaged(name, 'dist/server/content/runbooks'))).toEqual(readRunbooks());
-  // What only a build needs stays at home, and licences come along.
+  // Files that only a build needs are not included, and licences are.
   expect(existsSync(packaged('dke-server', 'node_modules/cmake-js'))).toBe(false);
   expect(existsSync(packaged('dke-server', 'node_modules/vitest'))).toBe(false);
   for (const name of names) {
@@ -192,7 +192,7 @@ test.runIf(canRun)('list everything of others that is inside them', () => {
   const read = (name: string): Bill =>
     JSON.parse(readFileSync(join(system, 'usr/share/doc', name, 'sbom.cdx.json'), 'utf8')) as Bill;
   const server = read('dke-server').components;
-  // By npm's own list of what is installed.
+  // From npm's own list of installed packages.
   const npm = join(process.execPath, '../../lib/node_modules/npm/bin/npm-cli.js');
   const program = existsSync(npm) ? [process.execPath, npm] : ['npm'];
   const text = spawnSync(program[0] as string, [...program.slice(1), 'sbom', '--sbom-format', 'cyclonedx'], {
@@ -203,7 +203,7 @@ test.runIf(canRun)('list everything of others that is inside them', () => {
   const known = new Set((JSON.parse(text.stdout) as Bill).components.map(({ purl }) => purl));
   const ofNpm = server.filter(({ purl }) => purl.startsWith('pkg:npm/'));
   expect(ofNpm.filter(({ purl }) => !known.has(purl))).toEqual([]);
-  // What the console's pages are made of counts, and what only a build needs does not.
+  // Packages in the console's pages count, and build dependencies do not.
   const names = ofNpm.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['hono', 'kysely', 'react', 'react-dom', 'radix-ui', 'uplot']));
   for (const each of ['vite', 'cmake-js', 'vitest', 'typescript']) expect(names).not.toContain(each);
@@ -227,7 +227,7 @@ test.runIf(canRun)('have bills of materials that the published schema of Cyclone
   for (const name of bills) {
     const text = readFileSync(join(folder, 'packages', name), 'utf8');
     expect(await validator.validate(text), name).toBeNull();
-    // A schema that was not found, or that asks for nothing, would accept these, too.
+    // A missing or empty schema would also accept these.
     const bill = JSON.parse(text) as { readonly components: readonly Readonly<Record<string, unknown>>[] };
     const [first, ...others] = bill.components;
     const damaged = [
@@ -344,7 +344,7 @@ test.runIf(canRun)('the packaged service starts, and its first token is in a fil
   const pages = await fetchPages();
   expect(pages).toContain('<html');
 });
-/** The console's pages come with the service. */
+/** The console's pages are part of the service. */
 const fetchPages = async (): Promise<string> =>
   execFileSync('curl', ['--silent', '--cacert', join(folder, 'ca.pem'), `${url}/`], { encoding: 'utf8' });
 
@@ -451,7 +451,7 @@ test.runIf(canRun)(
     expect(existsSync(config)).toBe(false);
     expect(existsSync(join(system, 'var/lib/dke/data/root.key'))).toBe(true);
     expect(existsSync(join(system, 'usr/bin/dke'))).toBe(false);
-    // Nothing of the programs is left.
+    // The programs are removed completely.
     expect(
       readdirSync(join(system, 'usr'), { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('dke')),
     ).toEqual([]);

@@ -1,5 +1,5 @@
 // The database's password is changed while the service runs, and the database is dropped under it: requests are refused as unavailable,
-// health says so, and with the right password file everything continues without a restart.
+// health reports it, and with the right password file everything continues without a restart.
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('a changed password is no fault of the service: 503, health says so, and the new file is enough', async () => {
+test('a changed password is not a fault of the service: 503, health says so, and the new file is enough', async () => {
   expect((await vaults()).status).toBe(200);
   postgres.run('postgres', `alter role ${user} password 'second'`);
   // Connections that are open continue.
@@ -61,7 +61,7 @@ test('a changed password is no fault of the service: 503, health says so, and th
   const refused = JSON.parse((await vaults()).text) as { code: string; hint: string };
   expect(refused).toMatchObject({ code: 'unavailable', hint: expect.stringContaining('password_file') });
   setPassword('second');
-  await until('the service to go on', async () => ((await vaults()).status === 200 ? true : undefined));
+  await until('the service to continue', async () => ((await vaults()).status === 200 ? true : undefined));
   await until('a change', async () =>
     (await site.api.send('POST', '/api/vaults', { name: 'again' })).status === 201 ? true : undefined,
   );

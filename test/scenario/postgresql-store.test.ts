@@ -1,5 +1,5 @@
-// The service on a real PostgreSQL: what it does on the embedded database it does here, and what it does when the database goes
-// away, comes back, or is another user's.
+// The service on a real PostgreSQL: the same as on the embedded database, and its behaviour when the database stops,
+// returns, or belongs to another user.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ describe('the service', () => {
     });
   });
 
-  test('serves a database, whose master key is destroyed for good, over a restart', async () => {
+  test('serves a database, whose master key is destroyed permanently, over a restart', async () => {
     const group = await createGroup(site.api, 'databases');
     const application = await registerApplication(site.api, 'erp', group);
     const config = site.config('erp', application);

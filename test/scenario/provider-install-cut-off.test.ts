@@ -1,5 +1,5 @@
-// An installer that is killed after any of its steps: what a database finds is one whole library, the old or the new one, and
-// the next run finishes what was started.
+// An installer that is killed after any of its steps: a database finds one complete library, the old or the new one, and
+// the next run completes the installation.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -60,7 +60,7 @@ const isOneOf = (...wanted: readonly (Buffer | null)[]): boolean => {
   const found = laid();
   return wanted.some((each) => (each === null ? found === null : found?.equals(each) === true));
 };
-/** Whole, alone, and nothing of a run that was cut off left lying about. */
+/** Complete, the only one, and without files of an interrupted run. */
 const expectTidy = (current: string): void => {
   expect(readState(layout)).toMatchObject({ current, pending: null });
   expect(damagedFiles(layout, current)).toEqual([]);
@@ -69,12 +69,12 @@ const expectTidy = (current: string): void => {
   expect(names.filter((name) => name.includes('.dke-new-'))).toEqual([]);
 };
 
-// Each cut is a process, and every write waits for the disk: a busy host takes its time.
+// Each interruption is a process, and every write waits for the disk.
 describe('cut off after each step', () => {
   test('an installation is absent or complete, and the next one finishes it', () => {
     const { steps } = install({ ...options(), dryRun: true }, a);
     expect(steps.length).toBeGreaterThan(10);
-    // Of the directories that are made, one represents all.
+    // One created directory represents all.
     for (const cut of steps.flatMap((step, at) => (at > 0 && step.startsWith('make ') ? [] : [at + 1]))) {
       rmSync(base, { recursive: true, force: true });
       expect(run('install', 'a', cut), `cut after ${cut}`).toBeUndefined();
@@ -115,7 +115,7 @@ describe('cut off after each step', () => {
       prepare();
       expect(run('rollback', 'a', cut), `cut after ${cut}`).toBeUndefined();
       expect(isOneOf(a.library, b.library)).toBe(true);
-      // Whatever it had come to: an upgrade says where it is to end.
+      // After any interruption: the upgrade defines the end state.
       upgrade(options(), b);
       expect(isOneOf(b.library)).toBe(true);
       expectTidy(b.build);

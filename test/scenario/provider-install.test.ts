@@ -1,5 +1,5 @@
 // `dke provider` on a host with the real service: install, check, upgrade, rollback, uninstall, as the OS user of a database, and
-// a database that uses what was installed. Needs root for a user other than its own; as another user it installs for that user.
+// a database that uses the installation. Needs root for other users; as another user it installs for that user.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -102,7 +102,7 @@ const newer = (): Payload => {
 const upgradeTo = (payload: Payload, force = false): InstallReport =>
   upgrade({ layout, owner, logDirectory: logs, dryRun: false, force, unitFolder: null }, payload);
 
-/** A real client that makes a key through the installed library, as the database's user. */
+/** A real client that generates a key through the installed library, as the database's user. */
 const makeKey = (
   label: string,
   file = conf,
@@ -425,7 +425,7 @@ describe.runIf(isRoot)('root, on behalf of the owner of pkcs11.toml', () => {
     for (const [pid] of processesWith(at)) await endProcess(pid);
   };
 
-  test("starts an agent that is the owner's in all it has and makes, and the database goes on with it", async () => {
+  test("starts an agent that is the owner's in all it has and makes, and the database continues with it", async () => {
     const at = join(folder, 'run/root.sock');
     const before = readdirSync(logs);
     expect(makeKey('BY-ROOT', conf, { socket: at, root: true })).toContain('BY-ROOT');
@@ -514,7 +514,7 @@ describe.runIf(isRoot)('a directory for PKCS11_LIBRARY_LOCATION', () => {
     expect(remarks.join('\n')).toContain(`PKCS11_LIBRARY_LOCATION='${library}'`);
     const { uid, mode } = statSync(library);
     expect([uid, mode & 0o777]).toEqual([0, 0o755]);
-    // The way there is the test's own and not Oracle's: said, and no fault.
+    // The path is the test's own and not Oracle's, which is reported and is not a fault.
     const args = ['--layout', 'pkcs11', '--owner', ownerName];
     expect((await checked(...args)).of('place')).toMatchObject({ state: 'warning' });
     chownSync(join(base, 'pkcs11/dke'), owner.uid, owner.gid);

@@ -1,6 +1,6 @@
-// What a database administrator reads when a key cannot be had: every cause of the provider's log, made for real, with the line
-// that says what happened and what to do, the return value that the database prints, and the id under which the service has the
-// refusal. The record below does not compile without a way to make each cause.
+// The messages for a database administrator when a key is unavailable: every cause of the provider's log, really triggered, with the line
+// that names the failure and its fix, the return value that the database prints, and the request id of the
+// refusal in the service. The record below does not compile without a way to trigger each cause.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -129,14 +129,14 @@ const database = (config: string, options: Options = {}): Database => {
   ends.push(() => made.stop());
   return made;
 };
-/** C_Initialize to C_Login: what a database does first. */
+/** C_Initialize to C_Login, the first calls of a database. */
 const opening = (config: string, options?: Options): Promise<Answer> => database(config, options).call('open', { pin });
 const opened = async (config: string, options?: Options): Promise<Database> => {
   const made = database(config, options);
   expect((await made.call('open', { pin })).rv).toBe('CKR_OK');
   return made;
 };
-/** Opens, which asks the service nothing, and looks for a key. */
+/** Opens, which calls no service, and searches for a key. */
 const looking = async (config: string): Promise<Answer> => (await opened(config)).call('find', { label: 'ANY' });
 const key = async (label: string): Promise<number> => {
   const { rv, handle = 0 } = await working.call('generate', { label });
@@ -185,7 +185,7 @@ const ownAgent = async (options: Parameters<typeof startAgent>[1] = {}): Promise
   });
   return { ...agent, folder };
 };
-/** The library in a folder of its own, with whatever lies next to it. */
+/** The library in its own folder, with the given files next to it. */
 const installed = (agent?: string): { readonly library: string; readonly socket: string } => {
   const folder = mkdtempSync(join(site.folder, 'install-'));
   copyFileSync(library, join(folder, 'libdke_pkcs11.so'));
@@ -255,7 +255,7 @@ const ways = {
     for (let n = 0; n < 3; n += 1) answers.push(await process_.call('random', { length: 8 }));
     agent.child.kill('SIGCONT');
     expect((await process_.call('finalize', {})).rv).toBe('CKR_OK');
-    // The first is told, the others are counted.
+    // The first one is logged, the others are counted.
     const text = readFileSync(join(on.logs, 'library.log'), 'utf8');
     expect(text.match(/ agent-slow /g)).toHaveLength(2);
     expect(text).toMatch(/agent-slow CKR_DEVICE_ERROR: 2 more since the last line about it/);
@@ -579,7 +579,7 @@ const linesWith = (folders: readonly string[], cause: CauseName): readonly strin
     .filter((line) =>
       causes[cause].told === 'agent' ? line.includes(`"cause":"${cause}"`) : line.includes(` ${cause} `),
     );
-/** The text of a cause, whatever its facts are. */
+/** The text of a cause, with any facts. */
 const wording = (cause: CauseName): RegExp => {
   const { what, todo }: CauseRow = causes[cause];
   const escaped = `${what}; ${todo}`.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '.+');

@@ -69,7 +69,7 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     expect(server.log()).not.toContain(code);
     const confirmed = await command('confirm', '--code', code);
     expect([confirmed.code, confirmed.stderr]).toEqual([0, '']);
-    // What health said in quarantine is kept for two seconds.
+    // The health in quarantine is cached for two seconds.
     await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
     const opened = await xks.decrypt(sealed.body);
     expect(opened.status).toBe(200);
@@ -98,7 +98,7 @@ test('a log that is rewritten while the service runs is not signed: quarantine, 
     const anchor = () => readFileSync(join(server.dataDirectory, 'root.key.checkpoint'), 'utf8');
     const signed = anchor();
 
-    // Who did it is another one, and the hashes fit: as written by someone who knows how the log is kept.
+    // Another actor with matching hashes, as written by an attacker who knows the format of the log.
     const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'));
     const { changes } = database
       .prepare("UPDATE audit_events SET actor_name = 'somebody else', leaf_hash = randomblob(32) WHERE sequence = 2")
@@ -121,7 +121,7 @@ test('a log that is rewritten while the service runs is not signed: quarantine, 
     const connection = ['--server', server.url, '--ca-file', server.caFile, '--token-file', tokenFile];
     const confirmed = await runCommand([...connection, 'quarantine', 'confirm', '--code', code]);
     expect([confirmed.code, confirmed.stderr]).toEqual([0, '']);
-    // What health said in quarantine is kept for two seconds.
+    // The health in quarantine is cached for two seconds.
     await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
     expect((await xks.decrypt(sealed.body)).status).toBe(200);
     const [record] = await api.audit('kind=audit-log.accepted');

@@ -49,7 +49,7 @@ test('a client that has both certificates accepts the service before and after, 
   expect((await renew()).stderr).toContain('is there already');
   expect(readFileSync(present, 'utf8')).toBe(old);
 
-  // The old certificate comes first: both have the same subject.
+  // The old certificate is first: both have the same subject.
   writeFileSync(pinned, old + readFileSync(next, 'utf8'));
   expect([await curl(pinned), await curl(oldOnly), await uses()]).toEqual(['accepted', 'accepted', 'CKR_OK']);
 

@@ -1,5 +1,5 @@
-// The request log of a real server on its way out, as dke.toml says: to a file of one endpoint's requests, and to an HTTPS collector, which is
-// away at first. A request id is found in the answer, in the request log, in the file and at the collector.
+// Forwarding of the request log of a real server, configured in dke.toml: to a file of one endpoint's requests, and to an HTTPS collector, which is
+// unreachable at first. A request id is found in the answer, in the request log, in the file and at the collector.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -65,14 +65,14 @@ test('requests reach a file and a collector that was away, those of one endpoint
       return found.length >= 2 ? found.map((line) => JSON.parse(line) as EndpointRequest) : undefined;
     });
     expect(idsOf(lines)).toEqual(idsOf(logged.filter(({ endpointId }) => endpointId === orders.endpoint.id)));
-    // The collector that is away delayed nothing, and it gets everything when it is there.
+    // The unreachable collector delayed nothing, and it gets everything later.
     expect(events).toEqual([]);
     collector.listen(collectorPort, '127.0.0.1');
-    // What may not have been read comes again.
-    const told = () => [...new Set(events.map(({ metadata }) => metadata.correlation_uid))].toSorted();
-    await until('the collector', async () => (told().length >= 3 ? true : undefined));
+    // Records that may not have been read are sent again.
+    const delivered = () => [...new Set(events.map(({ metadata }) => metadata.correlation_uid))].toSorted();
+    await until('the collector', async () => (delivered().length >= 3 ? true : undefined));
     expect(new Set(events.map(({ class_uid }) => class_uid))).toEqual(new Set([6003]));
-    expect(told()).toEqual(idsOf(logged));
+    expect(delivered()).toEqual(idsOf(logged));
   } finally {
     await server.stop();
     collector.close();

@@ -1,4 +1,4 @@
-// A server that rested continues as fast as before: V8 still knows the hidden classes of what a request is made of
+// A server is as fast after an idle time as before: V8 keeps the hidden classes of the objects of a request
 // (server/listener/shapes.ts).
 import { Agent } from 'node:https';
 import { join, resolve } from 'node:path';
@@ -26,7 +26,7 @@ test('the heap is collected many times without a request: requests are not made 
       'rest',
     );
     const encrypt = { requestMetadata: requestMetadata(), plaintext: 'AAAA', encryptionAlgorithm: 'AES_GCM' };
-    /** Some requests over one connection, which then ends; what the last was made of. */
+    /** Some requests over one connection, which then ends; returns the objects of the last one. */
     const ask = async (): Promise<string> => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const before = linesOf(server.output(), 'shapes').length;
@@ -39,7 +39,7 @@ test('the heap is collected many times without a request: requests are not made 
       return linesOf(server.output(), 'shapes').at(-1) ?? '';
     };
     const fast = 'shapes {"request":true,"answer":true,"socket":true}';
-    // Before the first rest only the console's API was asked.
+    // Before the first idle time, only the console's API was called.
     for (let rest = 1; rest <= 4; rest += 1) {
       server.child.kill('SIGUSR2');
       await expect.poll(() => linesOf(server.output(), 'collected').length).toBe(rest);

@@ -1,5 +1,5 @@
-// A backup of the root key, as an operator makes it while the service runs: encrypted, verified, known to the service, useless after an erasure
-// run and said to be, and enough to start again on the database.
+// A backup of the root key, created by an operator while the service runs: encrypted, verified, known to the service, useless after an erasure
+// run with a notification, and sufficient to start again on the database.
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

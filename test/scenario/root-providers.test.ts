@@ -306,7 +306,7 @@ describe.skipIf(softhsmModule === undefined)('a hardware module (SoftHSM2)', () 
     const without = await start(folder, hardware(pinFile) + fromFile, { environment });
     expect((await health(without)).status).toBe(200);
     await without.stop();
-    // Without either it waits, and continues by itself when the module is back.
+    // Without either it waits, and continues on its own when the module is back.
     const waits = await start(folder, hardware(pinFile) + people(), { environment });
     expect((await health(waits)).text).toBe('{"status":"sealed"}');
     expect(waits.log()).toMatch(/libsofthsm2\.so/);
@@ -327,7 +327,7 @@ describe.skipIf(softhsmModule === undefined)('a hardware module (SoftHSM2)', () 
     expect(String(refusal)).toMatch(message);
   });
 
-  test('a wrong PIN is named, and not tried again by itself', async () => {
+  test('a wrong PIN is named, and not tried again on its own', async () => {
     const folder = newFolder();
     const { environment, pinFile, addKey } = makeSoftToken(folder, 'dke', '4711');
     addKey('dke-root');

@@ -1,7 +1,7 @@
 // Canaries: all jobs in one run with known secrets, then a search for them wherever they must not be. Files, logs, standard
 // output, process lists, environments, answers of the API, and the JavaScript heaps of server and agent.
 //
-// Bearer credentials are JavaScript strings, because Node's HTTP parser makes them so; heaps are searched for the rest.
+// Bearer credentials are JavaScript strings, because Node's HTTP parser creates them; heaps are searched for all others.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -148,7 +148,7 @@ beforeAll(async () => {
   expect((await endpoint.decrypt(sealed.body)).status).toBe(200);
   expect((await endpoint.decrypt({ ...sealed.body, authenticationTag: 'AAAAAAAAAAAAAAAAAAAAAA==' })).status).toBe(400);
 
-  // The administrator's job, and what goes wrong at it.
+  // The administrator's operations, and their errors.
   const made = await site.api.call<{ token: string }>('POST', '/api/tokens', {
     name: 'second',
     grants: [{ role: 'auditor', scope: null }],
@@ -164,7 +164,7 @@ beforeAll(async () => {
   await site.api.send('POST', `/tde/v1/${application.accessGuid}/erp/nothing`, {});
   for (const text of [site.token, made.token, wrong, application.accessGuid, rotated.accessGuid]) bearers.add(text);
 
-  // A key goes, so that the erasure run has been over everything too.
+  // A key is destroyed, so that an erasure run processes everything.
   await ok(database.call('destroy', { handle: master }));
   await until('the erasure run', async () =>
     (await site.api.audit('kind=erasure.finished')).length > 0 ? true : undefined,

@@ -59,7 +59,7 @@ describe('the first start', () => {
     expect(mode('root.key')).toBe('400');
     expect(mode('tls.key')).toBe('600');
     expect(mode('dke.db')).toBe('600');
-    // While it runs: the database's side files hold what the database holds.
+    // While it runs: the database's side files contain the same data as the database.
     const names = readdirSync(server.dataDirectory);
     expect(names).toContain('dke.db-wal');
     for (const name of names) expect(statSync(join(server.dataDirectory, name)).mode & 0o077, name).toBe(0);
@@ -144,7 +144,7 @@ test('a start that has lost the self-signed certificate creates another one, and
   const inbox = () =>
     now.call<{ items: { severity: string; text: string }[] }>('GET', '/api/notifications?kind=tls.certificate-created');
   await expect.poll(async () => (await inbox()).items).toMatchObject([{ severity: 'high' }]);
-  // The next start finds it, and says nothing.
+  // The next start finds it without a message.
   await again.stop();
   const third = await start({ folder: server.folder });
   expect(third.log()).not.toContain('refuse it');
@@ -205,7 +205,7 @@ describe('a server that cannot start', () => {
     try {
       const refused = startServerProcess({ port });
       await expect(refused).rejects.toMatchObject({ exitCode: 4, message: expect.stringContaining(`port ${port}`) });
-      // The token is made once: the next start shows none.
+      // The token is created once: the next start shows none.
       const own = mkdtempSync(join(tmpdir(), 'dke-port-'));
       const file = join(own, 'token');
       writeFileSync(join(own, 'dke.toml'), `[server]\nhost = "127.0.0.1"\nport = ${port}\n`);
@@ -387,7 +387,7 @@ describe('the listener', () => {
   });
 
   test("keeps V8's helpers out of the way, by flags that V8 knows", async () => {
-    const told = [
+    const source = [
       "import v8 from 'node:v8'",
       "import { syncBuiltinESMExports } from 'node:module'",
       'const set = v8.setFlagsFromString',
@@ -395,8 +395,8 @@ describe('the listener', () => {
       'syncBuiltinESMExports()',
     ].join(';');
     const main = join(import.meta.dirname, '../../server/main.ts');
-    const server = await start({ program: ['--import', `data:text/javascript,${encodeURIComponent(told)}`, main] });
-    // What it says there arrives apart from the line that says that it listens.
+    const server = await start({ program: ['--import', `data:text/javascript,${encodeURIComponent(source)}`, main] });
+    // Its output arrives separately from the line that it listens.
     await expect.poll(() => server.log()).toContain('set --no-parallel-scavenge');
     expect(server.log()).toContain('set --concurrent-marking-max-worker-num=1');
     expect(server.log()).not.toContain('unrecognized flag');

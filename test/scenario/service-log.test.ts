@@ -1,4 +1,4 @@
-// The log of the running service on a disk of its own that fills up: the service continues, says so where people look, and writes what
+// The log of the running service on a separate disk that fills up: the service continues, reports it in health and notifications, and writes what
 // waited as soon as there is room. SIGHUP opens the file again by its name.
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,30 +35,30 @@ const metric = async (name: string): Promise<number> => {
     await dispatcher.close();
   }
 };
-const told = (text: string): number => readFileSync(path, 'utf8').split(text).length - 1;
+const countOf = (text: string): number => readFileSync(path, 'utf8').split(text).length - 1;
 const again = 'the certificate was reloaded';
 
 test.skipIf(typeof disk === 'string')('a full disk under the log is reported, and ends nothing', async () => {
   const workload = await openWorkload(place, place.server.adminToken, { seed: 7 });
   place.server.child.kill('SIGHUP');
-  await until('a line', async () => (told(again) === 1 ? true : undefined));
+  await until('a line', async () => (countOf(again) === 1 ? true : undefined));
   small.fill();
   // The last page of the file has room for a few lines.
   await until('a failure', async () => {
     place.server.child.kill('SIGHUP');
     return (await metric('dke_log_failing')) === 1 ? true : undefined;
   });
-  const written = told(again);
+  const written = countOf(again);
   // Keys are used and changes are made in the meantime.
   await workload.serve();
   await workload.change();
   expect(place.server.child.exitCode).toBeNull();
   place.server.child.kill('SIGHUP');
-  expect(told(again)).toBe(written);
+  expect(countOf(again)).toBe(written);
   small.free();
   await until('the end of the failure', async () => ((await metric('dke_log_failing')) === 0 ? true : undefined));
   await until('every line', async () =>
-    told(again) > written && told('could not be written') === 1 ? true : undefined,
+    countOf(again) > written && countOf('could not be written') === 1 ? true : undefined,
   );
   expect(await metric('dke_log_lost_lines_total')).toBe(0);
 });
@@ -66,7 +66,7 @@ test.skipIf(typeof disk === 'string')('a full disk under the log is reported, an
 test.skipIf(typeof disk === 'string')('SIGHUP opens the log again after it was moved away', async () => {
   renameSync(path, `${path}.moved`);
   place.server.child.kill('SIGHUP');
-  await until('a new file', async () => (existsSync(path) && told(again) > 0 ? true : undefined));
+  await until('a new file', async () => (existsSync(path) && countOf(again) > 0 ? true : undefined));
   expect(await place.server.stop()).toBe(0);
-  expect(told('"msg":"stopped"')).toBe(1);
+  expect(countOf('"msg":"stopped"')).toBe(1);
 });

@@ -1,5 +1,5 @@
-// A disk that fills up under each operation that makes something lasting: a small one of the test's own, on which so many pages are left.
-// The operation is refused with a reason or was made, data are decrypted in the meantime, and with room again everything is as it was told.
+// A disk that fills up under each persistent operation: a small one of the test's own, with so many free pages.
+// The operation is refused with a reason or succeeds, data are decrypted in the meantime, and with free space everything matches the answers.
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faultOperations, openWorkload, type Workload } from '../support/fault-workload.ts';
@@ -11,7 +11,7 @@ import { isLong } from '../support/tiers.ts';
 const disk = mountSmallDisk('32m');
 if (typeof disk === 'string') console.log(`skipped: ${disk}`);
 const page = 4096;
-/** Pages that are left: none at all, and some, so that the middle of an operation has none. In the long tier: each number up to a long one. */
+/** Free pages: none, and some, so that the disk is full in the middle of an operation. In the long tier: each number up to a large one. */
 const left = isLong ? Array.from({ length: 48 }, (_, pages) => pages) : [0, 3];
 
 const small = disk as SmallDisk;

@@ -83,7 +83,7 @@ describe('a recovery key', () => {
     expect(await json<{ readonly items: readonly object[] }>('recovery-key', 'list')).toMatchObject({
       items: [{ id, name: 'safe of the bank', removedAt: null }],
     });
-    // What is registered is no file, and another file is not overwritten.
+    // What is registered is not a file, and another file is not overwritten.
     expect((await runCommand(['recovery-key', 'create', '--out', recoveryFile])).code).not.toBe(0);
   });
 
@@ -156,7 +156,7 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
   let verifier: string;
   let id: string;
 
-  test('the copy is verified where it lies, without a service', async () => {
+  test('the copy is verified where it is, without a service', async () => {
     ({ id } = await json<Snapshot>('snapshot', 'create'));
     ({ verifierKey: verifier } = await json<{ readonly verifierKey: string }>('audit', 'log'));
     copy = join(site.folder, 'offsite.dkesnap');
@@ -181,7 +181,7 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     expect((await runCommand(['snapshot', 'verify', '--file', bad, '--signer', verifier])).code).toBe(12);
   });
 
-  test('a new service, with a new root key, restores it, and the database goes on with the same label and handle', async () => {
+  test('a new service, with a new root key, restores it, and the database continues with the same label and handle', async () => {
     const data = site.server.dataDirectory;
     const tls = ['tls.crt', 'tls.key'];
     await site.stopServer();
@@ -217,7 +217,7 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     const restored = await json<SnapshotRestore>('snapshot', 'restore', id, ...withKey(), ...into, ...confirm(id));
     expect(restored).toMatchObject({ newTenant: false, newIds: false, newHandles: 0 });
 
-    await until('the database goes on', async () => ((await decrypted(1)).rv === 'CKR_OK' ? true : undefined));
+    await until('the database continues', async () => ((await decrypted(1)).rv === 'CKR_OK' ? true : undefined));
     expect(await decrypted(1)).toEqual({ rv: 'CKR_OK', data: plain });
     expect(await database.call('find', { label: labels[1] })).toEqual({ rv: 'CKR_OK', handles: [handles[1]] });
     // What had been destroyed before the disaster stays so.

@@ -1,4 +1,4 @@
-// dke store migrate with a service that has lived: there and back, what is refused, and what a copy that is cut off leaves.
+// dke store migrate with a service in use: in both directions, the refusals, and the remains of an interrupted copy.
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,7 +58,7 @@ beforeAll(async () => {
   await begin(embedded);
   endpoint = await createXksEndpoint({ api: api(), server }, 'cloud');
   ({ body: sealed } = await endpoint.encrypt(plain));
-  // One key is destroyed for good: what is left of it goes along, too.
+  // One key is destroyed permanently: its remaining record is copied as well.
   const { id: vaultId } = await api().call<Vault>('POST', '/api/vaults', { name: 'archive' });
   await api().call('POST', '/api/keys', { name: 'kept', vaultId });
   await until('the request log', async () => {
@@ -68,7 +68,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.stop();
-  // Nothing of it is needed any more: it need not write what it has in memory.
+  // Its data are not needed, so it may lose those in memory.
   await postgres?.stop('SIGQUIT');
   await postgres?.remove();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -84,7 +84,7 @@ test('a copy that is cut off leaves the target empty and the source as it was', 
   const before = digestOf(database);
   const cut = postgres.createDatabase('cut');
   const to = write('cut.toml', tomlOf(cut));
-  // The first try makes the tables; a row that is refused near the end cuts it off.
+  // The first attempt creates the tables; a refused row near the end interrupts it.
   const from = write('sqlite.toml', embedded);
   postgres.run(
     'cut',
@@ -101,20 +101,20 @@ test('a copy that is cut off leaves the target empty and the source as it was', 
   expect(digestOf(database)).toBe(before);
 });
 
-test('everything arrives: the service starts on it, keys decrypt, the audit log goes on', async () => {
+test('everything arrives: the service starts on it, keys decrypt, the audit log continues', async () => {
   const from = write('sqlite.toml', embedded);
   const to = write('postgresql.toml', tomlOf(place));
   const before = digestOf(database);
-  const told = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
-  expect(told.findings).toEqual([]);
+  const verified = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
+  expect(verified.findings).toEqual([]);
   const report = await migrate(from, to);
   expect(report).toMatchObject({
     findings: [],
-    auditRecords: told.auditRecords,
+    auditRecords: verified.auditRecords,
     auditRoot: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
   expect(digestOf(database)).toBe(before);
-  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(told);
+  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(verified);
   await expect(migrate(from, to)).rejects.toThrow(/is not empty.*nothing was changed/);
 
   await begin(tomlOf(place));
@@ -134,10 +134,10 @@ test('and comes back, with what was made meanwhile', async () => {
   await expect(migrate(from, to)).rejects.toThrow('move it away');
   renameSync(database, `${database}.before`);
   for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
-  const told = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
-  expect(await migrate(from, to)).toMatchObject({ findings: [], auditRecords: told.auditRecords });
+  const verified = await verifyOffline(loadConfig(from, folder), () => Promise.resolve(undefined));
+  expect(await migrate(from, to)).toMatchObject({ findings: [], auditRecords: verified.auditRecords });
   expect(existsSync(`${database}.part`)).toBe(false);
-  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(told);
+  expect(await verifyOffline(loadConfig(to, folder), () => Promise.resolve(undefined))).toEqual(verified);
   await begin(embedded);
   endpoint = endpoint.at(server);
   expect((await endpoint.decrypt(sealed)).body.plaintext).toBe(plain.toString('base64'));

@@ -1,6 +1,6 @@
-// A server that is struck in a single system call of an operation: killed before a call that makes something lasting or in the middle of
-// a write, told that the disk is full or that a sync failed. A few calls here; npm run faults strikes each. And that none is missed: what
-// comes before the calls counts what strace sees of them.
+// Fault injection in a single system call of an operation: the server is killed before a persistent call or in the middle of
+// a write, or gets a full disk or a failed sync. A few calls here; npm run faults covers each. And that none is missed: the
+// interceptor counts the same calls as strace.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -54,9 +54,9 @@ test.skipIf(untraced !== undefined)('every lasting call that strace sees is one 
       const tracer = spawn('strace', ['-f', '-y', '-p', String(server.child.pid), '-e', calls, '-o', trace], {
         stdio: ['ignore', 'ignore', 'pipe'],
       });
-      // Read to its end: it tells of each new thread there.
+      // Read to its end, because it lists each new thread.
       await new Promise((resolve) => tracer.stderr.on('data', resolve));
-      // Files alone are made by calls that have other uses: they are counted apart.
+      // The calls that create files have other uses as well, so created files are counted separately.
       strikes.arm({ mode: 'count', kinds: everyKind.filter((kind) => kind !== 'create'), number: 0 });
       await work();
       await workload.settle();
@@ -67,7 +67,7 @@ test.skipIf(untraced !== undefined)('every lasting call that strace sees is one 
       const seen = readFileSync(trace, 'utf8')
         .split('\n')
         .filter((line) => /^\d+ +\w+\(/.test(line))
-        // Sockets, pipes and what wakes threads are no files; a folder that is made is counted with the files that are.
+        // Sockets, pipes and eventfds are not files; a created folder counts as a file.
         .filter((line) => !/ mkdir(at)?\(|<(socket|pipe|anon_inode|TCP|UNIX|\/dev\/(?!shm\/))/.test(line));
       expect(counted, seen.join('\n')).toBe(seen.length);
       expect(seen.length).toBeGreaterThan(20);

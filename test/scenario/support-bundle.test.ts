@@ -1,5 +1,5 @@
 // The bundle for support, on the host of a real service in which a canary is in every place of a secret: none of them is in it, in any usual
-// encoding; what is in it is shown first; and it is made of a stopped service, too.
+// encoding; its content is shown first; and it can be created for a stopped service.
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ const read = (name: string): Bundle => JSON.parse(readFileSync(at(name), 'utf8')
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-support-'));
-  // Words only, which no pattern knows.
+  // Words only, which match no pattern.
   plantFile(
     'root-passphrase',
     `correct horse ${random()

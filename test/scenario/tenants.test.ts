@@ -54,7 +54,7 @@ const build = async (name: string): Promise<House> => {
   return { id, name, api, endpoint, database, handle, encrypted };
 };
 
-/** What the cloud is told. */
+/** The cloud's answer. */
 const cloud = async ({ endpoint: { configuration, endpoint } }: House): Promise<string> => {
   const { status, body } = await callXks(
     { server: site.server, configuration },
@@ -75,7 +75,7 @@ const people = async ({ api }: House): Promise<number> => (await api.send('GET',
 const served = async (house: House) => [await cloud(house), await tde(house), await people(house)];
 const everything = ['200', 'CKR_OK', 200];
 
-/** Calls one after another, until told to stop: every answer, counted. */
+/** Calls one after another until it is stopped; counts every answer. */
 const load = (work: () => Promise<string>) => {
   const answers = new Map<string, number>();
   let stopped = false;
@@ -125,7 +125,7 @@ test('each has its own people, who act in it without saying so', async () => {
 
 test('one is suspended, deleted, restored under load; the other does not miss an answer', async () => {
   const others = [load(() => cloud(zeta)), load(() => tde(zeta))];
-  // Whatever it is told, acme continues asking, in the session that it has open.
+  // After any answer, acme continues to call in its open session.
   const asking = [load(() => cloud(acme)), load(() => tde(acme))];
   await more([...others, ...asking]);
 
@@ -167,7 +167,7 @@ test('what was stopped is stopped after a restart of the server too', async () =
   await site.startServer();
   expect(await cloud(acme)).toBe('400 InvalidStateException');
   expect(await tde(acme)).toBe('CKR_ACTION_PROHIBITED');
-  await until('the other one goes on', async () => ((await tde(zeta)) === 'CKR_OK' ? true : undefined));
+  await until('the other one continues', async () => ((await tde(zeta)) === 'CKR_OK' ? true : undefined));
   expect(await cloud(zeta)).toBe('200');
   await change(acme, 'resume');
   expect(await served(acme)).toEqual(everything);

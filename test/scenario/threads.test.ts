@@ -1,5 +1,5 @@
 // Sixty-four threads of one process at everything at once, through the real library, agent and service: every answer is the
-// caller's own. The same once more under the thread sanitizer, library and host both.
+// caller's own. The same again under the thread sanitizer, library and host both.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   execFileSync('cmake', ['--build', 'build', '--target', 'host-tsan'], { cwd: root, stdio: 'pipe' });
   site = await startSite();
   const application = await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance'));
-  // Under a sanitizer, on a loaded machine, a call may take its time.
+  // Calls may be slow under a sanitizer on a loaded machine.
   config = site.config('pkcs11', application, 'call_timeout_ms = 30000\n');
   const database = site.database(config);
   expect((await database.call('open', { pin: '' })).rv).toBe('CKR_OK');
@@ -57,7 +57,7 @@ describe(`${threads} threads`, () => {
 
   test('race for nothing either when the agent is stopped, and killed, under them', async () => {
     const started = startHostProcess('threads', host(true), answers, 16, 0, token);
-    // What is waited for never comes once the host has ended.
+    // The awaited event never occurs after the end of the host.
     const fromHost = <T>(what: string, ask: () => T | undefined): Promise<T> =>
       until(what, async () => {
         const { exitCode, signalCode } = started.child;

@@ -1,4 +1,4 @@
-// Calls that create something, and whose answer does not come in time: in the end such a call has succeeded or left nothing behind, and
+// Creating calls without an answer in time: in the end such a call has succeeded or had no effect, and
 // a caller who repeats it does not meet its own key of the attempt before.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const full = inLongTier('scenario/wire-model: full bounds');
 
-/** What SPIN says of a variant of the model, with one defect or none. */
+/** SPIN's result for a variant of the model, with one defect or none. */
 const explore = (...names: readonly string[]): string => {
   const run = (command: string, ...words: string[]): string =>
     execFileSync(command, words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -31,7 +31,7 @@ test.each([
         ['with messages ahead of calls', ['HELD']],
       ] as const)
     : []),
-] as const)('no message is broken, no answer goes astray, and no thread waits for ever, %s', (_, names) => {
+] as const)('no message is broken, no answer goes astray, and no thread waits forever, %s', (_, names) => {
   const said = explore(...names);
   expect(said).toMatch(/errors: 0$/m);
   expect(said).not.toMatch(/Search not completed|max search depth too small/);

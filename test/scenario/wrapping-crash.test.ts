@@ -71,7 +71,7 @@ test('a kill at any moment leaves no wrapped key without its mark, and no use of
     let destroyed = false;
     const child = server.child;
     let answers = 0;
-    /** The kill comes with the answer of this number, while the others are under way. */
+    /** The kill follows the answer with this number, while other calls are in progress. */
     const fatal = 1 + round * 3;
     const answered = (): void => {
       answers += 1;
@@ -83,7 +83,7 @@ test('a kill at any moment leaves no wrapped key without its mark, and no use of
         .then(() => wrapped.add(handle))
         .finally(answered),
     );
-    // In every other round a key has been wrapped before: a destruction that comes first refuses all of them.
+    // In every other round a key was wrapped before: an earlier destruction would refuse all of them.
     const begun = round % 2 === 0 ? Promise.resolve() : Promise.any(work);
     const destruction = begun
       .then(() => ask('destroyObject', what, {}))

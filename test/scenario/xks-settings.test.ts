@@ -104,14 +104,14 @@ describe('mutual TLS', () => {
   test.each([
     ['no PEM', 'nothing', '1 to 20 certificates in PEM'],
     ['a damaged certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', 'cannot be read'],
-  ])('%s is no CA bundle', async (_what, authorities, message) => {
+  ])('%s is not a CA bundle', async (_what, authorities, message) => {
     const body = { operatorProbes: true, rate: null, rules: [], clientCertificate: { authorities, commonName } };
     const answer = await site.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body);
     expect(answer.status).toBe(400);
     expect(answer.text).toContain(message);
   });
 
-  test("a caller's own certificate is no CA bundle", async () => {
+  test("a caller's own certificate is not a CA bundle", async () => {
     const { certificate } = authority.issue({ commonName });
     const body = {
       operatorProbes: true,

@@ -1,4 +1,4 @@
-// `dke agent` as a child process, for tests that load the library: PKCS#11 calls block the thread that makes them, so the
+// `dke agent` as a child process, for tests that load the library: PKCS#11 calls block their thread, so the
 // agent cannot live in the test's own process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

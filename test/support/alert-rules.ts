@@ -1,5 +1,5 @@
 // The shipped alert rules, evaluated over scrapes of a real /metrics: as much of PromQL as docs/monitoring/alerts.yaml uses. What it does not
-// know is an error. It differs from Prometheus in two points: `for` is not waited for, and rate and increase do not extrapolate.
+// know is an error. It differs from Prometheus in two points: it ignores `for`, and rate and increase do not extrapolate.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ExpositionSample } from './exposition.ts';
@@ -268,7 +268,7 @@ class Parser {
     return (sample) => sample.name === name && matchers.every((matches) => matches(sample.labels));
   }
 }
-/** Undefined: the sample is left out. `shown` is the value that a comparison keeps. */
+/** Undefined: the sample is omitted. `shown` is the value that a comparison keeps. */
 type Combine = (a: number, b: number, shown?: number) => number | undefined;
 
 const kept = (vector: readonly Sample[], map: (sample: Sample) => number | undefined): readonly Sample[] =>

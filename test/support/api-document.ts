@@ -43,7 +43,7 @@ export const answerOf = (document: ApiDocument, operation: DescribedOperation, s
   return name === undefined ? answer : document.components.responses[name];
 };
 
-/** Checks values with the schemas of a document; answers what is wrong. */
+/** Checks values with the schemas of a document; returns the faults. */
 export const validatorOf = (document: ApiDocument) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true, unicodeRegExp: true });
   // The types of this package are those of a CommonJS module.

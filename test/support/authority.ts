@@ -1,10 +1,10 @@
-// A certificate authority for tests, made with the openssl command: certificates as others make them, good ones and bad ones.
+// A certificate authority for tests, created with the openssl command: valid and faulty certificates as other issuers create them.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface IssuedCertificate {
-  /** PEM files; `certificate` holds the chain, the authority at the top left out. */
+  /** PEM files; `certificate` contains the chain without the root. */
   readonly certificate: string;
   readonly key: string;
 }
@@ -32,7 +32,7 @@ const openssl = (...parameters: readonly string[]): void => {
   execFileSync('openssl', parameters, { stdio: ['ignore', 'ignore', 'pipe'] });
 };
 
-/** A new folder for it is made in `folder`. */
+/** Creates a new folder for it in `folder`. */
 export const makeAuthority = (folder: string, name: string, above?: { folder: string; chain: string }): Authority => {
   const own = join(folder, name.replaceAll(/\W/g, '-'));
   mkdirSync(own, { recursive: true });

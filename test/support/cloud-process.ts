@@ -1,4 +1,4 @@
-// The real `dke cloud` as a child process, on a free port, and a gate in front of a proxy that can be made to fail.
+// The real `dke cloud` as a child process on a free port, and a gate in front of a proxy that can inject failures.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ export interface CloudProcess {
   stop(): Promise<number | null>;
 }
 
-/** More than the cloud's 250 ms for a call, unless told otherwise: how fast a loaded machine answers is not what tests are about. */
+/** Longer than the cloud's 250 ms for a call by default, because these tests are not about the speed of a loaded machine. */
 export const startCloudProcess = async (folder: string, proxyCa: string, budgetMs = 3000): Promise<CloudProcess> => {
   const budget = ['--budget', String(budgetMs)];
   const args = ['cloud', '--data', join(folder, 'cloud'), '--port', '0', '--proxy-ca', proxyCa, ...budget];

@@ -17,7 +17,7 @@ export interface CommandOptions {
   readonly cwd?: string;
 }
 
-/** Runs it to its end. Variables of the test's own environment that the command reads are left out. */
+/** Runs it to its end, without the variables of the test's own environment that the command reads. */
 export const runCommand = (args: readonly string[], options: CommandOptions = {}): Promise<CommandRun> => {
   const environment: NodeJS.ProcessEnv = { ...process.env };
   for (const name of Object.keys(environment)) if (name.startsWith('DKE_')) delete environment[name];

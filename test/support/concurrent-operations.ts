@@ -5,18 +5,8 @@ import type { RouteRow } from '../../server/fronts/contract/api/row.ts';
 import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';
 import type { StartedSession } from '../../server/operations/people/interface.ts';
-import {
-  callerOn,
-  dataObject,
-  idOf,
-  makers,
-  rule,
-  send,
-  type TestNode,
-  type Thing,
-  type World,
-} from './concurrent-worlds.ts';
-import { masterKey, type OpenedService, toLabel } from './open-service.ts';
+import { callerOn, idOf, makers, rule, send, type TestNode, type Thing, type World } from './concurrent-worlds.ts';
+import { dataObject, masterKey, type OpenedService, toLabel } from './open-service.ts';
 import { bytesOf, goodPassword, originOf } from './people.ts';
 import { codeOf } from './totp.ts';
 
@@ -390,7 +380,7 @@ export const tdeOperations: { readonly [R in keyof TdeRoutes]: Row | LeftOut } =
     }),
   ),
   createObject: tde(({ opened: { operations } }, caller) =>
-    operations.tde.createObject(caller, { ...dataObject, label: toLabel('more') }, Buffer.from('y')),
+    operations.tde.createObject(caller, dataObject('more'), Buffer.from('y')),
   ),
   findObjects: leftOut('changes nothing'),
   getObject: leftOut('changes nothing'),
@@ -438,7 +428,7 @@ export const keepPlatformToken = (opened: OpenedService, token: string): void =>
 };
 const platformToken = ({ opened }: TestNode): string => platformTokens.get(opened) ?? '';
 
-/** The things that rows need, in the order in which they are made. */
+/** The resources that rows need, in the order of their creation. */
 export const thingsOf = (...rows: readonly Row[]): readonly Thing[] => {
   const found: Thing[] = [];
   const add = (thing: Thing): void => {

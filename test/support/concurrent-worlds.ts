@@ -3,8 +3,9 @@ import { inTenant, serviceActor, type TenantActor } from '../../server/domain/ac
 import { totpStep } from '../../server/domain/one-time-password.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';
 import type { StartedSession } from '../../server/operations/people/interface.ts';
-import { masterKey, type OpenedService, toLabel } from './open-service.ts';
+import { dataObject, masterKey, type OpenedService } from './open-service.ts';
 import { bytesOf, everything, goodPassword, originOf } from './people.ts';
+import { type Answer, mustTo, sendTo } from './shared.ts';
 import { codeOf } from './totp.ts';
 
 /** One service, as its callers reach it. */
@@ -63,40 +64,15 @@ export interface World {
   };
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-export const send = async (
-  node: TestNode,
-  token: string,
-  method: string,
-  path: string,
-  body?: object,
-  more: Readonly<Record<string, string>> = {},
-): Promise<Answer> => {
-  const response = await fetch(`${node.base}${path}`, {
-    method: method.toUpperCase(),
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...more,
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, text: await response.text() };
-};
-const must = async <T = { readonly id: string }>(
-  node: TestNode,
+export const send = ({ base }: TestNode, token: string, method: string, path: string, body?: object): Promise<Answer> =>
+  sendTo(base, token, method, path, body);
+const must = <T = { readonly id: string }>(
+  { base }: TestNode,
   token: string,
   path: string,
   body: object = {},
   method = 'post',
-): Promise<T> => {
-  const { status, text } = await send(node, token, method, path, body);
-  if (status > 299) throw new Error(`${method} ${path}: ${status} ${text}`);
-  return JSON.parse(text) as T;
-};
+): Promise<T> => mustTo<T>(base, token, method, path, body);
 
 export const callerOn = (node: TestNode, world: World): Promise<TdeCaller> =>
   node.opened.operations.tde.authenticate({
@@ -113,20 +89,6 @@ export const idOf = ({ ids }: World, thing: Thing): string => {
 };
 const tester = { ...serviceActor('test'), kind: 'administrator', id: 'test', name: 'test' } as const;
 export const rule = { required: 1, actions: ['destroy'] };
-export const dataObject = {
-  class: 'data',
-  label: toLabel('data'),
-  algorithm: null,
-  bits: null,
-  usages: [],
-  sensitive: false,
-  extractable: true,
-  modifiable: true,
-  destroyable: true,
-  private: true,
-  attributes: '',
-} as const;
-
 const makeUser = async (node: TestNode, world: World, name: string, role: 'auditor' | 'key-manager') => {
   const { operations } = node.opened;
   const { user, invitation } = await operations.users.create(world.actor, everything, {
@@ -136,7 +98,7 @@ const makeUser = async (node: TestNode, world: World, name: string, role: 'audit
   return { id: user.id, invitation: invitation?.token ?? '' };
 };
 
-/** How each thing is made, and what it needs. */
+/** The creation of each resource, and the resources that it needs. */
 export const makers: {
   readonly [T in Thing]: {
     readonly needs?: readonly Thing[];
@@ -195,7 +157,11 @@ export const makers: {
   dataObject: {
     needs: ['application'],
     make: async (n, w) => {
-      const made = await n.opened.operations.tde.createObject(await callerOn(n, w), dataObject, Buffer.from('x'));
+      const made = await n.opened.operations.tde.createObject(
+        await callerOn(n, w),
+        dataObject('data'),
+        Buffer.from('x'),
+      );
       w.kept.dataHandle = made.handle;
       return made.id;
     },

@@ -104,7 +104,7 @@ const needsSwitch = (name: MechanismName, use: Use): boolean => {
 export const reasonFor = (name: MechanismName, use: Use): string | undefined =>
   reasons.find(([pattern, of]) => pattern.test(name) && of.includes(use))?.[2];
 
-/** Whether data comes in one piece only. */
+/** Whether data can be passed in one piece only. */
 const inOnePiece = (row: MechanismRow | undefined, use: Use): boolean => {
   if (use === 'signRecover' || use === 'verifyRecover') return true;
   if (use === 'encrypt' || use === 'decrypt') return row?.rsaEncryption !== undefined;

@@ -57,13 +57,13 @@ export interface ConsoleBrowser {
   readonly faults: string[];
   /** Whether the server answered that it had failed. */
   failed(): boolean;
-  /** A context and its first page: light and 1280 pixels wide unless told otherwise. */
+  /** A context and its first page: light and 1280 pixels wide by default. */
   open(options?: BrowserContextOptions): Promise<[BrowserContext, Page]>;
   /** One more page of a context, signed in as its others are. */
   another(context: BrowserContext): Promise<Page>;
-  /** Waits until nothing on the page is loading: no request of its under way, and no place that says so. */
+  /** Waits until nothing on the page is loading: no open request, and no loading indicator. */
   settle(page: Page): Promise<void>;
-  /** Signs in with an administrator token, and waits for the page that was asked for. */
+  /** Signs in with an administrator token, and waits for the requested page. */
   signIn(page: Page, token: string, path?: string): Promise<void>;
   shoot(name: string, page: Page): Promise<void>;
   /**
@@ -71,13 +71,13 @@ export interface ConsoleBrowser {
    * theme on each Nth page that is checked so (tiers.ts): themes change colours and nothing else, and all pages have the same ones.
    */
   lookClosely(name: string, page: Page): Promise<void>;
-  /** What axe-core finds in the page as it is shown, one text a finding; by all its rules, or these. */
+  /** The violations that axe-core finds in the page, as texts; by all its rules, or these. */
   findBarriers(page: Page, rules?: readonly string[]): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
 export interface ConsoleBrowserOptions {
-  /** Certificates, PEM, that count as whole: a page with a faulty one has no passkeys. */
+  /** Certificates, PEM, that the browser trusts: a page with an untrusted one has no passkeys. */
   readonly trusted?: readonly string[];
   /** Other hosts that a page may lead to; what their own pages do is not checked. */
   readonly alsoAt?: readonly string[];
@@ -88,7 +88,7 @@ const keyHash = (certificate: string): string =>
     .update(new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'der' }))
     .digest('base64');
 
-/** For what a busy machine does late; only what never comes runs into it. */
+/** Long enough for a busy machine; only an event that never occurs reaches it. */
 const patienceMs = 300_000;
 
 const browsers = new Map<string, Promise<Browser>>();
@@ -124,7 +124,7 @@ export const openConsoleBrowser = async (
   const pending = new WeakMap<Page, Set<Request>>();
   const isElsewhere = (address: string): boolean =>
     alsoAt.includes(URL.canParse(address) ? new URL(address).origin : '');
-  /** What pages of other hosts have asked for. */
+  /** Requests of pages of other hosts. */
   const elsewhere = new Set<string>();
   const watch = (page: Page): void => {
     const own = new Set<Request>();
@@ -132,12 +132,12 @@ export const openConsoleBrowser = async (
     page.on('request', (request) => own.add(request));
     page.on('requestfinished', (request) => own.delete(request));
     page.on('requestfailed', (request) => own.delete(request));
-    // What a page that was left had asked for is never said to be over.
+    // The browser never reports the end of requests of a page that was left.
     page.on('framenavigated', (frame) => {
       if (frame === page.mainFrame()) for (const request of own) if (request.isNavigationRequest()) own.delete(request);
     });
     page.on('console', (message) => {
-      // What another host's page asks for and does not get.
+      // Failed requests of another host's page.
       const { url: at } = message.location();
       if (isElsewhere(at) || (elsewhere.has(at) && !at.startsWith(origin))) return;
       // The question whether someone is signed in is answered with 401 until someone is: the browser notes that.
@@ -147,7 +147,7 @@ export const openConsoleBrowser = async (
     page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
     page.on('requestfailed', (request) => {
       if (elsewhere.has(request.url())) return;
-      // A page that is left gives up what it was still asking for.
+      // A page that is left aborts its open requests.
       if (request.failure()?.errorText !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()}`);
     });
     page.on('request', (request) => {
@@ -168,7 +168,7 @@ export const openConsoleBrowser = async (
 
   let checked = 0;
   let shot: Promise<unknown> = Promise.resolve();
-  /** One at a time: pages that are drawn whole at once have come out tiled. Behind a dialog nothing but the window is to be seen. */
+  /** One at a time: full pages that are drawn at the same time can come out tiled. Behind a dialog only the window is visible. */
   const shoot: ConsoleBrowser['shoot'] = async (name, page) => {
     if (!allPictures && !ofTour.has(name)) return;
     const before = shot;
@@ -255,7 +255,7 @@ export const openConsoleBrowser = async (
       const loading = page.getByRole('status', { name: 'Loading' });
       for (let calm = 0; calm < 2; ) {
         await loading.first().waitFor({ state: 'detached' });
-        // An answer is drawn, and what it made the page ask for is asked, within two frames.
+        // Within two frames, the page draws an answer and sends the requests that follow from it.
         await page.evaluate(
           'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))',
         );

@@ -44,7 +44,7 @@ const fillSnapshots = async ({ api, folder }: Site): Promise<string> => {
   return id;
 };
 
-/** A vault under dual control, and requests that are waited for by others and by oneself, carried out, and refused. */
+/** A vault under dual control, with requests of the user and of others: pending, completed and rejected. */
 const fillApprovals = async ({ api, server }: Site): Promise<void> => {
   const person = async (name: string, ...roles: readonly string[]) => {
     const { token } = await api.call<{ readonly token: string }>('POST', '/api/tokens', {
@@ -179,7 +179,7 @@ export const fillConsole = async (site: Site): Promise<ConsoleData> => {
   await api.call('POST', `/api/endpoints/${endpoint.id}/diagnostics`, {});
 
   const snapshotId = await fillSnapshots(site);
-  // Destroyed since: it stays so in whatever is restored.
+  // Destroyed since then: it stays destroyed after a restore.
   const outdated = await api.masterKey(erp.application.id, `ORACLE.TDE.HSM.MK.${labels[2]}`);
   await api.call('POST', `/api/tde/applications/${erp.application.id}/master-keys/${outdated.id}/destroy`, {
     confirm: outdated.name,

@@ -16,7 +16,7 @@ core.initialize({ allowUnlocked: true });
 
 export { core };
 
-/** Uses a key and releases it, whatever happens. */
+/** Uses a key and always releases it. */
 export const withKey = <T>(key: KeyRef, use: (key: KeyRef) => T): T => {
   try {
     return use(key);

@@ -56,7 +56,7 @@ const churn = (): void => {
   say({ before, after: { lockedKib: lockedKib(), ...core.memoryStatus() }, grown: resident() - start });
 };
 
-/** The secrets are made from a seed, so that their bytes are in no source text, argument or environment. */
+/** The secrets are derived from a seed, so that their bytes are in no source text, argument or environment. */
 const secretOf = (seed: Buffer, number: number): Buffer => Buffer.from(seed.map((byte) => byte ^ (0xa0 + number)));
 
 const canary = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-// A worker thread that works with the core addon until it is told otherwise, or is terminated: it makes keys, leaves an
+// A worker thread that uses the core addon until it is stopped or terminated: it creates keys, leaves an
 // operation and a parsed request body open, says what it has, and ciphers without end.
 import { parentPort, workerData } from 'node:worker_threads';
 import { core } from '../../addon/core.ts';

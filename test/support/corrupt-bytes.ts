@@ -1,6 +1,6 @@
 // Data of a server that was killed, with one byte of one file changed, again and again: the service either refuses to start and names the
 // file, or answers as it did before, or says of what it shows that it is damaged. What it must not do: answer something else, or end
-// without a word. The files are listed from the folder, so that a new one is checked by itself.
+// without a word. The files are listed from the folder, so that a new one is checked on its own.
 import {
   chmodSync,
   cpSync,
@@ -51,13 +51,13 @@ type = "file"
 path = "provider/provider.key"
 `;
 
-/** What can be asked of a service, by name: the answers of the undamaged one are what the others are compared with. */
+/** Requests to a service, by name. The answers of damaged copies are compared with those of the undamaged one. */
 type Answers = ReadonlyMap<string, unknown>;
 
 export interface DamagedSite {
   /** Files below the folder that can be damaged, the longest-lived first. */
   readonly files: readonly string[];
-  /** Starts a copy in which one byte is another. Answers what happened: 'as before', what was refused, or what is wrong. */
+  /** Starts a copy with one changed byte. Returns the outcome: 'as before', the refusal, or the fault. */
   tryByte(file: string, offset: number, change: number): Promise<ByteOutcome>;
   /** The same for a copy whose database was changed with SQL. */
   tryStatement(sql: string): Promise<ByteOutcome>;
@@ -69,8 +69,8 @@ export interface DamagedSite {
 export type ByteOutcome =
   | { readonly kind: 'as before' }
   | { readonly kind: 'refused'; readonly message: string }
-  /** It started, and said of some of its answers that they are damaged, or gave none. */
-  | { readonly kind: 'told'; readonly what: readonly string[] }
+  /** It started, and reported some of its data as damaged or did not return them. */
+  | { readonly kind: 'reported'; readonly what: readonly string[] }
   | { readonly kind: 'wrong'; readonly what: readonly string[] };
 
 const filesBelow = (folder: string): string[] =>
@@ -85,7 +85,7 @@ const leaves = (value: unknown, path = ''): [string, string][] =>
     ? Object.entries(value).flatMap(([name, each]) => leaves(each, `${path}/${name}`))
     : [[path, JSON.stringify(value)]];
 
-/** What the configuration in a folder says; undefined when it cannot be read. */
+/** The configuration in a folder; undefined when it cannot be read. */
 const settingsOf = (folder: string): string | undefined => {
   try {
     return JSON.stringify(loadConfig(join(folder, 'dke.toml'), folder).settings);
@@ -94,7 +94,7 @@ const settingsOf = (folder: string): string | undefined => {
   }
 };
 
-/** Whether an answer, or a part of one, says of itself that it is damaged. */
+/** Whether an answer, or a part of one, is marked as damaged. */
 const tellsDamage = (value: unknown): boolean =>
   value !== null &&
   typeof value === 'object' &&
@@ -246,7 +246,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
     }
   };
 
-  // What differs between two undamaged copies says nothing.
+  // Differences between two undamaged copies do not count.
   const [one, other] = [await startCopy(() => undefined), await startCopy(() => undefined)];
   if (one instanceof StartError) throw one;
   if (other instanceof StartError) throw other;
@@ -257,12 +257,13 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
       if (expected.get(name)?.get(path) !== leaf) fleeting.add(`${name}${path}`);
 
   /** What is answered otherwise, item by item where it is a list. */
-  const compare = (answers: Answers): { readonly told: string[]; readonly wrong: string[] } => {
-    const told: string[] = [];
+  const compare = (answers: Answers): { readonly reported: string[]; readonly wrong: string[] } => {
+    const reported: string[] = [];
     const wrong: string[] = [];
     for (const [name, answer] of answers) {
       if (answer !== null && typeof answer === 'object' && 'refused' in answer) {
-        if (JSON.stringify(answer) !== JSON.stringify(one.get(name))) told.push(`${name}: refused (${answer.refused})`);
+        if (JSON.stringify(answer) !== JSON.stringify(one.get(name)))
+          reported.push(`${name}: refused (${answer.refused})`);
         continue;
       }
       const now = new Map(leaves(answer));
@@ -270,8 +271,8 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
         (path) => !fleeting.has(`${name}${path}`) && expected.get(name)?.get(path) !== now.get(path),
       );
       if (differing.length === 0) continue;
-      // A provider of the root key that does not open it any more is shown as such.
-      (tellsDamage(answer) || name === '/api/root' ? told : wrong).push(
+      // A provider that no longer opens the root key is shown as such.
+      (tellsDamage(answer) || name === '/api/root' ? reported : wrong).push(
         ...differing
           .slice(0, 3)
           .map((path) => `${name}${path}: ${expected.get(name)?.get(path)} became ${now.get(path)}`),
@@ -279,14 +280,14 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
     }
     // In quarantine everything is shown with that word next to it, and nothing is used.
     const quarantined = tellsDamage(answers.get('/api/quarantine'));
-    return quarantined ? { told: [...told, ...wrong], wrong: [] } : { told, wrong };
+    return quarantined ? { reported: [...reported, ...wrong], wrong: [] } : { reported, wrong };
   };
 
   const judge = (answers: Answers | StartError, named: string): ByteOutcome => {
     if (!(answers instanceof StartError)) {
-      const { told, wrong } = compare(answers);
+      const { reported, wrong } = compare(answers);
       if (wrong.length > 0) return { kind: 'wrong', what: wrong };
-      return told.length > 0 ? { kind: 'told', what: told } : { kind: 'as before' };
+      return reported.length > 0 ? { kind: 'reported', what: reported } : { kind: 'as before' };
     }
     const { message } = answers;
     return answers.class !== 'internal' && message.includes(named)
@@ -337,7 +338,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
         throw error;
       });
       if (meant && answers instanceof StartError && answers.class !== 'internal')
-        return { kind: 'told', what: [`another setting, which might be meant: ${answers.message}`] };
+        return { kind: 'reported', what: [`another setting, which might be meant: ${answers.message}`] };
       return judge(answers, basename(file).replace(/-(wal|shm)$/, ''));
     },
     end: () => rmSync(folder, { recursive: true, force: true }),
@@ -367,7 +368,7 @@ export const corruptBytes = async (
   const tried: Record<string, Record<ByteOutcome['kind'], number>> = {};
   const wrong: string[] = [];
   for (const file of site.files) {
-    const counts = { 'as before': 0, refused: 0, told: 0, wrong: 0 };
+    const counts = { 'as before': 0, refused: 0, reported: 0, wrong: 0 };
     tried[file] = counts;
     const size = site.sizeOf(file);
     // One alone is by chance: the first byte of most files is a magic number.

@@ -1,4 +1,4 @@
-// Servers of others that a test runs: started on a free port of the loopback, waited for by what they print or by their port,
+// Third-party servers that a test runs: started on a free loopback port, ready when they print a text or open the port,
 // stopped by their id.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';

@@ -1,5 +1,5 @@
-// One database process: loads the built library and does single Cryptoki calls as it is told, so that a test sees the exact
-// return value of each. A process of its own, because PKCS#11 calls block the thread that makes them.
+// One database process: loads the built library and executes single Cryptoki calls on request, so that a test sees the exact
+// return value of each. A separate process, because PKCS#11 calls block their thread.
 //
 // Commands arrive as JSON lines on standard input, one answer line each leaves on standard output. Bytes travel as
 // hexadecimal text: they are a test's own.
@@ -17,9 +17,9 @@ export interface Commands {
   login: On & { readonly pin: string };
   logout: On;
   sessionInfo: On;
-  /** The template that a database gives for a master key, on the token unless told otherwise. */
+  /** The template of a database for a master key, on the token by default. */
   generate: On & { readonly label: string; readonly token?: boolean };
-  /** A key made elsewhere. */
+  /** A key that was created elsewhere. */
   import: On & { readonly label: string; readonly value: string; readonly token?: boolean };
   createData: On & { readonly label: string; readonly value: string };
   find: On & { readonly label: string };
@@ -27,7 +27,7 @@ export interface Commands {
   setLabel: On & { readonly handle: number; readonly label: string };
   setFlag: On & { readonly handle: number; readonly name: keyof typeof CKA; readonly value: boolean };
   copy: On & { readonly handle: number; readonly label: string };
-  /** A key of the session, made for it, under a key of the token (AES key wrap). */
+  /** A new session key, wrapped under a key of the token (AES key wrap). */
   wrap: On & { readonly handle: number };
   /** To a key of the session. */
   unwrap: On & { readonly handle: number; readonly data: string };

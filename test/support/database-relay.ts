@@ -1,5 +1,5 @@
 // A TCP relay between services and their PostgreSQL, which represents the network and for the name of the database's host: it can lose
-// what is sent without ending a connection, as a host that vanished does, and lead new connections to another server.
+// all data without ending a connection, like a host that has vanished, and direct new connections to another server.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';

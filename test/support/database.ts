@@ -53,7 +53,7 @@ export const startDatabase = ({ config, socket, environment, user }: DatabaseOpt
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text;
   });
-  // Its end is told by `call`.
+  // `call` reports its end.
   child.stdin.on('error', () => undefined);
   // Not 'exit': its last answers and its complaints are read after its end.
   const gone = once(child, 'close');

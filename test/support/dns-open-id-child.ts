@@ -1,4 +1,4 @@
-// Looks up an OpenID provider, and prints what a person is told.
+// Looks up an OpenID provider, and prints the message for the user.
 import { createOpenId } from '../../server/identity/open-id.ts';
 
 const quiet = () => undefined;

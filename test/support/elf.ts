@@ -1,4 +1,4 @@
-// What a program or library asks of the system that loads it, read from the file: libraries, versions of symbols.
+// The requirements of a program or library, read from its file: libraries, versions of symbols.
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readSync } from 'node:fs';
 

@@ -7,7 +7,7 @@ export interface Model<S> {
   steps(state: S): Iterable<readonly [name: string, next: S]>;
   /** Which rule the state breaks. */
   broken(state: S): string | undefined;
-  /** Where every state must be able to come, whatever has happened before. */
+  /** A state that must be reachable from every state. */
   readonly goal?: { readonly rule: string; isReached(state: S): boolean } | undefined;
   key(state: S): string;
 }

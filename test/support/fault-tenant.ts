@@ -25,7 +25,7 @@ interface PurgedTenant {
   readonly name: string;
   readonly keyId: string;
   acknowledged: boolean;
-  /** Nothing is left to find out. */
+  /** Resolves all unknown outcomes. */
   over: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface FaultTenant {
   spoil(): Promise<void>;
   restore(): Promise<void>;
   snapshot(): Promise<void>;
-  /** Makes a tenant and deletes it; what is answered purges it, to the end of its erasure run. */
+  /** Creates and deletes a tenant. The returned function purges it and waits for the end of its erasure run. */
   toPurge(): Promise<() => Promise<void>>;
   /** What is wrong. `all`: also what was found right before. */
   check(all: boolean): Promise<readonly string[]>;
@@ -46,7 +46,7 @@ export const openFaultTenant = async (
   token: string,
   seed: number,
   done: (what: string) => void,
-  /** Waits for the erasure run that was asked for. */
+  /** Waits for the requested erasure run. */
   untilErased: (isErased: () => Promise<boolean>) => Promise<void>,
 ): Promise<FaultTenant> => {
   const api = (): ConsoleApi => openConsoleApi(place.server, token);
@@ -131,13 +131,13 @@ export const openFaultTenant = async (
     for (const id of acknowledged) if (!listed.has(id)) wrong.push(`snapshot ${id} was acknowledged and is not there`);
     const held = items.filter(({ state }) => state === 'available').map(({ id }) => `${id}.dkesnap`);
     const files = readdirSync(join(place.server.dataDirectory, 'snapshots'));
-    // Beside them only the mark by which several nodes know that they share the folder.
+    // The only other file is the mark by which several nodes recognize that they share the folder.
     for (const file of files)
       if (file !== 'folder' && !held.includes(file)) wrong.push(`the file ${file} is of no snapshot`);
     for (const file of held) if (!files.includes(file)) wrong.push(`the file ${file} is not there`);
     return wrong;
   };
-  /** One that may not have been purged comes back whole. */
+  /** A tenant that may not have been purged can be restored completely. */
   const checkPurged = async (entry: PurgedTenant): Promise<string | undefined> => {
     const { state } = await api().call<Tenant>('GET', `/api/tenants/${entry.id}`);
     if (state === 'purged') {

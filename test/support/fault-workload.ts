@@ -40,7 +40,7 @@ const plaintext = Buffer.alloc(32, 0x5a);
 export interface WorkloadOptions {
   /** What it does next to making, using, soft-deleting, importing again, destroying, rotating and switching keys. */
   readonly rotations?: boolean;
-  /** A whole number: the same one chooses the same operations. */
+  /** An integer: the same seed selects the same operations. */
   readonly seed: number;
 }
 
@@ -59,26 +59,26 @@ export const faultOperations = [
 ] as const;
 export type Operation = (typeof faultOperations)[number];
 
-/** The service has gone: no answer came, or half of one. */
+/** The service has ended: no answer arrived, or half of one. */
 export const isGone = (error: unknown): boolean =>
   ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'].includes(
     String((error as NodeJS.ErrnoException).code),
   ) || /socket hang up|aborted|other side closed/.test(String((error as Error).message));
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-/** No call of the API waits for the work behind the answers: its state is asked for again, however long that takes. */
+/** No call of the API waits for background work: this polls its state for as long as it takes. */
 const askAgainMs = 10;
 
 export interface Workload {
   /** Waits until nothing continues behind the answers: no rotation, no erasure run. 'failed': one waits to be tried again. */
   settle(): Promise<'settled' | 'failed'>;
-  /** Works until the service goes, or `until` says so. */
+  /** Works until the service ends or `until` returns true. */
   run(until: () => boolean): Promise<void>;
-  /** Compares everything with the book; answers what is wrong. `all`: also what was not touched since the last time. */
+  /** Compares everything with the recorded answers; returns the faults. `all`: also what has not changed since the last comparison. */
   check(all: boolean): Promise<readonly string[]>;
   /** Makes what one operation needs, then the operation alone, to its very end: an erasure run behind it belongs to it. */
   prepare(what: Operation): Promise<() => Promise<void>>;
-  /** Makes a small change, whose acknowledgement says that the store takes changes. */
+  /** Makes a small change, whose acknowledgement shows that the store accepts changes. */
   change(): Promise<void>;
   /** Data are decrypted, for a database and for the cloud; throws when they are not. */
   serve(): Promise<void>;
@@ -128,7 +128,7 @@ export const openWorkload = async (
     counts[what] = (counts[what] ?? 0) + 1;
   };
   const erasure = async () => (await api().call<Status>('GET', '/api/status')).erasure;
-  /** Until an erasure run has done its work; one that failed is tried again much later, and is not waited for. */
+  /** Waits for the end of an erasure run. A failed one is retried much later, and this does not wait for it. */
   const untilErased = async (isErased: () => Promise<boolean>): Promise<void> => {
     while (!(await isErased())) {
       const { state, failure } = await erasure();
@@ -289,7 +289,7 @@ export const openWorkload = async (
       await pause(askAgainMs);
     }
   };
-  /** A server that is there may be too busy for a connection, which it then ends: it is asked again. One that has gone is a finding. */
+  /** A running server may be too busy and close the connection: this tries again. A server that has ended is a fault. */
   const persistently = async <T>(work: () => Promise<T>): Promise<T> => {
     for (let tries = 1; ; tries += 1)
       try {
@@ -306,7 +306,7 @@ export const openWorkload = async (
       await tenant.restore();
     } else if (chosen < 0.9) await tenant.snapshot();
     else await (await tenant.toPurge())();
-    // The same for what is done to whole tenants.
+    // The same for operations on tenants.
     await pause(random() * 50);
   };
 

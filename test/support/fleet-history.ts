@@ -1,6 +1,6 @@
 // A random history of a fleet: changes through any node, keys used at every node all the time, and in the meantime nodes that stop or die, connections to
 // the database that are cut, late or lost, clocks of nodes and of the database that jump, and a failover. A model of what was acknowledged says what must not happen: a use after an acknowledgement, a
-// change that is lost or made twice, two audit logs, a key that no longer opens.
+// change that is lost or applied twice, two audit logs, a key that no longer opens.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ interface Watched {
   readonly plaintext: string;
   known: 'enabled' | 'disabled' | undefined;
   disabled: Acknowledged[];
-  /** How often it was asked to be enabled, or may have come to be. */
+  /** How often it was enabled, or may have been. */
   enables: number;
 }
 
@@ -165,7 +165,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         of.disabled.push({
           at: Math.round(performance.now() - began),
           pending: pendingNodes,
-          // By the clock of the node that answers, which may have gone back to the true time in the meantime.
+          // By the clock of the answering node, which may have been set back to the true time in the meantime.
           until:
             pendingUntil === null
               ? null
@@ -223,7 +223,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         () => undefined,
       ),
     ).then(() => undefined);
-  /** What tells the connections of one kind, of all nodes or of one. */
+  /** A condition that selects the connections of one kind, of all nodes or of one. */
   const wordsOf = (kind: string, member: FleetMember | undefined): string => {
     const instance =
       member === undefined
@@ -316,7 +316,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     log(`the standby is the primary (${failover})`);
     if (failover === 'asynchronous' && acknowledged > acknowledgedBefore) await confirmAll();
   };
-  /** Every node knows of changes that are lost, so every node must stop. */
+  /** Every node has noticed lost changes, so every node must stop. */
   const confirmAll = async (): Promise<void> => {
     const findingOf = async ({ api }: Pick<FleetMember, 'api'>) =>
       (await api.call<{ finding: string | null }>('GET', '/api/quarantine').catch(() => undefined))?.finding;
@@ -338,7 +338,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         log(`confirm ${name}: ${answer.status} ${answer.status === 200 ? '' : answer.text}`);
         // Slow or faulty, the database takes it another time.
         if (answer.status === 503) return undefined;
-        // An earlier answer may have been late: then there is no quarantine any more.
+        // An earlier answer may have arrived late: then the quarantine has already ended.
         if (answer.status !== 200 && (await findingOf({ api })) !== null)
           throw new Error(`the confirmation of ${name} was answered with ${answer.status}: ${answer.text}`);
         return true;

@@ -31,34 +31,14 @@ export interface Balancer {
   readonly port: number;
   /** Where new connections go, by port. */
   use(ports: readonly number[]): void;
-  /** Whether a connection to this port is open. */
-  connectedTo(port: number): boolean;
-  /**
-   * Answers of nodes stay here, after those to this many requests: a node may do what it is asked, and no one learns of it. TLS begins
-   * as usual.
-   */
-  holdAnswers(after?: number): void;
-  /** What was held back continues, where both ends are still there. */
-  letGo(): void;
   close(): Promise<void>;
 }
 
-/** The last piece of a client's handshake (ChangeCipherSpec and Finished, RFC 8446), when it arrives without the first request. */
-const endsHandshake = (part: Buffer): boolean => part[0] === 0x14 && part.length < 100;
-
-/** Spreads connections in turn; one that cannot be made goes to the next node. */
+/** Distributes connections in turn; a connection that fails goes to the next node. */
 export const startBalancer = async (): Promise<Balancer> => {
   let targets: readonly number[] = [];
   let turn = 0;
-  let holding = false;
-  /** Requests whose answers still go. */
-  let passing = 0;
   const open = new Set<Socket>();
-  const connected: number[] = [];
-  /** What each held connection continues with. */
-  const held = new Set<() => void>();
-  /** Until a client has said more than its hello, what comes back is TLS. */
-  const helloPieces = 1;
   const server: Server = createServer((front) => {
     open.add(front);
     front.on('close', () => open.delete(front)).on('error', () => front.destroy());
@@ -84,38 +64,7 @@ export const startBalancer = async (): Promise<Balancer> => {
         }
         back.on('error', () => front.destroy()).on('close', () => front.destroy());
         front.on('close', () => back.destroy());
-        connected.push(port);
-        back.once('close', () => connected.splice(connected.indexOf(port), 1));
-        let asked = 0;
-        let waits = false;
-        /** A request may come in pieces: it counts when its first piece follows an answer. */
-        let isAnswered = true;
-        front.on('data', (part: Buffer) => {
-          if (!isAnswered || endsHandshake(part)) return;
-          isAnswered = false;
-          asked += 1;
-          if (!holding || asked <= helloPieces) return;
-          waits ||= passing === 0;
-          passing = Math.max(0, passing - 1);
-        });
-        front.pipe(back);
-        const kept: Buffer[] = [];
-        const goOn = (): void => {
-          held.delete(goOn);
-          waits = false;
-          for (const part of kept.splice(0)) if (!front.destroyed) front.write(part);
-        };
-        back.on('data', (part: Buffer) => {
-          isAnswered = true;
-          if (holding && waits) {
-            kept.push(part);
-            held.add(goOn);
-          } else if (!front.write(part)) {
-            back.pause();
-            front.once('drain', () => back.resume());
-          }
-        });
-        back.on('end', () => front.end());
+        front.pipe(back).pipe(front);
       });
     };
     attempt();
@@ -129,15 +78,6 @@ export const startBalancer = async (): Promise<Balancer> => {
     use: (ports) => {
       targets = ports;
     },
-    connectedTo: (port) => connected.includes(port),
-    holdAnswers: (after = 0) => {
-      holding = true;
-      passing = after;
-    },
-    letGo: () => {
-      holding = false;
-      for (const goOn of [...held]) goOn();
-    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -149,7 +89,7 @@ export const startBalancer = async (): Promise<Balancer> => {
 export interface TestFleet {
   readonly folder: string;
   readonly postgres: PostgresServer;
-  /** Between the nodes and the database, where it was asked for. */
+  /** Between the nodes and the database, on request. */
   readonly relay: DatabaseRelay;
   readonly place: PostgresPlace;
   readonly balancer: Balancer;
@@ -160,8 +100,8 @@ export interface TestFleet {
   member(name: string): FleetMember;
   /** The nodes as one of them sees them. */
   nodes(from: FleetMember): Promise<readonly Node[]>;
-  /** A database process behind the balancer, of a registered application. */
-  database(name: string, issued: Pick<IssuedAccessGuid, 'config'>, extra?: string): Database;
+  /** A database process of a registered application, behind the balancer or behind what listens on `port`. */
+  database(name: string, issued: Pick<IssuedAccessGuid, 'config'>, extra?: string, port?: number): Database;
   end(): Promise<void>;
 }
 
@@ -272,10 +212,10 @@ export const startFleet = async (
       return found;
     },
     nodes: async (from) => (await from.api.call<{ items: Node[] }>('GET', '/api/nodes')).items,
-    database: (name, issued, extra = '') => {
+    database: (name, issued, extra = '', port = balancer.port) => {
       const { origin } = new URL(issued.config.server_url);
       const behind = JSON.parse(
-        JSON.stringify(issued).replaceAll(origin, `https://127.0.0.1:${balancer.port}`),
+        JSON.stringify(issued).replaceAll(origin, `https://127.0.0.1:${port}`),
       ) as typeof issued;
       const logDir = join(folder, 'log');
       const config = writeProviderConfig(join(folder, `${name}.toml`), behind, {
@@ -291,13 +231,13 @@ export const startFleet = async (
   };
 };
 
-/** Waits until every node shows every change: on a busy machine an answer comes before, and names those that do not. */
+/** Waits until every node shows every change. On a busy machine, an answer can be earlier and then names the other nodes. */
 export const untilShown = (fleet: TestFleet, from: FleetMember): Promise<boolean> =>
   until('every change on every node', async () =>
     (await fleet.nodes(from)).every(({ behind }) => behind === 0) ? true : undefined,
   );
 
-/** Waits until the first node knows each of these. */
+/** Waits until the first node has each of these. */
 export const untilActive = (fleet: TestFleet, from: FleetMember, names: readonly string[]): Promise<boolean> =>
   until('the nodes to be known', async () => {
     const nodes = await fleet.nodes(from);

@@ -13,11 +13,11 @@ export interface FrameWorkerOptions {
   readonly maxFrame: number;
   readonly maxConnections: number;
   readonly stallMilliseconds?: number;
-  /** A number that the test raises before it wakes the server: the worker says which one it saw. */
+  /** A number that the test increments before it wakes the server: the worker reports the number that it saw. */
   readonly ticket: Int32Array<SharedArrayBuffer>;
 }
 
-/** What the worker tells: each callback of the frame server, and each end of a turn that is worth a test. */
+/** The worker's reports: each callback of the frame server, and each end of an event loop turn that matters to a test. */
 export type FrameEvent =
   | { readonly kind: 'listening'; readonly id: number }
   | { readonly kind: 'connect'; readonly connection: number; readonly peer: Peer; readonly version: number }
@@ -33,7 +33,7 @@ export type FrameEvent =
   | { readonly kind: 'woken'; readonly ticket: number }
   | { readonly kind: 'stopped' };
 
-/** The first byte of a frame's body tells the worker what to do with it. */
+/** The first byte of a frame's body selects what the worker does with it. */
 export const ACTION = {
   echo: 0,
   later: 1,
@@ -168,7 +168,7 @@ export class FrameWorker {
     return server;
   }
 
-  /** The `nth` event of a kind, as soon as it is there. */
+  /** The `nth` event of a kind, as soon as it occurs. */
   async event<K extends FrameEvent['kind']>(kind: K, nth = 1): Promise<Extract<FrameEvent, { kind: K }>> {
     for (;;) {
       const found = this.events.filter((event): event is Extract<FrameEvent, { kind: K }> => event.kind === kind)[
@@ -185,7 +185,7 @@ export class FrameWorker {
     }
   }
 
-  /** Counters as they are now. The message ends the worker's turn by itself. */
+  /** Counters as they are now. The message ends the worker's turn on its own. */
   async statistics(): Promise<Extract<FrameEvent, { kind: 'statistics' }>> {
     this.worker.postMessage('statistics');
     this.#asked += 1;

@@ -1,4 +1,4 @@
-// The worker thread of frame-client.ts: a frame server whose handlers do what the first byte of each frame says.
+// The worker thread of frame-client.ts: a frame server. The first byte of each frame selects what its handler does.
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { core, type FrameServer } from '../../addon/core.ts';

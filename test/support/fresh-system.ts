@@ -3,7 +3,7 @@
 // processes are theirs, and all of it ends with them; hosts that are made from each other share a network.
 //
 // There is no init: `systemctl` is a script that runs what the unit says (ExecStart as User, with its state directory and its ambient
-// capabilities) and knows no other units than those that are installed. systemd itself: house/server-unit, scenario/packages.
+// capabilities) and supports only installed units. systemd itself: house/server-unit, scenario/packages.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -23,7 +23,7 @@ import { type Outcome, run } from './tools.ts';
 
 const release = 'bookworm';
 const packages = ['ca-certificates', 'sudo', 'jq', 'openssl', 'curl', 'systemd', 'procps'];
-/** What the guides of docs/databases ask for. */
+/** The packages that the guides of docs/databases require. */
 const databasePackages = [
   ...['openjdk-17-jdk-headless', 'derby-tools', 'libhsqldb-java'],
   ...['postgresql-15', 'pgbackrest', 'opensc', 'libengine-pkcs11-openssl', 'gocryptfs', 'fuse3'],
@@ -96,7 +96,7 @@ const withDatabases = (folder: string): string | undefined => {
   return outcomeOf('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', install, 'sh', folder]);
 };
 
-/** Why there is no such system here, or undefined. Makes the copies that all hosts are made from. */
+/** Why such a system is not available here, or undefined. Creates the copies from which all hosts are created. */
 export const whyNoFreshSystem = (): string | undefined => {
   if (process.getuid?.() !== 0) return 'it takes root';
   if (spawnSync('unshare', ['--mount', '--net', '--pid', '--fork', 'true']).status !== 0)
@@ -130,7 +130,7 @@ export interface FreshOptions {
   readonly names?: readonly string[];
   /** Users besides root. */
   readonly users?: readonly string[];
-  /** 'minimal' if it is left out. */
+  /** Default: 'minimal'. */
   readonly kind?: FreshKind;
   /** A host whose network this one shares. */
   readonly beside?: number | undefined;

@@ -43,7 +43,7 @@ export const writeAnswers = (folder: string, token: Buffer): string => {
 /** What host-threads reports. */
 export interface ThreadsReport {
   readonly rounds: number;
-  /** The least number of rounds without any error that a thread has gone through. */
+  /** The lowest number of rounds without an error over all threads. */
   readonly whole: number;
   /** Milliseconds of the longest call. */
   readonly longest: number;
@@ -77,7 +77,7 @@ export interface Host {
   readonly child: ChildProcess;
   /** Rounds without any error, so far. */
   whole(): number;
-  /** Every line that it has written so far, as it says it. */
+  /** Every line that it has written so far. */
   readonly said: readonly Said[];
   /** Everything that it wrote on its standard error so far. */
   complaints(): string;

@@ -17,7 +17,7 @@ export const processesWith = (text: string): readonly (readonly [number, string]
       }
     });
 
-/** Asks again until the answer is there; rejects with `what` when none comes for so many seconds. */
+/** Repeats `ask` until it returns an answer; rejects with `what` after so many seconds without one. */
 export const until = async <T>(what: string, ask: () => Promise<T | undefined>, seconds = 300): Promise<T> => {
   const began = performance.now();
   for (;;) {
@@ -39,7 +39,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Kills a process, which may have ended by itself since it was found. */
+/** Kills a process, which may have ended on its own since it was found. */
 export const killProcess = (pid: number, signal: NodeJS.Signals = 'SIGKILL'): void => {
   try {
     process.kill(pid, signal);
@@ -48,7 +48,7 @@ export const killProcess = (pid: number, signal: NodeJS.Signals = 'SIGKILL'): vo
   }
 };
 
-/** Ends a process and answers when it is gone. */
+/** Ends a process; resolves when it has exited. */
 export const endProcess = async (pid: number): Promise<void> => {
   killProcess(pid, 'SIGTERM');
   await until(`the end of process ${pid}`, async () => (isAlive(pid) ? undefined : true));

@@ -18,7 +18,7 @@ export interface HungDisk {
 
 export const makeHungDisk = (): HungDisk => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-hung-disk-'));
-  // Another user's process tells of itself here.
+  // Another user's process writes its id here.
   chmodSync(folder, 0o777);
   const library = join(folder, 'hung-disk.so');
   execFileSync('cc', [

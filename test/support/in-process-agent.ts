@@ -7,8 +7,18 @@ import { handlers } from '../../provider/client/dispatch.ts';
 import { returnValueFor } from '../../provider/client/errors.ts';
 import type { CallName, Input, Output } from '../../provider/schema/calls.ts';
 import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
-import { LengthOnly, type OutBuffer } from '../../provider/schema/types.ts';
+import {
+  type AttributeAnswers,
+  LengthOnly,
+  type Mechanism,
+  type MechanismParameter,
+  type OutBuffer,
+} from '../../provider/schema/types.ts';
 import { type InProcessService, openInProcessService } from './in-process-service.ts';
+import { type Row, template } from './template.ts';
+
+export type Pair = { readonly publicKey: number; readonly privateKey: number };
+export const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
 
 export interface InProcessAgent {
   readonly service: InProcessService;
@@ -18,8 +28,24 @@ export interface InProcessAgent {
   call<N extends CallName>(name: N, input: Input<N>): Promise<Output<N>>;
   /** The name of the return value. */
   rv<N extends CallName>(name: N, input: Input<N>): Promise<string>;
-  /** Opens a session; read-write unless told otherwise. */
+  /** Opens a session; read-write by default. */
   open(readWrite?: boolean): Promise<number>;
+  create(session: number, ...rows: readonly Row[]): Promise<number>;
+  /** A key of a mechanism that has no parameter. */
+  generate(session: number, type: number, ...rows: readonly Row[]): Promise<number>;
+  pair(session: number, type: number, publicRows: readonly Row[], privateRows: readonly Row[]): Promise<Pair>;
+  copy(session: number, object: number, ...rows: readonly Row[]): Promise<number>;
+  unwrap(
+    session: number,
+    mechanism: Mechanism,
+    unwrappingKey: number,
+    wrappedKey: Uint8Array,
+    ...rows: readonly Row[]
+  ): Promise<number>;
+  derive(session: number, mechanism: Mechanism, baseKey: number, ...rows: readonly Row[]): Promise<number>;
+  /** The name of the return value of C_SetAttributeValue. */
+  set(session: number, object: number, ...rows: readonly Row[]): Promise<string>;
+  read(session: number, object: number, ...types: readonly number[]): Promise<AttributeAnswers>;
 }
 
 export class RvError extends Error {
@@ -29,6 +55,16 @@ export class RvError extends Error {
     this.rv = rv;
   }
 }
+
+/** The name of the return value of what calls. */
+export const rvOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'CKR_OK',
+    (error: unknown) => {
+      if (error instanceof RvError) return error.rv;
+      throw error;
+    },
+  );
 
 /** `process`: the name of the calling process, as our library sends it; without one the peer is not our library. */
 export const startInProcess = async (
@@ -72,6 +108,34 @@ export const startInProcess = async (
       }
     },
     open: (readWrite = true) => call('C_OpenSession', { slot: 0, flags: readWrite ? 6 : 4 }) as Promise<number>,
+    create: (session, ...rows) => call('C_CreateObject', { session, template: template(...rows) }) as Promise<number>,
+    generate: (session, type, ...rows) =>
+      call('C_GenerateKey', { session, mechanism: mech(type), template: template(...rows) }) as Promise<number>,
+    pair: (session, type, publicRows, privateRows) =>
+      call('C_GenerateKeyPair', {
+        session,
+        mechanism: mech(type),
+        publicTemplate: template(...publicRows),
+        privateTemplate: template(...privateRows),
+      }) as Promise<Pair>,
+    copy: (session, object, ...rows) =>
+      call('C_CopyObject', { session, object, template: template(...rows) }) as Promise<number>,
+    unwrap: (session, mechanism, unwrappingKey, wrappedKey, ...rows) =>
+      call('C_UnwrapKey', {
+        session,
+        mechanism,
+        unwrappingKey,
+        wrappedKey,
+        template: template(...rows),
+      }) as Promise<number>,
+    derive: (session, mechanism, baseKey, ...rows) =>
+      call('C_DeriveKey', { session, mechanism, baseKey, template: template(...rows) }) as Promise<number>,
+    set: (session, object, ...rows) =>
+      agent.rv('C_SetAttributeValue', { session, object, template: template(...rows) }),
+    read: (session, object, ...types) => {
+      const asked = types.map((type) => ({ type, capacity: 4096 }));
+      return call('C_GetAttributeValue', { session, object, template: asked }) as Promise<AttributeAnswers>;
+    },
   };
   const { process } = options;
   const hello = { config: '/etc/dke/pkcs11.toml', library: '1.0', pid: 4242, process, login: null, sessions: [] };
@@ -84,7 +148,7 @@ export const startInProcess = async (
   return agent;
 };
 
-/** Room for bytes, as a caller gives it; null asks for the length. */
+/** The caller's buffer for bytes; null queries the length. */
 export const room = (capacity: number | null): OutBuffer => ({ capacity, space: Buffer.alloc(capacity ?? 0) });
 
 /** What a function gave out: the bytes, or the length that it wants. */

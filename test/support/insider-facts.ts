@@ -11,14 +11,14 @@ export interface Fact {
   /** The same for its end. */
   readonly loss: readonly Effect[];
   readonly tenantId: string | null;
-  /** When it ends by itself; null: never. Of tokens. */
+  /** When it ends on its own; null: never. Of tokens. */
   readonly until?: number | null;
   /** The vaults whose dual control has a say before it ends. */
   readonly governed?: readonly string[];
 }
 export type Facts = ReadonlyMap<string, Fact>;
 
-/** Of these tenants, and of the platform what was made since `since` (an id). */
+/** Facts of these tenants, and of the platform's resources that were created since `since` (an id). */
 export interface Extent {
   readonly tenants: readonly string[];
   readonly since: string;
@@ -46,7 +46,7 @@ export const readFacts = async ({ query }: StoredRows, { tenants, since }: Exten
   }
   const vaults = await read('vaults', 'id, tenant_id, kind, state, dual_control');
   for (const { id, tenant_id, kind, state, dual_control } of vaults) {
-    // A group comes with its vault.
+    // A group has its own vault.
     const gain: readonly Effect[] = kind === 'tde' ? ['key', 'connect'] : ['key'];
     const governed = dual_control === null ? [] : [String(id)];
     if (state === 'enabled') add(`vault ${id} is enabled`, tenant_id, gain, ['end-key']);

@@ -1,5 +1,5 @@
 // What insiders may gain: every operation of the API by its effects, and for each role the most that it may do. The permission
-// tables say what the service allows; this says, independently of them, what it may ever allow.
+// tables define what the service allows; this model defines, independently of them, what it may ever allow.
 
 import type { Role } from '../../server/domain/access.ts';
 import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
@@ -14,7 +14,7 @@ export const effects = {
   'export-requests': 'a copy of the request log',
   'see-audit': 'the audit log',
   'export-audit': 'a copy of the audit log',
-  'see-approvals': 'requests for approval',
+  'see-approvals': 'approval requests',
   'see-snapshots': 'snapshots and recovery keys',
   'see-people': 'tokens, users and sessions',
   'see-notifications': 'notifications',
@@ -23,8 +23,8 @@ export const effects = {
   'see-root': 'root key providers',
   key: 'creates or reactivates a key or a vault',
   'end-key': 'disables or soft-deletes a key or a vault',
-  destroy: 'destroys a key, for good',
-  purge: 'destroys a tenant, for good',
+  destroy: 'destroys a key permanently',
+  purge: 'destroys a tenant permanently',
   connect: 'gives an application or an endpoint the use of keys, or takes it away',
   credential: 'creates or removes an access_guid or a credential of an endpoint',
   runbook: 'records the steps of a runbook',
@@ -50,7 +50,7 @@ const all = Object.keys(effects) as Effect[];
 
 const seeResources = ['see-resources', 'see-tenants', 'see-applications'] as const;
 
-/** The most that a role may do by itself. */
+/** The most that a role alone may do. */
 export const most: Readonly<Record<Role, readonly Effect[]>> = {
   administrator: all,
   // A user would outlast the emergency.
@@ -340,7 +340,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   clock: { get: sees('see-platform'), confirm: does('quarantine') },
 };
 
-/** By the name "group.operation"; undefined for one that the model does not know. */
+/** By the name "group.operation"; undefined if it is not in the model. */
 export const effectOf = (name: string): Row | undefined => {
   const [group = '', operation = ''] = name.split('.');
   return (operations as Readonly<Record<string, Readonly<Record<string, Row>> | undefined>>)[group]?.[operation];

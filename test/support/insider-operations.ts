@@ -32,7 +32,7 @@ export interface Attempt {
   readonly answers?: readonly number[];
   /** Where a role is given for one resource: this one. */
   readonly scope?: { readonly kind: 'application' | 'endpoint'; readonly id: string };
-  /** It does something that the facts know. */
+  /** It changes something that the facts contain. */
   readonly changes?: true;
   /** Under dual control it does not wait: no rule has a say. */
   readonly free?: true;
@@ -103,7 +103,7 @@ const ofTenant =
     const extra = typeof more === 'function' ? more(name) : more;
     return at(id, extra);
   };
-/** Of each service: a token that asks, and one that approves, both there before every request. */
+/** For each service: a token of a requester and one of an approver. Both exist before every request. */
 interface Pair {
   readonly requester: string;
   readonly approver: string;
@@ -149,7 +149,7 @@ const untilErased = async ({ opened }: World): Promise<Partial<Attempt>> => {
   while ((await opened.operations.status(administrator)).erasure.state !== 'idle') await setTimeout(20);
   return {};
 };
-/** Without a rule nothing waits. It is asked for when the caller is there: approvers are those who were. */
+/** Without a rule nothing waits. The rule is set when the caller exists, because only users from before can approve. */
 const held: Prepare = (given) =>
   at(given.ids.approval ?? none, {
     body: {},

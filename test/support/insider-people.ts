@@ -52,7 +52,7 @@ interface Person {
   readonly name: string;
   readonly within: boolean;
   readonly reach: Set<Effect>;
-  /** What they can give for good; the rest ends with `horizon`. */
+  /** What they can give permanently; the rest ends with `horizon`. */
   readonly lasting: Set<Role>;
   readonly emergency: Set<Role>;
   horizon: number;
@@ -160,7 +160,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
     requests: [],
     things: thingsOf(facts),
   };
-  /** Who has asked for it, and the people who have agreed, by request. */
+  /** The requester and the approvers of each request. */
   const requests = new Map<string, { readonly by: Person; readonly agreed: Set<string> }>();
   const history: string[] = [];
   const honest: ReadonlyMap<string, string> = new Map([
@@ -211,7 +211,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
       const owner = / of (\S+) has /.exec(what)?.[1];
       if (!facts.has(`user ${owner} has ${JSON.stringify(grant)}`)) return 'a role that its owner does not have';
     }
-    // An invitation is a way to be somebody, and so to have their roles.
+    // Anyone with a user's invitation can become that user, with the user's roles.
     const invited = how === 'gained' ? /^user (\S+) (?:is invited by|signs in as) /.exec(what)?.[1] : undefined;
     if (invited !== undefined)
       for (const each of after.keys()) {
@@ -220,7 +220,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
           return 'a way to be a person who may do more than they can give';
       }
     if (how === 'gained') return undefined;
-    // What a rule protects that names the two approvers ends only when as many of them as it asks for have agreed themselves.
+    // A resource under a rule ends only when the required number of its approvers have approved.
     const ruled = /^vault (\S+) has the rule /.exec(what)?.[1];
     for (const vaultId of ruled === undefined ? (fact.governed ?? []) : [ruled]) {
       const before = ruleOf(vaultId);

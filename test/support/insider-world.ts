@@ -39,7 +39,7 @@ export interface World {
   /** Its vaults are under a rule. */
   readonly governed: boolean;
   readonly actor: TenantActor;
-  /** Of those, a person who may ask for what waits for approval. */
+  /** One of them, who may request operations that need approval. */
   readonly requester: TenantActor;
   readonly ids: {
     readonly vault: string;
@@ -125,7 +125,7 @@ export const makeUser = async (
 };
 export const newRecoveryKey = (): string => formatRecoveryKey(makeRecoveryKey().publicKey);
 
-/** `governed`: every vault is under a rule that asks for one other. An approver must be there before. */
+/** `governed`: every vault is under a rule that requires one approver, who must exist before. */
 export const makeWorld = async (opened: OpenedService, hand: SnapshotHand, governed: boolean): Promise<World> => {
   const { operations, service } = opened;
   const { id: tenantId } = await operations.tenants.create(administrator, { name: fresh('tenant') });

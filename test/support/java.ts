@@ -1,4 +1,4 @@
-// Java programs of tests: where Debian puts the jars, our JCA provider as it was built, and a JVM whose progress can be watched.
+// Java programs of tests: Debian's paths of the jars, our built JCA provider, and a JVM whose progress can be watched.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
@@ -45,7 +45,7 @@ export const startJava = (
   };
   child.stdout?.on('data', take);
   child.stderr?.on('data', take);
-  // It may be gone before it has read everything.
+  // It may exit before it has read everything.
   child.stdin?.on('error', () => undefined).end(options.input);
   const gone = once(child, 'close');
   return {

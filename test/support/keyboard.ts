@@ -1,10 +1,10 @@
 // A person who uses a page by keyboard alone: Tab, Enter, Escape, arrows and typing. What has the focus must be seen to have it, and the focus
-// must go on through the page in the order of the page.
+// must follow the order of the page.
 import type { Page } from 'playwright-core';
 import { until } from './host.ts';
 
 export interface Keyboard {
-  /** Tab until the focus is on what has this name; throws when it does not come there. */
+  /** Presses Tab until the element with this name has the focus; throws when it never does. */
   to(name: RegExp | string): Promise<void>;
   press(...keys: readonly string[]): Promise<void>;
   type(text: string): Promise<void>;
@@ -23,7 +23,7 @@ interface Focus {
   /** A ring is drawn around it, or around the frame that it fills. */
   readonly seen: boolean;
   readonly inView: boolean;
-  /** It comes before what had the focus last, in the same dialog or page. */
+  /** It is before the element that had the focus last, in the same dialog or page. */
   readonly back: boolean;
   /** The end of the page: the next one is its first. */
   readonly outside: boolean;
@@ -68,10 +68,10 @@ export const useKeyboard = (page: Page): Keyboard => {
     const fits = (name: string): boolean => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
     const passed: string[] = [];
     const arguments_ = typeof wanted === 'string' ? ['', '', wanted] : [wanted.source, wanted.flags, null];
-    // Not by waitForFunction: the page's content security policy refuses the function that it makes of a text.
+    // Not by waitForFunction: the page's content security policy refuses a function from a text.
     await until(`"${wanted}" on the page`, async () => {
       const found = page.evaluate<boolean>(`(${isThere})(${JSON.stringify(arguments_)})`);
-      // The page may be left for another one at this moment.
+      // The browser may be navigating to another page now.
       return (await found.catch(() => false)) ? true : undefined;
     });
     let { name, outside } = await page.evaluate<Focus>(look);

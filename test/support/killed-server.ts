@@ -10,7 +10,7 @@ import { openWorkload } from './fault-workload.ts';
 import { programAt } from './program.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
-/** The program of this run, or what `npm run build` made, unless another build is named. */
+/** The program of this run, or the output of `npm run build`, unless another build is named. */
 export const builtServer = process.env.DKE_BUILT_SERVER ?? programAt('server/main.js', 'dist/server/main.js');
 
 export interface KillReport {

@@ -4,7 +4,7 @@ import { mostTags } from '../../server/base/tags.ts';
 import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
 import { samplePackage } from './package-shelf.ts';
 
-/** The ids that the inputs name, once made. */
+/** The ids that the inputs name, after their creation. */
 export const ids: Record<string, string> = {};
 export const world: { bigTenant: string; certificate: string; answerOpening: () => Promise<object> } = {
   bigTenant: '',

@@ -1,5 +1,5 @@
-// One of many database processes under load: goes round after round through session-key and token-key work, checks every
-// result against Node's own cryptography, and counts what each call answered. It knows the keys because it imported them.
+// One of many database processes under load: repeats rounds of session-key and token-key work, checks every
+// result with Node's own cryptography, and counts the return values of each call. It has the keys because it imported them.
 //
 // Standard input: one JSON line to begin, then the end of input to stop. Standard output: a JSON line of progress now and
 // then, and one report at the end.
@@ -25,7 +25,7 @@ export interface LoadReport {
   readonly whole: number;
   /** Milliseconds of the longest call. */
   readonly longest: number;
-  /** Sessions that the token says are open, next to the process' own one. */
+  /** Open sessions according to the token, in addition to the process' own session. */
   readonly sessionsLeft: number;
 }
 
@@ -97,7 +97,7 @@ const work = async (order: LoadOrder, stopped: () => boolean): Promise<void> => 
     return handle === undefined ? undefined : { handle, value };
   };
 
-  /** There and back, each way compared with what Node makes of it. */
+  /** Encrypts and decrypts; both results are compared with Node's. */
   const roundTrip = (where: string, handle: Buffer, value: Buffer): void => {
     const iv = randomBytes(16);
     const plain = randomBytes(16 * randomInt(1, 5));
@@ -122,7 +122,7 @@ const work = async (order: LoadOrder, stopped: () => boolean): Promise<void> => 
   while (!stopped()) {
     allSucceeded = true;
     rounds++;
-    // A session key goes with its agent: then its handle is refused, and the process makes another.
+    // A session key ends with its agent: then its handle is refused, and the process creates another key.
     own ??= importOwn();
     if (own !== undefined) {
       roundTrip('session', own.handle, own.value);

@@ -1,4 +1,4 @@
-// Which modules a Node process loads, by the hooks of node:module: for rules about what is loaded when.
+// The modules that a Node process loads, from the hooks of node:module, for rules about when modules are loaded.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

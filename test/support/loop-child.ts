@@ -16,7 +16,7 @@ import { openTestService } from './open-service.ts';
 import { layPackages, samplePackage } from './package-shelf.ts';
 import { answerOpening, handOf } from './snapshots.ts';
 
-/** What the test asks; each is answered, `begin` and `block` with null. An opening is answered with the recovery key. */
+/** The requests of the test. Each gets an answer: `begin` and `block` null, an opening the recovery key. */
 export type LoopQuestion = 'begin' | 'longest' | 'unit' | 'block' | 'end' | { readonly opening: Opening };
 export interface LoopPlace {
   readonly base: string;
@@ -97,7 +97,7 @@ for (const [table, column, value] of [
     .prepare(`update ${table} set ${column} = ? where id in (select id from ${table} order by id limit ${largeRows})`)
     .run(JSON.stringify(value));
 database.close();
-// The service did not write these rows: it is told to accept the database as it is.
+// The service did not write these rows, so the database is accepted explicitly.
 const opened = await openTestService({ folder, toml, acceptDatabase: true });
 const { service } = opened;
 layPackages(join(folder, 'packages'), { [samplePackage]: 'a'.repeat(32 << 20) });

@@ -1,4 +1,4 @@
-// Key files of the MariaDB plugin with keys that a test knows: wrapped by a master key of the real service, through the real library.
+// Key files of the MariaDB plugin with known keys, wrapped by a master key of the real service through the real library.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

@@ -24,7 +24,7 @@ export interface Instance {
   start(...more: readonly string[]): Promise<Mariadb>;
   /** The page's first start. */
   initialize(...more: readonly string[]): Promise<Mariadb>;
-  /** A start that must be refused: what the log says. */
+  /** A start that must fail. Returns the log. */
   refused(...more: readonly string[]): Promise<string>;
   /** Runs a block of the page for the shell, with this instance's paths; it must succeed. */
   shell(block: string, replacements?: readonly (readonly [string, string])[]): Promise<void>;
@@ -43,7 +43,7 @@ export interface MariadbSite extends Site {
   destroyMasterKey(application: RegisteredApplication, label: string): Promise<void>;
 }
 
-/** `options` are the server's; a folder is made unless one is given, and removed at the end in any case. */
+/** `options` are those of the server. Creates a folder by default, and removes the folder at the end. */
 export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<MariadbSite> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
   const site = await startSite({ ...options, folder });
@@ -123,7 +123,7 @@ export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port
     },
     async end() {
       for (const database of running) await database.kill();
-      // Those that a test started by itself, or that did not come up in time.
+      // Servers that a test started itself, or that did not start in time.
       for (const [pid] of processesWith(`--datadir=${folder}/`)) killProcess(pid);
       for (const socket of ownAgents) for (const [pid] of processesWith(socket)) await endProcess(pid);
       await site.end();
@@ -144,7 +144,7 @@ export const untilEmpty = async (database: Mariadb, block: string): Promise<void
   await until(block, async () => ((await database.sql(question)).length === 0 ? true : undefined));
 };
 
-/** How many keys InnoDB has asked the plugin for since the start. */
+/** The number of keys that InnoDB has requested from the plugin since the start. */
 export const keyRequests = async (database: Mariadb): Promise<number> => {
   const [row = ''] = await database.sql("SHOW GLOBAL STATUS LIKE 'Innodb_encryption_num_key_requests'");
   return Number(row.split('\t')[1]);
@@ -172,7 +172,7 @@ export const filesBelowWith = (folder: string, text: string): readonly string[] 
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => readFileSync(path).includes(text));
 
-/** Inserts one row after the other into orders.load_rows until told to stop; answers the numbers that the server has confirmed. */
+/** Inserts rows into orders.load_rows until it is stopped. Returns the numbers that the server has confirmed. */
 export const insertUntilStopped = (
   /** The server that runs now; it is checked with each row. */
   place: { readonly database: Mariadb },

@@ -1,5 +1,5 @@
-// Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops by itself. Our key management
-// plugin is in the same folder of plugins as file_key_management, as links. What makes a server encrypt is a
+// Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops on its own. Our key management
+// plugin is linked into the same plugin folder as file_key_management. A server encrypts because of a
 // list of options that docs/databases/mariadb.md has too.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -52,7 +52,7 @@ const frame = (folder: string): readonly string[] => [
   ...(process.getuid?.() === 0 ? ['--user=root'] : []),
 ];
 
-/** MariaDB's own installer has failed on a loaded machine without a fault of ours: what it says is printed, and it is run once more. */
+/** MariaDB's installer sometimes fails on a loaded machine: its output is printed, and it is run again. */
 const installDatabase = (folder: string): void => {
   const options = [`--datadir=${folder}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
   const user = process.getuid?.() === 0 ? ['--user=root'] : [];
@@ -119,7 +119,7 @@ const launch = (folder: string, options: readonly string[], environment: NodeJS.
   return child;
 };
 
-/** Starts a server that must come up. */
+/** Starts a server, which must succeed. */
 export const startMariadb = async (
   folder: string,
   options: readonly string[],

@@ -5,12 +5,12 @@ import { notificationKindNames, notificationRow } from '../../server/domain/noti
 
 export const notificationsTable = (): string =>
   [
-    '| kind | what | days before | severity | what to do |',
+    '| kind | what | days before | severity | fix |',
     '|---|---|---|---|---|',
     ...notificationKindNames.map((kind) => {
-      const { text, leadDays, severities, remedy } = notificationRow(kind);
+      const { text, leadDays, severities, fix } = notificationRow(kind);
       const what = text.replace('{name}', '…');
-      return `| \`${kind}\` | ${what} | ${leadDays.join(', ') || 'at once'} | ${severities.join(', ')} | ${remedy} |`;
+      return `| \`${kind}\` | ${what} | ${leadDays.join(', ') || 'at once'} | ${severities.join(', ')} | ${fix} |`;
     }),
   ].join('\n');
 

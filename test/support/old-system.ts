@@ -66,7 +66,7 @@ export const makeOldSystem = (folder: string, work: string): string | undefined 
   return status === 0 ? undefined : `this host does not permit a change of the root directory: ${stderr.trim()}`;
 };
 
-/** For unshare: the mounts are gone when the program ends. */
+/** For unshare: the mounts end with the program. */
 const enter = (folder: string, command: readonly string[]): string[] => [
   '--mount',
   'sh',

@@ -6,6 +6,7 @@ import type { Tenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
 import type { Repositories } from '../../server/ports/store.ts';
+import { storedVault } from './stored.ts';
 
 export interface OneEndpoint {
   readonly tenant: Tenant;
@@ -18,10 +19,7 @@ export interface OneEndpoint {
 
 export const oneEndpoint = (ofKey: Partial<Key> = {}): OneEndpoint => {
   const tenant = newTenant('default', 1);
-  const vault: Vault = {
-    ...{ id: newId(2), tenantId: tenant.id, name: 'vault', kind: 'general', state: 'enabled', createdAt: 2 },
-    ...{ dualControl: null, profile: 'standard', integrity: 'ok' },
-  };
+  const vault = storedVault({ tenantId: tenant.id });
   const key: Key = {
     ...newKey({ id: newId(4), tenantId: tenant.id, vaultId: vault.id, name: 'key', createdAt: 3 }),
     ...ofKey,

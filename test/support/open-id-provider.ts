@@ -22,7 +22,7 @@ export interface OpenIdProvider {
   close(): Promise<void>;
 }
 
-/** `groups`: what it says of people, by name; of others it says that they have none. */
+/** `groups`: the groups of each user, by name; all others have none. */
 export const startOpenIdProvider = async (
   folder: string,
   callback: string,

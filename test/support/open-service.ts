@@ -28,7 +28,7 @@ import { layPackages, samplePackage } from './package-shelf.ts';
 import { layDatabase, storeToml } from './test-store.ts';
 
 let defaultTenantId = '';
-/** Of the whole platform; acts in the default tenant of the open service that was opened last. */
+/** For the whole platform; acts in the default tenant of the service that was opened last. */
 export const administrator: TenantActor = {
   kind: 'administrator',
   id: 'test',
@@ -148,7 +148,7 @@ export const registerCaller = async (
 
 export const toLabel = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
 
-/** What a database asks for: a 256-bit AES master key, sensitive, not extractable. */
+/** The master key of a database: AES-256, sensitive, not extractable. */
 export const masterKey = (label: string): NewTokenObject => ({
   class: 'secret-key',
   label: toLabel(label),
@@ -161,6 +161,12 @@ export const masterKey = (label: string): NewTokenObject => ({
   destroyable: true,
   private: true,
   attributes: '',
+});
+
+/** Bytes that are not a key and may be read. */
+export const dataObject = (label: string): NewTokenObject & { readonly class: 'data' } => ({
+  ...masterKey(label),
+  ...{ class: 'data', algorithm: null, bits: null, usages: [], sensitive: false, extractable: true, modifiable: true },
 });
 
 export const auditKindsOf = async (

@@ -5,7 +5,7 @@ import type { Store } from '../../server/ports/store.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { freshDatabase, onPostgresql } from './test-store.ts';
 
-/** Opens a fresh store, which goes with the folder. */
+/** Opens a fresh store, which is removed with the folder. */
 export const openTestStore = async (folder: string, clock: Clock): Promise<Store> => {
   const surroundings = {
     clock,

@@ -1,4 +1,4 @@
-// OpenSSL's command with Debian's engine for PKCS#11 (libengine-pkcs11-openssl), told by a configuration file which token to use.
+// OpenSSL's command with Debian's engine for PKCS#11 (libengine-pkcs11-openssl). A configuration file names the token.
 // The file holds the PIN, which is none with our token and worth nothing with the reference.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import type { Token } from './token.ts';
 
 export const engine = '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so';
 
-/** Writes a configuration; answers the environment that makes libcrypto read it. */
+/** Writes a configuration; returns the environment variables that make libcrypto read it. */
 export const engineEnvironment = (token: Token): NodeJS.ProcessEnv => {
   const config = join(token.folder, 'openssl.cnf');
   writeFileSync(

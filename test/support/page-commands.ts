@@ -1,4 +1,4 @@
-// The shell blocks of all pages for people, with the user who types each command, and a table that says of each block which test runs it or
+// The shell blocks of all pages for users, with the OS user of each command, and a table with the test that runs each block, or
 // why none does. A heading of a page has one entry for each of its blocks.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -38,7 +38,7 @@ export interface PageRun {
   done(heading: string, block?: number): Promise<string>;
   /** Runs commands of the test's own in the session. */
   shell(commands: string): Promise<Outcome>;
-  /** Settings that a test host needs in a pkcs11.toml which the page has made. */
+  /** Settings that a test host needs in the pkcs11.toml that the page creates. */
   settle(config: string): void;
   end(): Promise<void>;
 }

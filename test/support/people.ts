@@ -8,7 +8,7 @@ import { administrator } from './open-service.ts';
 
 export const everything: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }];
 export const goodPassword = 'a sentence that nobody guesses';
-/** Passwords are taken as bytes, which are wiped. */
+/** Passwords are passed as bytes, which the receiver wipes. */
 export const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
 
 let addresses = 0;
@@ -32,7 +32,7 @@ export const inviteUser = async (
   return { user, invitation: invitation.token };
 };
 
-/** The session in which the password was chosen. An auditor changes nothing, so that no second factor is asked for. */
+/** The session in which the password was chosen. An auditor cannot change anything, so no second factor is required. */
 export const makeUser = async (
   operations: Pick<Operations, 'users' | 'signIn'>,
   name: string,

@@ -17,7 +17,7 @@ export interface ServiceProcess {
   readonly serverUrl: string;
   readonly accessToken: string;
   readonly caFile: string;
-  /** The group that the application is of: what is registered in it sees the same keys. */
+  /** The group of the application: all applications of a group see the same keys. */
   readonly groupId: string;
   readonly api: ConsoleApi;
   stop(): Promise<void>;
@@ -62,12 +62,12 @@ export interface Pkcs11Host {
   readonly slot: Buffer;
   readonly agent: AgentProcess;
   readonly service: ServiceProcess;
-  /** A session of the logged-in user; read-write unless told otherwise. */
+  /** A session of the logged-in user; read-write by default. */
   open(readWrite?: boolean): Buffer;
   stop(): Promise<void>;
 }
 
-/** Starts everything, loads the library, and logs in unless told otherwise. */
+/** Starts everything, loads the library, and logs in by default. */
 export const startHost = async (
   options: { readonly login?: boolean; readonly config?: string } = {},
 ): Promise<Pkcs11Host> => {
@@ -109,7 +109,7 @@ export const rvOf = (call: () => unknown): string => {
     call();
     return 'CKR_OK';
   } catch (error) {
-    // pkcs11js knows the names of 2.20 only: the number tells.
+    // pkcs11js has only the names of 2.20, so this uses the number.
     const { code, message } = error as { code?: unknown; message: string };
     const number = typeof code === 'number' && code > 0 ? code : Number(/CKR_\w+:(\d+)/.exec(message)?.[1]);
     if (Number.isInteger(number)) return returnValueName(number);

@@ -91,7 +91,7 @@ const classes = { 'public key': CKO.PUBLIC_KEY, 'private key': CKO.PRIVATE_KEY, 
 const pairTypes = ['RSA', 'EC', 'EC_EDWARDS', 'EC_MONTGOMERY'] as const;
 const secretTypes = ['AES', 'GENERIC_SECRET', 'SHA256_HMAC', 'HKDF'] as const;
 
-/** What every usage attribute of a key is when its template says nothing about uses. */
+/** The default of every usage attribute of a key. */
 export const usageTable = (): string => {
   const line = (name: keyof typeof classes, type: keyof typeof CKK): string => {
     const asked = template([CKA.CLASS, classes[name]], [CKA.KEY_TYPE, CKK[type]]);

@@ -14,7 +14,7 @@ export interface PostgresGate {
   close(): Promise<void>;
 }
 
-/** What only the link says. */
+/** Statements that only the link sends. */
 const hello = Buffer.from('listen dke');
 
 export const openPostgresGate = async (folder: string, database: string): Promise<PostgresGate> => {

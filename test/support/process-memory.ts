@@ -1,4 +1,4 @@
-// The memory of another process: what its mappings contain, as /proc shows it, and what is in its core dump.
+// The memory of another process: the content of its mappings in /proc, and of its core dump.
 import { spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ class Search {
     try {
       return readSync(file, this.#buffer, this.#kept, wanted, position);
     } catch (error) {
-      // Pages of devices, and those that have gone in the meantime.
+      // Pages of devices, and pages that were unmapped in the meantime.
       if (['EIO', 'EFAULT'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0;
       throw error;
     }
@@ -66,7 +66,7 @@ class Search {
     }
   }
 
-  /** What comes next does not follow on what came. */
+  /** The next bytes do not continue the previous ones. */
   apart(): void {
     this.#kept = 0;
   }
@@ -93,7 +93,7 @@ const mappingsOf = (pid: number): readonly Mapping[] => {
       /^([0-9a-f]+)-([0-9a-f]+) (\S+) [0-9a-f]+ \S+ \d+ *(.*)$/.exec(line) ?? [];
     if (from !== '') {
       const [start, end] = [Number.parseInt(from, 16), Number.parseInt(to, 16)];
-      // The kernel's own pages are no memory of the process.
+      // The kernel's own pages are not memory of the process.
       current = mode.startsWith('r') && !/^\[v(?!dso)/.test(name) ? { start, size: end - start } : null;
     } else if (current !== null && line.startsWith('VmFlags:')) {
       mappings.push({ ...current, dontDump: / dd( |$)/.test(line) });
@@ -154,7 +154,7 @@ export const searchCoreDump = async (pid: number, needles: Needles): Promise<rea
   process.kill(pid, 'SIGABRT');
   const name = await until('the core dump', async () => {
     try {
-      // It is whole when the process has gone.
+      // It is complete when the process has exited.
       process.kill(pid, 0);
       return undefined;
     } catch {

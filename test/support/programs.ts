@@ -40,7 +40,7 @@ const placeModules: Plugin = {
   },
 };
 
-/** Another run may have started what lies there: a file is replaced at once, or stays. */
+/** Another run may have started the programs that exist: a file is replaced atomically, or stays. */
 const put = (path: string, content: string): void => {
   if (existsSync(path) && readFileSync(path, 'utf8') === content) return;
   mkdirSync(dirname(path), { recursive: true });
@@ -67,7 +67,7 @@ const bundle = async (): Promise<void> => {
       },
     },
   });
-  // What is imported goes before what imports it.
+  // An imported module is before its importers.
   for (const { output } of [built].flat() as { readonly output: readonly { fileName: string; code?: string }[] }[])
     for (const { fileName, code } of [...output].sort((a, b) => Number(b.fileName > a.fileName)))
       if (code !== undefined) put(join(folder, fileName), code);

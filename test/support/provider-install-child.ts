@@ -3,7 +3,7 @@
 //
 //   node provider-install-child.ts <action> <base> <build a|b> <steps; 0 = to the end>
 //
-// Prints the report as JSON when it comes to the end.
+// Prints the report as JSON at the end.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { install, rollback, uninstall, upgrade } from '../../provider/install/install.ts';

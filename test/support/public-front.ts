@@ -1,4 +1,4 @@
-// What may stand between a cloud and the service: ends TLS with a certificate of its own and passes requests on, or goes wrong in
+// A proxy between a cloud and the service: terminates TLS with its own certificate and forwards requests, or fails in
 // one of the ways in which such things go wrong.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ export interface PublicFront {
   /** From now on, for all requests. */
   behave(fault: FrontFault): void;
   show(certificate: IssuedCertificate): void;
-  /** Nothing listens any more, until `open`. */
+  /** Nothing listens, until `open`. */
   close(): Promise<void>;
   open(): Promise<void>;
   /** Where requests go to. */
@@ -66,7 +66,7 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
         sent.on('error', () => outgoing.destroy());
         incoming.pipe(sent);
       };
-      // The delay is the fault that is made here; nothing waits for it.
+      // The delay is the injected fault; nothing waits for it.
       if (delayMs === 0) pass();
       else setTimeout(pass, delayMs);
     });

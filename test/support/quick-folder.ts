@@ -21,7 +21,7 @@ const hasRoom = (): boolean => {
 export const quickFolder = (): string => (process.env.TMPDIR === undefined && hasRoom() ? memory : tmpdir());
 
 const folderName = /^dke-run-(\d+)-/;
-/** What the setup below has made; undefined where there is none. */
+/** The folder that the setup below created; undefined: none. */
 export const runFolder = (): string | undefined => (folderName.test(basename(tmpdir())) ? tmpdir() : undefined);
 
 const isGone = (pid: number): boolean => {

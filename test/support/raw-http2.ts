@@ -91,13 +91,13 @@ const lastQuestion = (): Buffer =>
   ]);
 
 export interface Http2Conversation {
-  /** What became of streams, in turn: `1: BODY`, `1: RST CODE`. GOAWAY is left out: it may be lost when the connection closes. */
+  /** The outcome of streams, in turn: `1: BODY`, `1: RST CODE`. Without GOAWAY, which may be lost when the connection closes. */
   readonly events: readonly string[];
   readonly closed: boolean;
 }
 
 export interface ConverseHttp2Options {
-  /** Asks a last question once this many events have come, so that a connection that stays open shows it. */
+  /** Sends a final request after so many events, which shows whether the connection is still open. */
   readonly staysAfter?: number;
   /** Preface and SETTINGS do not go before the pieces. */
   readonly bare?: boolean;

@@ -1,5 +1,5 @@
 // Bytes over TLS, as no HTTP client would send them, and what a server answers to them: the answers in turn, and whether the
-// connection stays open. Whether it does is asked by a request of our own at the end, never by waiting.
+// connection stays open. A final request checks that, never a wait.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type TLSSocket } from 'node:tls';
@@ -40,13 +40,13 @@ interface Parsed {
   readonly answer: RawAnswer;
   readonly rest: Buffer;
 }
-/** Null while the answer is not whole. */
+/** Null while the answer is incomplete. */
 const parseAnswer = (bytes: Buffer, bodiless: boolean): Parsed | null => {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return null;
   const [line = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1] ?? Number.NaN);
-  if (Number.isNaN(status)) throw new Error(`this is no answer: ${line}`);
+  if (Number.isNaN(status)) throw new Error(`this is not an answer: ${line}`);
   const headers = new Map(
     lines.map((text): [string, string] => {
       const colon = text.indexOf(':');
@@ -78,7 +78,7 @@ export interface ConverseOptions {
   readonly stays: boolean;
   /** Ends our side after the last piece. */
   readonly end?: boolean;
-  /** Answers come without bodies (HEAD). */
+  /** Answers have no bodies (HEAD). */
   readonly bodiless?: boolean;
 }
 

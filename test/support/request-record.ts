@@ -1,4 +1,4 @@
-// A record of the request log of which nothing is asked but that it is there.
+// A record of the request log for tests that need only its presence.
 
 import type { XksRequestRecord } from '../../server/ports/xks-directory.ts';
 

@@ -24,7 +24,7 @@ export const returnCodes = (): string[] => {
   return [...names].sort();
 };
 
-/** One function for each of the ways in which errors.ts tells functions apart. */
+/** One function for each kind that errors.ts distinguishes. */
 const examples: Readonly<Record<string, CallName>> = {
   'reading and changing objects': 'C_GetAttributeValue',
   'creating and generating': 'C_CreateObject',
@@ -53,7 +53,7 @@ export const serviceTable = (): string => {
   return ['| error of the service | return value |', '|---|---|', ...lines].join('\n');
 };
 
-/** What the log says, cause by cause. */
+/** The log text of each cause. */
 export const causeTable = (): string => {
   const lines = causeNames.map((name) => {
     const { told, what, todo }: CauseRow = causes[name];

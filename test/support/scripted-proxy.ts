@@ -1,5 +1,5 @@
-// Another vendor's external key store proxy, for tests of the cloud's side: it does what the protocol says with a key of its own,
-// until a test tells it to do something else. Stores have paths of their own, so that what is told to one leaves the others alone.
+// Another vendor's external key store proxy, for tests of the cloud's side: it follows the protocol with its own key,
+// unless a test scripts something else. Each store has its own path, so that a script affects only one store.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface ProxyRequest {
   readonly text: string;
   readonly body: Json;
 }
-/** Answers a request in its own way; `good` is the answer that the protocol asks for. */
+/** Answers a request; `good` is the answer according to the protocol. */
 export type Misdeed = (outgoing: ServerResponse, good: () => Json, request: ProxyRequest) => void;
 
 export interface ScriptedProxy {
@@ -25,7 +25,7 @@ export interface ScriptedProxy {
   readonly port: number;
   /** Every request so far. */
   readonly requests: readonly ProxyRequest[];
-  /** From the next request on that has this prefix; undefined: as the protocol says. */
+  /** From the next request with this prefix; undefined: according to the protocol. */
   tell(prefix: string, misdeed: Misdeed | undefined): void;
   /** New connections are shown this certificate; those that are open end. */
   show(certificate: IssuedCertificate): void;
@@ -87,7 +87,7 @@ const behave = (key: Buffer, { operation, body }: ProxyRequest): Json => {
 
 export const startScriptedProxy = async (certificate: IssuedCertificate): Promise<ScriptedProxy> => {
   const key = randomBytes(32);
-  const told = new Map<string, Misdeed>();
+  const misdeeds = new Map<string, Misdeed>();
   const requests: ProxyRequest[] = [];
   const sockets = new Set<Socket>();
   const pair = ({ certificate: cert, key: keyFile }: IssuedCertificate) => ({
@@ -110,7 +110,7 @@ export const startScriptedProxy = async (certificate: IssuedCertificate): Promis
       };
       requests.push(request);
       const good = (): Json => behave(key, request);
-      const misdeed = told.get(path.split('/')[1] ?? '');
+      const misdeed = misdeeds.get(path.split('/')[1] ?? '');
       if (misdeed === undefined) answerWith(outgoing, 200, good());
       else misdeed(outgoing, good, request);
     });
@@ -130,8 +130,8 @@ export const startScriptedProxy = async (certificate: IssuedCertificate): Promis
     url: `https://127.0.0.1:${port}`,
     requests,
     tell: (prefix, misdeed) => {
-      if (misdeed === undefined) told.delete(prefix);
-      else told.set(prefix, misdeed);
+      if (misdeed === undefined) misdeeds.delete(prefix);
+      else misdeeds.set(prefix, misdeed);
     },
     show: (next) => {
       server.setSecureContext(pair(next));

@@ -1,4 +1,4 @@
-// A service of a test's own over HTTPS, that answers request by request what the test says.
+// A service over HTTPS whose answer to each request is scripted by the test.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
@@ -19,7 +19,7 @@ interface ScriptedAnswer {
   /** JSON, unless it is text. */
   readonly body?: unknown;
 }
-/** 'lost': the connection ends before an answer; 'cut': in the middle of it; 'silent': none comes. */
+/** 'lost': the connection ends before an answer; 'cut': in the middle of it; 'silent': no answer. */
 export type Script = ScriptedAnswer | 'lost' | 'cut' | 'silent' | ((request: ScriptedRequest) => ScriptedAnswer);
 
 export interface ScriptedService {

@@ -21,7 +21,7 @@ export interface Sealers {
   readonly errors: readonly unknown[];
   /** The monotonic clock of every node advances by so many milliseconds. */
   pass(ms: number): void;
-  /** `leads`: it makes the checkpoints by the clock. */
+  /** `leads`: it creates the periodic checkpoints. */
   node(leads: boolean): TestSealer;
 }
 

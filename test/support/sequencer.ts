@@ -1,5 +1,5 @@
 // The order of the test files: those that take longest first, then those of other processes, and the unit tests last, because they are short.
-// So the end of a run has no long file on one worker while the others have nothing left. Otherwise larger files come first.
+// So no long file runs alone at the end while other workers are idle. Otherwise larger files come first.
 import { statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { TestSequencer, TestSpecification } from 'vitest/node';

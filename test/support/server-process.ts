@@ -1,5 +1,5 @@
 // The real server as a child process, on a free port, with a data directory of its own: for every suite that needs a
-// service. The directory is made fresh unless one is given; `stop` ends the process, `remove` deletes what was made here.
+// service. Creates a fresh directory by default; `stop` ends the process, `remove` deletes the created files.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -113,7 +113,7 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   }
   if (url === undefined) {
     await gone;
-    // The tests of another folder may have taken it in the meantime.
+    // A test in another folder may have claimed it in the meantime.
     if (options.port === undefined && log.includes('EADDRINUSE')) {
       const again = await startServerProcess({ ...options, folder });
       return { ...again, adminToken: again.adminToken || adminToken };

@@ -2,32 +2,33 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Account } from '../../provider/client/account.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
-import { CKG, CKK, CKO, HKDF_SALT } from '../../provider/schema/constants.ts';
+import { CKG, HKDF_SALT } from '../../provider/schema/constants.ts';
 import { CKM } from '../../provider/schema/mechanisms.ts';
-import type { AttributeValue, Mechanism, MechanismParameter } from '../../provider/schema/types.ts';
-import { given, room, startInProcess } from './in-process-agent.ts';
-import { template } from './template.ts';
+import type { Mechanism, MechanismParameter } from '../../provider/schema/types.ts';
+import { given, mech, room, startInProcess } from './in-process-agent.ts';
+import { type Row, template } from './template.ts';
 
-export type Row = readonly [number, AttributeValue];
-export type Pair = { readonly publicKey: number; readonly privateKey: number };
-export const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
+export { mech } from './in-process-agent.ts';
+export { aesRows, type Row } from './template.ts';
 
-/** What both kinds of keys are made with here. */
-export const aesRows: Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-];
 export const onToken: Row = [CKA.TOKEN, true];
 export const noDecrypt: Row = [CKA.DECRYPT, false];
 export const extractable: Row = [CKA.EXTRACTABLE, true];
 export const clear: Row[] = [[CKA.SENSITIVE, false], extractable];
 /** The DER of the curve's object identifier. */
 export const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
-/** A key's value that is no secret. */
+/** A key's value that is not a secret. */
 export const secret = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
 export const iv = Buffer.alloc(16, 3);
 export const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: iv });
 export const keyWrap = mech(CKM.AES_KEY_WRAP);
+/** Every mechanism that wraps a secret key under one of AES. */
+export const wrappings: readonly Mechanism[] = [
+  keyWrap,
+  mech(CKM.AES_KEY_WRAP_KWP),
+  mech(CKM.AES_CBC, { kind: 'bytes', bytes: iv }),
+  cbcPad,
+];
 export const oaepWith = (label: Uint8Array): Mechanism =>
   mech(CKM.RSA_PKCS_OAEP, { kind: 'oaep', hash: CKM.SHA256, mgf: CKG.MGF1_SHA256, source: 1, label });
 
@@ -57,20 +58,9 @@ export const startSession = async (account?: Account) => {
     agent,
     session,
     pair: (type: number, publicRows: Row[], privateRows: Row[] = [onToken]) =>
-      agent.call('C_GenerateKeyPair', {
-        session,
-        mechanism: mech(type),
-        publicTemplate: template(...publicRows),
-        privateTemplate: template(...privateRows),
-      }) as Promise<Pair>,
-    create: (...rows: Row[]) =>
-      agent.call('C_CreateObject', { session, template: template(...rows) }) as Promise<number>,
-    generate: (...rows: Row[]) =>
-      agent.call('C_GenerateKey', {
-        session,
-        mechanism: mech(CKM.AES_KEY_GEN),
-        template: template([CKA.VALUE_LEN, 32], ...rows),
-      }) as Promise<number>,
+      agent.pair(session, type, publicRows, privateRows),
+    create: (...rows: Row[]) => agent.create(session, ...rows),
+    generate: (...rows: Row[]) => agent.generate(session, CKM.AES_KEY_GEN, [CKA.VALUE_LEN, 32], ...rows),
     async wrap(mechanism: Mechanism, wrappingKey: number, key: number): Promise<Buffer> {
       const wrappedKey = room(4096);
       return given(
@@ -79,19 +69,10 @@ export const startSession = async (account?: Account) => {
       ) as Buffer;
     },
     unwrap: (mechanism: Mechanism, unwrappingKey: number, wrappedKey: Uint8Array, ...rows: Row[]) =>
-      agent.call('C_UnwrapKey', {
-        session,
-        mechanism,
-        unwrappingKey,
-        wrappedKey,
-        template: template(...rows),
-      }) as Promise<number>,
+      agent.unwrap(session, mechanism, unwrappingKey, wrappedKey, ...rows),
     derive: (mechanism: Mechanism, baseKey: number, ...rows: Row[]) =>
-      agent.call('C_DeriveKey', { session, mechanism, baseKey, template: template(...rows) }) as Promise<number>,
-    async read(object: number, ...types: number[]) {
-      const asked = types.map((type) => ({ type, capacity: 4096 }));
-      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
-    },
+      agent.derive(session, mechanism, baseKey, ...rows),
+    read: async (object: number, ...types: number[]) => (await agent.read(session, object, ...types)).values,
     /** One attribute that is bytes. */
     async bytes(object: number, type: number): Promise<Buffer> {
       const [value] = await call.read(object, type);
@@ -102,8 +83,7 @@ export const startSession = async (account?: Account) => {
       const key = await call.bytes(object, CKA.PUBLIC_KEY_INFO);
       return createPublicKey({ key, format: 'der', type: 'spki' });
     },
-    copy: (object: number, ...rows: Row[]) =>
-      agent.call('C_CopyObject', { session, object, template: template(...rows) }) as Promise<number>,
+    copy: (object: number, ...rows: Row[]) => agent.copy(session, object, ...rows),
     set: (object: number, ...rows: Row[]) =>
       agent.call('C_SetAttributeValue', { session, object, template: template(...rows) }),
     async encrypt(mechanism: Mechanism, key: number, plain: Uint8Array): Promise<Buffer> {

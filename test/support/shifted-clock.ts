@@ -10,7 +10,7 @@ export interface ShiftedClock {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** `folder` has the file that says how far ahead it is, at first not at all; `name` tells several apart. */
+/** `folder` contains the file with the offset, which is 0 at first; `name` distinguishes several clocks. */
 export const shiftedClock = (folder: string, name = 'offset'): ShiftedClock => {
   const offset = join(folder, name);
   const ahead = (ms: number): void => {

@@ -1,4 +1,4 @@
-// A whole site for scenarios: the real server, its console API, and database hosts whose library starts the agent by itself.
+// A whole site for scenarios: the real server, its console API, and database hosts whose library starts the agent on its own.
 // Everything lives in one folder; `end` stops every process that was started here, by its id, and removes
 // the folder unless it was given.
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ export interface Site {
   database(config: string, options?: Partial<DatabaseOptions>): Database;
   /** The agents that serve the site's socket. */
   agents(): readonly number[];
-  /** Ends the server, `SIGTERM` unless told otherwise. */
+  /** Ends the server; `SIGTERM` by default. */
   stopServer(signal?: NodeJS.Signals): Promise<number | null>;
   /** Starts the server again, at the same address with the same data; with other lines of dke.toml when they are given. */
   startServer(toml?: string): Promise<void>;

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 
 export interface SmallDisk {
   readonly folder: string;
-  /** Takes every byte that is left but so many (ENOSPC behind them). */
+  /** Uses all free bytes except so many (ENOSPC after them). */
   fill(leave?: number): void;
   /** Frees what `fill` took. */
   free(): void;

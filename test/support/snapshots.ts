@@ -77,7 +77,7 @@ const tables: Readonly<Record<string, readonly [where: string, ...identity: stri
   external_key_stores: ['tenant_id = ?', 'id'],
   key_records: ['tenant_id = ? and record is not null', 'object_id', 'version', 'class'],
 };
-/** Marks of use, codes, and what is sealed again each time. */
+/** Marks of use, codes, and values that are sealed again each time. */
 const passedOver = new Set([
   'row_mac',
   'row_version',

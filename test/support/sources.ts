@@ -30,7 +30,7 @@ export const files = (folders: readonly string[], ...endings: readonly string[])
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
 export interface Import {
-  /** A path relative to the package, or a package's name as it is written. */
+  /** A path relative to the package, or the name of a package. */
   readonly target: string;
   readonly ours: boolean;
   readonly typeOnly: boolean;

@@ -1,4 +1,4 @@
-// Starts a server on a spoilt copy of the data that another server left, and tells how it refused and whether it changed
+// Starts a server on a damaged copy of another server's data, and returns how it refused and whether it changed
 // anything that was there.
 import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 // The differential stress test: processes of the real library (test/native/stress) against a real agent and service, which is stopped,
-// continued and killed in the meantime. Every result is compared with OpenSSL's in the process that asked for it.
+// continued and killed in the meantime. Every result is compared with OpenSSL's in the calling process.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -69,7 +69,7 @@ interface ProcessReport {
 }
 
 const root = resolve(import.meta.dirname, '../..');
-/** A thread that finishes no job for so long hangs. Sanitizers make everything ten times slower. */
+/** A thread without a finished job for so long hangs. Sanitizers slow everything down by a factor of ten. */
 const hangSeconds = { none: 120, address: 300, thread: 300 } as const;
 
 /** Where sanitizers write what they find. */
@@ -118,7 +118,7 @@ const findingsOf = (sanitizer: Sanitizer, said: string): readonly string[] =>
     ? said.split(/^={18}$/m).filter((report) => report.includes('WARNING') && isOurs(report))
     : [said];
 
-/** Builds what is not built yet; answers the folder of the build. */
+/** Builds missing programs; returns the folder of the build. */
 const build = (sanitizer: Sanitizer): string => {
   if (sanitizer === 'none') return join(root, 'build');
   const folder = join(root, `build-${sanitizer}`);

@@ -1,5 +1,5 @@
-// A server that can be struck in any of its lasting calls: test/native/strikes comes before them, and this is its other side, the
-// few numbers in memory that both see. Calls are counted over all threads, in the order in which the process makes them.
+// Injects faults into the persistent system calls of a server: test/native/strikes intercepts the calls, and this file controls it through a
+// few numbers in shared memory. Calls are counted over all threads, in their order.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
@@ -10,7 +10,7 @@ export const callKinds = { write: 1, sync: 2, rename: 4, truncate: 8, remove: 16
 export type CallKind = keyof typeof callKinds;
 export const everyKind = Object.keys(callKinds) as readonly CallKind[];
 
-/** Tear: a write is done by half, any other call as a whole; then it is killed. Fail-from: it continues failing, as a full disk does. */
+/** Tear: half of a write, or all of another call, is done; then the process is killed. Fail-from: all later calls fail, as on a full disk. */
 const modes = { count: 0, kill: 1, tear: 2, fail: 3, 'fail-from': 4 } as const;
 export type StrikeMode = keyof typeof modes;
 export const errorNumbers = { ENOSPC: 28, EIO: 5 } as const;
@@ -24,22 +24,22 @@ export interface Blow {
 }
 
 export interface Strikes {
-  /** For the process that is to be struck. */
+  /** For the process that gets the faults. */
   readonly environment: NodeJS.ProcessEnv;
-  /** From now on calls count. */
+  /** Starts counting calls. */
   arm(blow: Blow): void;
-  /** They do not any more. Answers how many there were, how many were struck, and the kind of the first one that was. */
+  /** Ends the strikes. Returns the number of calls and of failures, and the kind of the first failure. */
   disarm(): { readonly counted: number; readonly struck: number; readonly kind: CallKind | undefined };
 }
 
-/** Why no server can be struck here; undefined: it can. */
+/** Why faults cannot be injected here; undefined: they can. */
 export const whyNoStrikes = (): string | undefined =>
   existsSync(library) ? undefined : `${library} is not built: npm run build:native`;
 
 export const openStrikes = (folder: string): Strikes => {
   const path = join(folder, 'strikes');
   const numbers = new Uint32Array(9);
-  // The file is written as a whole and in place: it is mapped.
+  // The file is written completely and in place, because it is mapped.
   const put = (): void => writeFileSync(path, Buffer.from(numbers.buffer), { flag: existsSync(path) ? 'r+' : 'w' });
   put();
   return {

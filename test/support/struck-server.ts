@@ -1,6 +1,6 @@
 // Strikes a real server in every lasting call of an operation (strikes.ts): killed before the Nth, killed in the middle of the Nth write,
-// told from the Nth on that the disk is full, told that the Nth sync failed. Behind each the stored data are checked as a copy (`dke
-// verify`), the server starts again where it has ended, and the book of what it had acknowledged is gone through (fault-workload.ts).
+// gets a full disk from the Nth call on, or a failure of the Nth sync. After each, the stored data are checked on a copy (`dke
+// verify`), the server restarts if it has ended, and its data are compared with what it had acknowledged (fault-workload.ts).
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const blows = {
 } as const satisfies Record<FaultBlow, Omit<Blow, 'number'>>;
 
 export interface StruckOperation {
-  /** Calls of the kinds in question that the operation made when it was not struck. */
+  /** The number of such calls that the operation makes without a fault. */
   readonly calls: number;
   readonly strikes: number;
   /** How often the server ended: of itself, where it was not killed. */
@@ -81,7 +81,7 @@ const strikeOperation = async (
       const work = await ready();
       const { child } = place.server;
       const over = new AbortController();
-      // Given up, it stays open: nothing waits for it any more.
+      // After a timeout the request stays open: nothing waits for it.
       const gone = once(child, 'exit', { signal: over.signal }).then(
         () => 'gone',
         () => new Promise<string>(() => undefined),
@@ -109,8 +109,8 @@ const strikeOperation = async (
         return false;
       }
       strikes += 1;
-      // A server that ends by itself may have answered before. Its store takes nothing from the failure on, so that a change tells whether
-      // it ends: it is made, or it is refused (or cut off) and the end comes.
+      // A server that ends on its own may have answered before. Its store accepts nothing after the failure, so a change shows whether
+      // it will end: the change succeeds, or it fails and the server ends.
       const afterwards = outcome === 'gone' ? outcome : await outcomeOf(workload.change);
       const itEnds = afterwards !== 'done';
       if (itEnds && (await theEnd()) !== 'gone')
@@ -133,7 +133,7 @@ const strikeOperation = async (
       findings.push(...(await workload.check(false)).map((finding) => `${where}: ${finding}`));
       return true;
     };
-    // Once before, so that what is done only at the first time is behind it; and once to count.
+    // First a warm-up, so that one-time work is not counted; then once to count.
     await (await ready())();
     await workload.settle();
     const work = await ready();

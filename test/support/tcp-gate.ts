@@ -1,5 +1,5 @@
-// A TCP relay in front of a server, which can keep back what the server answers or is asked, and cut
-// connections: a request is carried out and its sender does not learn of it.
+// A TCP relay in front of a server that can hold back requests or answers, and cut
+// connections: a request is carried out and its sender gets no answer.
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface TcpGate {
@@ -10,7 +10,7 @@ export interface TcpGate {
   holdRequests(): void;
   /** What was held continues its way. */
   open(): void;
-  /** Ends every connection; what is held is lost. */
+  /** Ends every connection; held data are lost. */
   cut(): void;
   /** Bytes that the server has answered and that are held. */
   readonly held: number;

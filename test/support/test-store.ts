@@ -1,4 +1,4 @@
-// Where the services of a test run keep what they know: in the embedded database, or, with DKE_TEST_STORE=postgresql, each in a
+// The stores of the services in a test run: the embedded database or, with DKE_TEST_STORE=postgresql, for each service a
 // database of its own on the one PostgreSQL that the run has started (test-store-server.ts). A database belongs to a service's
 // folder as the embedded one does: it is found again by the folder's path, and dropped when the folder is gone.
 import { createHash } from 'node:crypto';
@@ -8,18 +8,18 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
 import type { PostgresPlace } from './postgresql.ts';
 
-/** The folder of that PostgreSQL's socket, which the run tells its workers; and the database that others are copies of. */
+/** The folder of that PostgreSQL's socket, which the run passes to its workers; and the template of the other databases. */
 export const socketVariable = 'DKE_TEST_POSTGRESQL_SOCKET';
 export const templateDatabase = 'dke_template';
 
-/** The path of an embedded database with the tables and nothing in it, which the run tells its workers (sqlite-template.ts). */
+/** The path of an embedded database with empty tables, which the run passes to its workers (sqlite-template.ts). */
 export const sqliteTemplate = 'DKE_TEST_SQLITE_TEMPLATE';
 
 export const onPostgresql = process.env.DKE_TEST_STORE === 'postgresql';
 
-/** For `runIf`, of what is about the embedded database's files alone. `why` is printed where it is left out. */
+/** For `runIf` of tests about the embedded database's files. Prints `why` when the test is skipped. */
 export const onSqlite = (why: string): boolean => {
-  if (onPostgresql) console.log(`left out on PostgreSQL: ${why}`);
+  if (onPostgresql) console.log(`not on PostgreSQL: ${why}`);
   return !onPostgresql;
 };
 
@@ -62,7 +62,7 @@ const asked = async <T>(database: string, work: (client: pg.Client) => Promise<T
 const drop = (client: pg.Client, database: string): Promise<unknown> =>
   client.query(`drop database if exists ${database} with (force)`);
 
-/** Databases of folders that are gone. Another worker may be at it, too. */
+/** Databases of removed folders. Another worker may do the same now. */
 const sweep = async (client: pg.Client): Promise<void> => {
   const { rows } = await client.query(
     "select datname, shobj_description(oid, 'pg_database') as folder from pg_database where datname ~ '^dke_[0-9a-f]{24}$'",
@@ -71,7 +71,7 @@ const sweep = async (client: pg.Client): Promise<void> => {
     if (folder !== null && !existsSync(folder)) await drop(client, datname).catch(() => undefined);
 };
 
-/** As the embedded database is part of the data directory: with a fresh one comes a fresh database. */
+/** Like the embedded database, which is part of the data directory: a fresh directory gets a fresh database. */
 const ensureDatabase = async (folder: string): Promise<void> => {
   const database = databaseOf(folder);
   await asked('postgres', async (client) => {
@@ -86,7 +86,7 @@ const ensureDatabase = async (folder: string): Promise<void> => {
   });
 };
 
-/** With a data directory that is gone, and is about to be created again by hand, goes the database: the embedded one was in it. */
+/** Drops the database of a data directory that was removed and will be created again, like the embedded database in it. */
 export const loseStored = async (folder: string): Promise<void> => {
   if (onPostgresql) await ensureDatabase(folder);
 };

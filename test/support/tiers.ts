@@ -6,32 +6,32 @@ export const isLong = process.env.SLOW === '1';
 
 const noService = 'no service runs';
 
-/** Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts says so of single tests. */
+/** Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts marks single tests. */
 export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
-  'test/contract/{columns,database-writer,released-schemas,search,store}.test.ts': 'runs on both stores by itself',
-  'test/contract/request-log.test.ts': 'runs on both stores by itself, or reads the embedded one',
+  'test/contract/{columns,database-writer,released-schemas,search,store}.test.ts': 'runs on both stores on its own',
+  'test/contract/request-log.test.ts': 'runs on both stores on its own, or reads the embedded one',
   'test/house/**': noService,
   'test/native/**': noService,
-  'test/scenario/aarch64.test.ts': 'what is built, over the embedded database',
+  'test/scenario/aarch64.test.ts': 'the build, over the embedded database',
   'test/scenario/bad-input-files.test.ts': 'damaged files of the embedded database',
   'test/scenario/bad-input-store.test.ts': 'a full disk, file limits and damaged rows of the embedded database',
-  'test/scenario/container.test.ts': 'what the image has, over the embedded database',
+  'test/scenario/container.test.ts': 'the image, over the embedded database',
   'test/scenario/corrupt-bytes.test.ts': 'damaged files of the embedded database',
   'test/scenario/deleted-database.test.ts': 'the file of the embedded database',
   'test/scenario/locked-database.test.ts': 'a lock on the file of the embedded database',
   'test/scenario/demo.test.ts': 'the demonstration runs as it is shipped, on the embedded database',
   'test/scenario/event-loop.test.ts':
     'long tables of the embedded database, whose statements run in the thread that answers requests',
-  'test/scenario/first-commands.test.ts': 'what is installed, over the embedded database',
+  'test/scenario/first-commands.test.ts': 'an installation, over the embedded database',
   'test/scenario/fuzz.test.ts': noService,
   'test/scenario/game-day.test.ts': "the embedded database's files",
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
-  'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
+  'test/scenario/killed-server.test.ts': 'the files of a killed server, checked on a copy',
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
   'test/scenario/operations-page.test.ts': 'the commands of a page, on the embedded database as it says',
-  'test/scenario/old-system.test.ts': 'what is installed, over the embedded database',
-  'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
+  'test/scenario/old-system.test.ts': 'an installation, over the embedded database',
+  'test/scenario/packages.test.ts': 'an installation, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
   'test/scenario/secrets.test.ts': "searches the embedded database's files for secrets",
@@ -41,13 +41,13 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/struck-server.test.ts': 'strikes the system calls of the embedded database',
   'test/unit/{addon,api,base,cli,codec,config,domain,roots,web,xks}/**': noService,
   'test/unit/operations/{authorization-rules,base,endpoint-checks}.test.ts': noService,
-  'test/unit/operations/request-minutes.test.ts': 'runs on both stores by itself, or reads the embedded one',
+  'test/unit/operations/request-minutes.test.ts': 'runs on both stores on its own, or reads the embedded one',
   'test/unit/snapshots/{file,format}.test.ts': noService,
   'test/unit/store/**': 'parts of the embedded store, and of both',
 };
 
 /**
- * What a run on `both` has on PostgreSQL, too: operations whose result depends on how the database itself decides (constraints, locks,
+ * Tests that a run on `both` repeats on PostgreSQL: operations whose result depends on how the database itself decides (constraints, locks,
  * order, search, plans). All others reach it through the same repositories, which test/contract/store.test.ts runs on both stores, and
  * test/scenario/nodes*.test.ts runs whole services on PostgreSQL.
  */
@@ -58,7 +58,7 @@ export const alsoOnPostgresql: readonly string[] = [
   'test/unit/snapshots/{dual-control,restore}.test.ts',
 ];
 
-/** Test files of the long tier alone, and which test keeps their rules in the short one. */
+/** Test files of the long tier only, with the tests that keep their rules in the short tier. */
 export const longFiles: Readonly<Record<string, string>> = {
   'test/scenario/aarch64.test.ts':
     'compiles for another machine, builds packages and runs them in an emulator; the same on this one: scenario/packages',
@@ -68,11 +68,11 @@ export const longFiles: Readonly<Record<string, string>> = {
     'the reference cases over p11-kit: conformance/reference-p11-kit-server',
   'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
   'test/scenario/first-commands.test.ts':
-    'makes a Debian and builds packages; which block of which page runs where: house/page-commands',
+    'creates a Debian system and builds packages; the test of each block of each page: house/page-commands',
   'test/scenario/concurrency.test.ts':
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
   'test/scenario/container.test.ts':
-    'builds the container image twice and runs it; what it is told, and what the manifests tell it: house/deployments',
+    'builds the container image twice and runs it; its settings, and those in the manifests: house/deployments',
   'test/scenario/nodes-under-fire.test.ts':
     'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
   'test/scenario/old-system.test.ts':
@@ -85,7 +85,7 @@ export const longFiles: Readonly<Record<string, string>> = {
     'a part of npm run stress; wrong answers and lost keys: scenario/threads, agent-under-load, agent-restart, conformance/reference',
 };
 
-/** Single tests of the long tier alone, and what the short one has of their rules. A test asks with `inLongTier`. */
+/** Single tests of the long tier only, with the tests that keep their rules in the short tier. Tests call `inLongTier`. */
 const longTests = {
   'conformance/large-data: each length':
     'three of seven lengths and one of three overlaps are in the short tier: below, at and above what one message carries',
@@ -111,7 +111,7 @@ const longTests = {
 /** Whether tests that are listed above run. */
 export const inLongTier = (_: keyof typeof longTests): boolean => isLong;
 
-/** Sizes of searches, random histories and sweeps: [short, long], and what is counted. */
+/** Sizes of searches, random histories and sweeps: [short, long], with the unit. */
 const sizes = {
   'agent frames': [10_000, 100_000, 'damaged frames to an agent'],
   'attack search': [2_500, 100_000, 'sequences of calls that try to read a key'],

@@ -1,5 +1,5 @@
 // A token under test, as a program finds it: the path of a library and the environment that the library reads. Ours is the built
-// library with the agent that it starts by itself and the real service; the reference is Debian's SoftHSM2 with a token of its
+// library with the agent that it starts on its own and the real service; the reference is Debian's SoftHSM2 with a token of its
 // own. Everything of a token lives in one folder, which `end` removes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ export interface Token {
   readonly label: string;
   /** The user's PIN. Ours takes any. */
   readonly pin: string;
-  /** What the library needs to know, beyond the environment of the tests. */
+  /** Environment variables for the library, in addition to those of the tests. */
   readonly environment: NodeJS.ProcessEnv;
   /** For files of the test; removed at the end. */
   readonly folder: string;
@@ -31,7 +31,7 @@ export const softhsm = [
   '/usr/lib64/pkcs11/libsofthsm2.so',
 ].find(existsSync);
 
-/** Writes the configuration of a fresh SoftHSM2 token and makes the token; answers the environment that leads to it. */
+/** Writes the configuration of a fresh SoftHSM2 token and creates the token; returns the environment that selects it. */
 export const makeReferenceToken = (folder: string, label: string, pin: string): NodeJS.ProcessEnv => {
   const config = join(folder, 'softhsm2.conf');
   mkdirSync(join(folder, 'tokens'));

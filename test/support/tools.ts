@@ -79,7 +79,7 @@ export const run = (program: string, args: readonly string[], options: RunOption
         });
       },
     );
-    // A program that does not read its input may be gone before it gets it.
+    // A program that does not read its input may exit before it gets it.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(options.input);
   });

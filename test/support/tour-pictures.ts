@@ -1,4 +1,4 @@
-// Puts the pictures of docs/tour.md into docs/tour, from those that the browser tests have made: `npm run docs:tour`, after
+// Copies the pictures of docs/tour.md into docs/tour, from those that the browser tests took: `npm run docs:tour`, after
 // `npx vitest run test/scenario/console`. Only the upper part of a long page is kept.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -7,7 +7,7 @@ import { CoreError, type CoreErrorCode } from '../../addon/core.ts';
 
 const folder = process.env.DKE_VECTORS ?? resolve(import.meta.dirname, '../../../shared/vectors');
 
-/** The folder, or null after a line that says what is skipped. */
+/** The folder, or null after a printed line with what is skipped. */
 export const vectorFolder = (...parts: readonly string[]): string | null => {
   const path = join(folder, ...parts);
   if (existsSync(path)) return path;
@@ -34,7 +34,7 @@ export interface VectorFile<G, T extends VectorCase> {
 /** `skip` carries its reason: a case that the core does not claim to do. */
 export type VectorOutcome = 'accepted' | 'refused' | { readonly skip: string };
 
-/** By flag: whether a case that the file calls acceptable is taken, and why. */
+/** By flag: whether a case that the file calls acceptable must be accepted, and why. */
 export type AcceptableRules = Readonly<Record<string, { readonly accepted: boolean; readonly because: string }>>;
 
 export interface VectorRun {

@@ -13,7 +13,7 @@ export interface XksEndpoint {
   decrypt(sealed: CurlAnswer['body']): Promise<CurlAnswer>;
   health(): Promise<CurlAnswer>;
   request(path: string, body: object): CurlRequest;
-  /** The same endpoint, asked of another server. */
+  /** The same endpoint on another server. */
   at(server: Place['server']): XksEndpoint;
 }
 

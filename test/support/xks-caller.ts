@@ -1,5 +1,5 @@
 // Signed calls to the XKS proxy of a running server, for suites that send bodies as bytes, right ones and wrong ones, over kept
-// connections. Whatever comes back is held against the rules that every answer of the protocol keeps: an errorName with its
+// connections. Each answer is checked against the rules of the protocol for every answer: an errorName with its
 // status, a message of printable ASCII below 512 characters, JSON, a request id.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -116,7 +116,7 @@ export const openXksCaller = (server: { readonly port: number; readonly caFile: 
                 const errorName = status === 200 ? undefined : String(parsed.errorName);
                 resolve({ status, errorName, body: parsed, text, headers: incoming.headers });
               } catch {
-                reject(new Error(`an answer is no JSON: ${status} ${text}`));
+                reject(new Error(`an answer is not JSON: ${status} ${text}`));
               }
             });
           },
@@ -130,7 +130,7 @@ export const openXksCaller = (server: { readonly port: number; readonly caFile: 
   };
 };
 
-/** A whole requestMetadata; a member that is undefined in `overrides` is left out. */
+/** A complete requestMetadata without the members that are undefined in `overrides`. */
 export const wholeMetadata = (overrides: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
   awsPrincipalArn: 'arn:aws:iam::111122223333:user/alice',
   kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',

@@ -30,7 +30,7 @@ export interface XksCallOptions {
   readonly socket?: Socket;
 }
 
-/** What is in requestMetadata unless a test says otherwise. */
+/** The default content of requestMetadata. */
 export const requestMetadata = (overrides: object = {}): object => ({
   awsPrincipalArn: 'arn:aws:iam::111122223333:user/alice',
   kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',

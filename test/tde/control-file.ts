@@ -1,5 +1,5 @@
-// The control file of a simulated database: what it is made of, and which master key each container goes by. It holds ids and names,
-// no key. Written whole, brought to the disk, and renamed, after every step of a statement that changes it.
+// The control file of a simulated database: its parts, and the current master key of each container. It contains ids and names,
+// no key. After every step of a statement that changes it, it is written completely, synced and renamed.
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 
 export type KeystoreKind = 'H' | 'F';
@@ -9,7 +9,7 @@ export interface Container {
   readonly id: number;
   readonly name: string;
   open: boolean;
-  /** By purpose: the id of the master key that the container goes by. */
+  /** By purpose: the id of the container's master key. */
   keys: Partial<Record<Purpose, { readonly id: string; readonly keystore: KeystoreKind }>>;
 }
 export interface DataFile {

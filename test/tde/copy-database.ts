@@ -1,4 +1,4 @@
-// The files of a database copied to another directory, which is what a backup, a restore and a duplicate amount to here.
+// Copies the files of a database to another directory, which stands for a backup, a restore and a duplicate here.
 import { cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,5 +1,5 @@
-// Golden traces: what each process of a scenario asks of its library, one file for a profile and a scenario, valid for SoftHSM2 and for
-// ours. Where ours differs, a row below says how and why. Written again by `DKE_WRITE_GOLDEN=1 npx vitest run test/tde`, from SoftHSM2.
+// Golden traces: the library calls of each process of a scenario, one file for each profile and scenario, valid for SoftHSM2 and for
+// ours. A row below states each difference of ours with its reason. Written again by `DKE_WRITE_GOLDEN=1 npx vitest run test/tde`, from SoftHSM2.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ProfileName } from './profile.ts';

@@ -1,4 +1,4 @@
-// One instance of a simulated database: its processes, its directory, and what each statement makes of them. The order of the calls is
+// One instance of a simulated database: its processes, its directory, and the effect of each statement. The order of the calls is
 // decided here, by the profile; the processes (driver/) make them. What an instance keeps in memory, such as the PIN of the open
 // keystore, dies with it.
 //
@@ -32,7 +32,7 @@ export interface InstanceOptions {
   /** The profile's newest when absent. */
   readonly release?: string;
   readonly host: DatabaseHost;
-  /** A container database; what the profile has when absent. */
+  /** A container database; default: that of the profile. */
   readonly cdb?: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface Connection {
 }
 
 const secretName = 'HSM_PASSWORD';
-/** Behind the content of a local cwallet.sso: the host that made it. */
+/** After the content of a local cwallet.sso: the host that created it. */
 const localMark = ({ base }: DatabaseHost): string => `\nLOCAL ${base}\n`;
 const now = (): string => new Date().toISOString();
 const containerReach = (statement: { readonly container: Reach }, all: readonly Container[], one: Container) =>
@@ -315,7 +315,7 @@ export class Instance {
     this.#state = 'mounted';
     if (!existsSync(this.#redo()))
       await this.#do(this.#process('lgwr'), 'create-redo', { path: this.#redo(), sequence: this.control.redo.current });
-    // A wallet with an automatic login opens by itself, and with it the token whose PIN it has.
+    // A wallet with an automatic login opens on its own, and with it the token whose PIN it has.
     if (existsSync(this.#automatic)) await this.#openAutomatically();
     return mount ? [] : await this.#openDatabase();
   }
@@ -403,7 +403,7 @@ export class Instance {
     const [first] = this.#order;
     if (this.#order.includes('H') && this.#open.H === undefined) this.#open.H = { pin: statement.password };
     if (this.#order.includes('F') && this.#open.F === undefined) {
-      // The wallet opens too when the password is its own; only where it comes first is another password an error.
+      // The wallet opens as well if the password is its own; another password is an error only if the wallet is first.
       const opened = await this.#table.step(session.process, 'wallet-open', {
         path: this.#wallet,
         password: statement.password,
@@ -423,7 +423,7 @@ export class Instance {
     return [];
   }
 
-  /** What goes with an open: the label of each container's key is looked for, and gen0 takes up the root's. */
+  /** Steps of an open: the label of each container's key is searched, and gen0 loads that of the root. */
   async #afterOpen(containers: readonly number[], by = this.#process('fg0')): Promise<void> {
     await this.#attach(by);
     for (const container of this.control.containers.filter(({ id }) => containers.includes(id)))
@@ -518,7 +518,7 @@ export class Instance {
     return [];
   }
 
-  /** The keystores that a SET KEY needs open: the one that it makes a key in, and the one that keys come from. */
+  /** The keystores that must be open for a SET KEY: the one for the new key, and the one of the current keys. */
   async #openForKey(
     statement: Statement & { kind: 'set-key' },
     target: KeystoreKind,
@@ -536,7 +536,7 @@ export class Instance {
       if (!old) this.#backUpWallet(backup);
       this.#open = { H: this.#open.H ?? { pin: password }, F: { password: migrate } };
     } else {
-      // 11g opens what is closed by setting the key, and makes the wallet that is not there.
+      // In 11g, setting the key opens a closed keystore and creates a missing wallet.
       if (old && target === 'F' && !existsSync(this.#wallet))
         await this.#do(by, 'wallet-create', { path: this.#wallet, password });
       if (this.#open[target] === undefined && (force || old)) {
@@ -548,7 +548,7 @@ export class Instance {
     }
   }
 
-  /** Makes a new master key for one container, puts what it wraps under it, and lets the container go by it. */
+  /** Creates a new master key for one container, rewraps its keys under it, and makes it the container's key. */
   async #setKeyOf(container: Container, keystore: KeystoreKind, password: string, by: DatabaseProcess): Promise<void> {
     for (const role of this.profile.masterKeys) {
       const about = `${this.name} ${container.name} ${now()}`;
@@ -588,7 +588,7 @@ export class Instance {
     const mechanism = mechanismNumber(kind === 'column' ? columnMechanism.value : wrapMechanism.value);
     return { id: key.id, keystore: key.keystore, mechanism };
   }
-  /** The master key that a container goes by. */
+  /** The current master key of a container. */
   #keyOf(container: Container, kind: DataFile['kind']) {
     const purposes: readonly Purpose[] = ['all', kind];
     const key = purposes.map((purpose) => container.keys[purpose]).find((each) => each !== undefined);
@@ -900,7 +900,7 @@ export class Instance {
     return [];
   }
 
-  /** RMAN BACKUP and RESTORE in one: everything that a restored database needs, as it lies on the disk. */
+  /** RMAN BACKUP and RESTORE in one: everything that a restored database needs, as it is on the disk. */
   copyTo(directory: string, parts: readonly ('wallet' | 'data')[] = ['wallet', 'data']): void {
     copyDatabase(this.directory, directory, parts);
   }
@@ -915,7 +915,7 @@ export class Instance {
     return standby;
   }
 
-  /** Redo transport and apply: takes what the primary has written since, and lets mrp0 apply it. Answers how many changes. */
+  /** Redo transport and apply: fetches the primary's new redo and lets mrp0 apply it. Returns the number of changes. */
   async applyFrom(primary: Instance): Promise<number> {
     const { control } = this;
     for (let sequence = control.redo.checkpoint; sequence <= primary.control.redo.current; sequence += 1)
@@ -936,7 +936,7 @@ export class Instance {
     await this.#switchLog();
   }
 
-  /** orapki, by which 11g changes the password of a wallet and makes an automatic login. */
+  /** orapki, with which 11g changes the password of a wallet and creates an automatic login. */
   async orapki(
     change: { readonly password: string; readonly next: string } | { readonly autoLogin: string },
   ): Promise<void> {
@@ -957,7 +957,7 @@ export class Instance {
     await this.#do(by, 'destroy', { id });
   }
 
-  /** The id of the key that a container goes by. */
+  /** The id of a container's current key. */
   keyOf(container = 1): string {
     const keys = this.control.containers.find(({ id }) => id === container)?.keys ?? {};
     return (keys.all ?? keys.tablespace ?? keys.column)?.id ?? '';

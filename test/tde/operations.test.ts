@@ -172,7 +172,7 @@ describe('the agent', () => {
     for (const client of clients) await client.end();
   });
 
-  test('that is not there and cannot be started is named in the error, and the database goes on when it is back', async () => {
+  test('that is not there and cannot be started is named in the error, and the database continues when it is back', async () => {
     const database = await ready();
     const start = join(stage.host.base, 'hsm/dke/1.0/dke-agent');
     chmodSync(start, 0o600);
@@ -216,7 +216,7 @@ describe('a master key', () => {
   const keyIdOf = async (database: Instance): Promise<string> =>
     (await site.api.masterKey(applicationId(), labelOf(profile, database.keyOf()))).id;
 
-  test('that is soft-deleted in the console goes on working, in running processes and in new ones', async () => {
+  test('that is soft-deleted in the console keeps working, in running processes and in new ones', async () => {
     const database = await ready();
     const id = await keyIdOf(database);
     await site.api.call('DELETE', `/api/keys/${id}`);
@@ -306,7 +306,7 @@ describe('what a statement costs the service', () => {
     };
     console.log(`requests: ${JSON.stringify(costs)}`);
     expect(later).toBeLessThanOrEqual(first);
-    // One key to make, one object of data, one key of a tablespace and one of redo to wrap, each with a search for its key before.
+    // Creates one key and one data object, and wraps one tablespace key and one redo key, each after a search for its key.
     expect(costs.setKey).toBeLessThanOrEqual(14);
     expect(costs.newProcess).toBeLessThanOrEqual(6);
     expect(costs.cached).toBe(0);
@@ -362,7 +362,7 @@ describe('the logs', () => {
     // The provider's log has the id that the audit record has.
     const created = records.find(({ kind }) => kind === 'key.created');
     expect(providerLog()).toContain(created?.requestId);
-    // A heartbeat that is refused is there with process, call, code and label of what it was about.
+    // The log has the refused heartbeat with its process, call, code and label.
     await database.advance(3);
     const line = await until('the line of the heartbeat', async () =>
       providerLog()
@@ -404,7 +404,7 @@ describe('other releases and ways', () => {
       `${keyManagement} SET ENCRYPTION KEY IDENTIFIED BY "${pin}" MIGRATE USING "${walletPassword}" WITH BACKUP USING 'before'`,
     );
     expect(await statusOf(database)).toEqual(['OPEN', 'OPEN']);
-    // The migration is in the audit log: a master key was made.
+    // The migration is in the audit log: a master key was created.
     const created = await site.api.audit('kind=key.created');
     expect(created.map(({ details }) => details.name)).toContain(labelOf(profile, database.keyOf()));
     const { items } = await site.api.call<{ items: readonly KeyMigration[] }>('GET', '/api/audit/migrations');

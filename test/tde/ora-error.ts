@@ -1,4 +1,4 @@
-// The numbers under which the database refuses, with its texts, and what a step that failed becomes.
+// The database's error numbers with their texts, and the error of a failed step.
 import { returnValueName } from '../../provider/schema/return-values.ts';
 import { type Answer, ProcessEnded } from './process.ts';
 
@@ -56,7 +56,7 @@ const byReason: Readonly<Record<string, OraCode>> = {
   'wallet-exists': 'ORA-46630',
 };
 
-/** What the session is told of a step that failed. A reason that is none of the database's is a fault of the simulator's. */
+/** The session's error for a failed step. A reason that the database does not have is a fault of the simulator. */
 export const errorOf = (answer: Answer): Error => {
   const { why = '', what = '', call = '', rv = 0 } = answer;
   if (why === 'call') return new OraError('ORA-28407', `${call}: ${returnValueName(rv)}`);
@@ -64,7 +64,7 @@ export const errorOf = (answer: Answer): Error => {
   return code === undefined ? new Error(`the simulator failed: ${why} ${what}`) : new OraError(code, what);
 };
 
-/** An answer that is good; everything else is thrown as the session is told. */
+/** A successful answer; everything else is thrown as the session's error. */
 export const good = async (step: Promise<Answer>): Promise<Answer> => {
   let answer: Answer;
   try {

@@ -56,7 +56,7 @@ const database = async (name: string, profile: ProfileName, release: string): Pr
   return made;
 };
 
-/** Runs a block of SQL as it is printed; answers the rows of its last query. */
+/** Runs a block of SQL as printed; returns the rows of its last query. */
 const play = async (on: Instance, block: string): Promise<readonly Row[]> => {
   let rows: readonly Row[] = [];
   for (const statement of block.split(/;\s*$/m).map((each) => each.trim())) {
@@ -144,7 +144,7 @@ describe('docs/databases/oracle.md', () => {
     expect(await on.execute('SELECT card FROM payments')).toEqual([{ C: canary }]);
   });
 
-  test('opens by itself', async () => {
+  test('opens on its own', async () => {
     const on = await database('AUTO', '12c-19c', '19c');
     await play(on, sql('From zero: 19c')[0] ?? '');
     const rows = await play(on, sql('Auto-login')[0] ?? '');

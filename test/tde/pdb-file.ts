@@ -7,13 +7,13 @@ export interface ArchivedFile extends DataFile {
   readonly table: readonly string[];
   readonly bytes: Buffer;
 }
-/** What a pluggable database is made of. */
+/** The parts of a pluggable database. */
 export interface Archive {
   readonly keys: Container['keys'];
   readonly files: readonly ArchivedFile[];
 }
 
-/** One line of JSON that says what follows, then the files as they are. */
+/** One line of JSON with the contents, then the files unchanged. */
 export const writeArchive = (path: string, { keys, files }: Archive): void => {
   const head = { keys, files: files.map(({ bytes, ...file }) => ({ ...file, length: bytes.length })) };
   writeFileSync(path, Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), ...files.map(({ bytes }) => bytes)]));

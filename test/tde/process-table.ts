@@ -80,7 +80,7 @@ export class ProcessTable {
     return await by.step(step, given);
   }
 
-  /** Lets a process have what is open: the wallet's content, a session with the token. */
+  /** Gives a process the open keystores: the wallet's content, a session with the token. */
   async attach(by: DatabaseProcess, open: OpenKeystores): Promise<void> {
     const wanted = JSON.stringify(open);
     if (this.#attached.get(by) === wanted) return;
@@ -92,7 +92,7 @@ export class ProcessTable {
       );
     if (H !== undefined) {
       await this.#load(by);
-      // The capability is asked once an instance, by the process that serves statements.
+      // The process that serves statements queries the capability once for each instance.
       const probe = by.role === 'fg0';
       await good(this.step(by, 'open', { ...('pin' in H ? { pin: H.pin } : { secret: H.secret }), probe }));
     }

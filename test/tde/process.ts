@@ -51,10 +51,10 @@ export type StepName =
   | 'wallet-automatic'
   | 'wallet-secret';
 
-/** What a step is given; a boolean becomes 0 or 1, and what is undefined is left out. */
+/** The parameters of a step; a boolean becomes 0 or 1, and undefined ones are omitted. */
 export type Given = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** The process has ended: what a session of the database is told as ORA-03113. */
+/** The process has ended: a session of the database gets ORA-03113. */
 export class ProcessEnded extends Error {}
 
 export interface DatabaseProcess {

@@ -1,4 +1,4 @@
-// What a release of the database is taken to do, read from profiles/*.json. Every item says whether it is known (vendor or Oracle
+// The assumed behaviour of a release of the database, from profiles/*.json. Every item states whether it is known (vendor or Oracle
 // material), bound (providers that work with the database refuse the rest) or inferred, so that a real trace changes data and not code.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -90,7 +90,7 @@ const templateLine = (name: string, { attribute, value }: TemplateItem): string 
   return ['template', name, type, kind, number].join('\t');
 };
 
-/** Writes what a process (driver/token.c) needs of a profile. */
+/** Writes the part of a profile that a process (driver/token.c) needs. */
 export const writeDriverProfile = (profile: Profile, path: string): void => {
   const lines = [
     ...profile.masterKeys.map((role) => ['role', role.idPrefix, role.labelPrefix, role.labelSuffix].join('\t')),
@@ -109,6 +109,6 @@ export const mechanismNumber = (name: MechanismName): number => CKM[name];
 /** The label of a master key on the token. */
 export const labelOf = (profile: Profile, id: string): string => {
   const role = profile.masterKeys.find(({ idPrefix }) => id.startsWith(idPrefix));
-  if (role === undefined) throw new Error(`${id} is no id of a master key of ${profile.name}`);
+  if (role === undefined) throw new Error(`${id} is not an id of a master key of ${profile.name}`);
   return `${role.labelPrefix}${id}${role.labelSuffix}`;
 };

@@ -1,5 +1,5 @@
 // A runbook, played as a person follows it: each statement on the simulated database, each line of a configuration file into that file,
-// each shell command in a shell in addition to the database's files. What a step promises is compared with what the database answers.
+// each shell command in a shell in addition to the database's files. The promise of a step is compared with the database's answer.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -194,7 +194,7 @@ export const playRunbook = async (runbook: FilledRunbook, play: Play): Promise<v
   }
 };
 
-/** What is left out, with its reason. */
+/** The skipped steps, with their reasons. */
 const notPlayed: Readonly<Record<string, string>> = {
   'apt install ./dke-provider_*.deb': 'it changes this machine: packages.test.ts installs the package into a folder',
   'dke provider rollback --owner oracle:oinstall': 'no second build is here: provider-install.test.ts goes back to one',

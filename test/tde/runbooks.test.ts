@@ -92,7 +92,7 @@ const integrated = async (stage: Stage, cdb: boolean, name = 'ERP', keystores: '
   return on;
 };
 const administer = 'ADMINISTER KEY MANAGEMENT';
-/** A database whose master keys are in a wallet that opens by itself. */
+/** A database whose master keys are in a wallet that opens on its own. */
 const local = async (stage: Stage, cdb: boolean): Promise<Instance> => {
   const on = stage.database('ERP', { cdb, host: stage.host });
   await configure(on, 'FILE');

@@ -101,7 +101,7 @@ export const setStage = async (world: World, profile: Profile, release = newestR
 
 // ---- what every scenario does --------------------------------------------------------------------------------------------------
 
-/** Which keystores an instance goes by, as its release has it; restarts it where that is needed. */
+/** Sets the keystores of an instance in the way of its release; restarts it if necessary. */
 export const configure = async (database: Instance, keystores: 'HSM' | 'HSM|FILE' | 'FILE'): Promise<void> => {
   const way = database.profile.releases[database.release]?.wallet.value;
   if (way === 'TDE_CONFIGURATION') {
@@ -228,7 +228,7 @@ const rotation = async (stage: Stage): Promise<void> => {
     expect(older).toHaveLength(2);
     for (const key of [newest, ...older]) expect(key?.ACTIVATION_TIME).toEqual(expect.any(String));
   } else await refused(keysOf(database), 'ORA-00942');
-  // The header of what is read-only names the first key, and that key is still there.
+  // The header of a read-only tablespace names the first key, which still exists.
   expect(await database.headerOf('PAYMENTS')).toBe(third);
   expect(await database.headerOf('ARCHIVE')).not.toBe(third);
   // gen0 continues with the key that it began with, until a restart.
@@ -242,7 +242,7 @@ const rotation = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** Rows whose blocks were in memory alone come back from the redo, over a log switch and a rotation. */
+/** Rows whose blocks were only in memory are restored from the redo, over a log switch and a rotation. */
 const crashRecovery = async (stage: Stage): Promise<void> => {
   const sql = words(stage.profile);
   const database = await encrypted(stage);
@@ -260,7 +260,7 @@ const crashRecovery = async (stage: Stage): Promise<void> => {
   expect(await rowsOf(database, 'payments')).toEqual([1, 'lazy 1', 'lazy 2', 'lazy 3'].map(row));
   expect(database.alertLog()).toContain('Completed crash recovery: 3 changes');
 
-  // Dies when a new master key is made and wraps nothing yet: the one before holds, and the next attempt makes another.
+  // Dies when a new master key exists and wraps nothing yet: the previous one stays in use, and the next attempt creates another.
   const before = database.keyOf();
   database.beforeStep = async (step) => {
     if (step === 'rewrap') await database.die();
@@ -408,7 +408,7 @@ const migration = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** The PIN in a wallet that opens by itself; 11g has orapki for it, and puts no secret there. */
+/** The PIN in a wallet that opens on its own; 11g has orapki for it, and stores no secret there. */
 const automaticLogin = async (database: Instance): Promise<void> => {
   const administer = 'ADMINISTER KEY MANAGEMENT';
   const place = '/opt/oracle/admin/wallet';
@@ -539,7 +539,7 @@ const clone = async (stage: Stage): Promise<void> => {
   expect(await rowsOf(inside, 'payments')).toEqual([row('of the source')]);
   const { id = 0 } = inside.control.containers.find(({ name }) => name === 'TWIN') ?? {};
   expect(await inside.headerOf('PAYMENTS', id)).toBe(source.keyOf(3));
-  // From then on it goes by a key of its own.
+  // From then on it uses its own key.
   await inside.execute(`ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "${pin}"`);
   expect(await inside.headerOf('PAYMENTS', id)).toBe(inside.keyOf(id));
   expect(inside.keyOf(id)).not.toBe(source.keyOf(3));
@@ -570,7 +570,7 @@ const destroyed = async (stage: Stage): Promise<void> => {
   await database.advance(3);
   const key = database.control.containers[0]?.keys;
   for (const { id } of Object.values(key ?? {})) await database.destroy(id);
-  // What a process has unwrapped it still reads; one that comes now has nothing.
+  // A process can still read with keys that it has unwrapped; a new process cannot.
   expect(await rowsOf(client, 'payments')).toEqual([row(1)]);
   const late = database.connect();
   await refused(rowsOf(late, 'payments'), 'ORA-28374');
@@ -607,5 +607,5 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   standby: { title: 'has a standby that reads its redo and takes over', run: standby },
   restore: { title: 'is restored on a target of the group, and not outside of it', run: restore },
   clone: { title: 'has a clone that opens inside the group alone', run: clone, containers: true },
-  destroyed: { title: 'loses its master key for good', run: destroyed },
+  destroyed: { title: 'loses its master key permanently', run: destroyed },
 };

@@ -1,4 +1,4 @@
-// Reads what OpenSC's pkcs11-spy.so writes (PKCS11SPY_OUTPUT) into the form of trace.ts, so that a trace taken under a real database
+// Converts the output of OpenSC's pkcs11-spy.so (PKCS11SPY_OUTPUT) into the form of trace.ts, so that a trace of a real database
 // can be compared with the simulator's. Values, which such a file is full of (PINs and clear keys too), are left out: types and
 // lengths remain.
 //
@@ -53,7 +53,7 @@ const lengthAfter = (lines: readonly string[], start: RegExp): string | undefine
 
 const readSection = ({ name, lines }: Section): TracedCall | undefined => {
   const returned = lines.map((line) => /^Returned:\s+\d+ (\S+)/.exec(line)?.[1]).find((each) => each !== undefined);
-  // A call that did not come back is none yet.
+  // A call that has not returned does not count yet.
   if (returned === undefined) return undefined;
   const mechanism = lines.map((line) => /^\[in\] pMechanism->type\s*=\s*(?:CKM_)?(\S+)/.exec(line)?.[1]).find(Boolean);
   const parameter = lines.find((line) => line.startsWith('[in] pMechanism->pParameter'));

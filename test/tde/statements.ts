@@ -42,14 +42,14 @@ export type Statement =
   | { readonly kind: 'set-parameter'; readonly name: string; readonly value: string; readonly scope: string }
   | { readonly kind: 'startup'; readonly mount: boolean }
   | { readonly kind: 'open-database' }
-  /** What RMAN is told. */
+  /** A command of RMAN. */
   | { readonly kind: 'rman'; readonly command: 'restore' | 'recover' | 'list' }
   | { readonly kind: 'shutdown'; readonly mode: 'IMMEDIATE' | 'ABORT' }
   | { readonly kind: 'set-container'; readonly name: string }
   | {
       readonly kind: 'create-pdb';
       readonly name: string;
-      /** A pluggable database of this one, a .pdb file, or none: made from the seed. */
+      /** A pluggable database of this one, a .pdb file, or none: created from the seed. */
       readonly from: string | null;
       readonly using: string | null;
       readonly convert: readonly [string, string];
@@ -80,7 +80,7 @@ class Reader {
   constructor(sql: string) {
     this.#tokens = tokens(sql);
   }
-  /** Takes these words when they come next. */
+  /** Consumes these words if they are next. */
   takes(...words: readonly string[]): boolean {
     const fits = words.every((word, at) => {
       const token = this.#tokens[this.#at + at];
@@ -103,7 +103,7 @@ class Reader {
     if (token?.is !== 'string' && token?.is !== 'quoted') throw this.#unexpected();
     return token.text;
   }
-  /** Of IDENTIFIED BY and its like: a literal, which is what a keystore outside takes. */
+  /** Of IDENTIFIED BY and similar: a literal, which an external keystore accepts. */
   password(): string {
     if (this.takes('EXTERNAL', 'STORE')) throw new OraError('ORA-00988', 'IDENTIFIED BY EXTERNAL STORE');
     const token = this.#tokens[this.#at++];

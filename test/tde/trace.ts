@@ -1,4 +1,4 @@
-// What a process asked of its library, call by call: function, mechanism and length of its parameter, types and lengths of attributes,
+// The library calls of a process: function, mechanism and length of its parameter, types and lengths of attributes,
 // lengths of data, return code. No value is in it. Read from a driver's trace or from what pkcs11-spy writes (spy.ts), and written as
 // text that two of them can be compared by, line by line.
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ export interface TracedCall {
   readonly mechanism?: string;
   /** `LABEL:52`, as the call gives them. */
   readonly attributes?: readonly string[];
-  /** Bytes that go in and come out, objects asked for and found. */
+  /** Bytes of input and output, objects requested and found. */
   readonly counts?: string;
   readonly rv: string;
   /** Nanoseconds; not in the text. */

@@ -67,7 +67,7 @@ describe.runIf(installed('opensc-pkcs11', spy ?? '/usr/lib/x86_64-linux-gnu/pkcs
       const spied = readFileSync(paths.spied, 'utf8');
       expect(readSpyTraces(spied).map((calls) => calls.map(lineOf))).toEqual([own]);
       expect(own.length).toBeGreaterThan(25);
-      // The spy's file has the PIN; what is made of it has not, and neither has the driver's.
+      // The spy's file contains the PIN; the converted trace and the driver's do not.
       const bytes = Buffer.from(pin).toString('hex').slice(0, 16).toUpperCase().match(/../g)?.join(' ') ?? '';
       expect(spied).toContain(bytes);
       expect(own.join('\n')).not.toContain(pin);
@@ -112,8 +112,8 @@ describe.runIf(installed('opensc-pkcs11', spy ?? '/usr/lib/x86_64-linux-gnu/pkcs
         await one.stop();
         await two.stop();
         const own = [one, two].map(({ trace }) => driverTraceOf(trace).map(lineOf).join('\n'));
-        const told = readSpyTraces(readFileSync(paths.spied, 'utf8')).map((calls) => calls.map(lineOf).join('\n'));
-        expect(told.toSorted()).toEqual(own.toSorted());
+        const spyCalls = readSpyTraces(readFileSync(paths.spied, 'utf8')).map((calls) => calls.map(lineOf).join('\n'));
+        expect(spyCalls.toSorted()).toEqual(own.toSorted());
       } finally {
         await world.end();
       }
@@ -122,7 +122,7 @@ describe.runIf(installed('opensc-pkcs11', spy ?? '/usr/lib/x86_64-linux-gnu/pkcs
 );
 
 describe('a golden trace', () => {
-  /** The calls of one process after its last master key was made, and before it was restarted. */
+  /** The calls of one process between the creation of its last master key and its restart. */
   const part = (profile: ProfileName, scenario: string, process: string): readonly string[] => {
     const [, text = ''] = readGolden(goldenPath(profile, scenario)).split(`== ${process}\n`);
     const [own = ''] = text.split('\n\n');

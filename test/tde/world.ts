@@ -31,7 +31,7 @@ export interface World {
   end(): Promise<void>;
 }
 
-/** Ours, laid out as it is installed: the library and, next to it, what starts the agent. */
+/** Our library in the layout of an installation, with the program next to it that starts the agent. */
 export const libraryOf = (base: string): string => join(base, 'hsm/dke/1.0/libdke_pkcs11.so');
 export const nextLibrary = resolve(import.meta.dirname, '../../build/tde/next/libdke_pkcs11.so');
 

@@ -2,8 +2,9 @@
 // body of the reply frame. It contains no sockets and no sessions; what a value means is the handler's business. A malformed frame
 // never reaches a handler.
 import { type CallName, calls, type Handlers } from '../../schema/calls.ts';
+import { parameterFormNames } from '../../schema/parameters.ts';
 import { CKR } from '../../schema/return-values.ts';
-import { type Call, CryptokiError, parameterForms } from '../../schema/types.ts';
+import { type Call, CryptokiError } from '../../schema/types.ts';
 import { type Asked, makePlan, type Plan, prefix, readInput, writeOutput } from './plan.ts';
 import { Reader } from './reader.ts';
 import type { Dialect } from './wire.ts';
@@ -68,7 +69,7 @@ export const initialValue = (
 ): { readonly at: number; readonly length: number } | null => {
   // After the session: the mechanism's type, the parameter's form, and the IV's length.
   const at = request.length + 8 + 4;
-  const form = parameterForms[message[at] as number];
+  const form = parameterFormNames[message[at] as number];
   if (form !== 'bytes' && form !== 'gcm') return null;
   return { at: at + 5, length: message.readUInt32BE(at + 1) };
 };

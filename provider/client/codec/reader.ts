@@ -2,6 +2,14 @@
 // memory is allocated for a count before the message is known to contain that many rows.
 import { attributeKind } from '../../schema/attributes.ts';
 import { CKM, parameterKind } from '../../schema/mechanisms.ts';
+import {
+  type MechanismParameter,
+  type MemberKind,
+  membersOf,
+  type ParameterForm,
+  type PrfData,
+  parameterFormNames,
+} from '../../schema/parameters.ts';
 import { CKR } from '../../schema/return-values.ts';
 import {
   type Attribute,
@@ -9,11 +17,8 @@ import {
   type AttributeValue,
   CryptokiError,
   type Mechanism,
-  type MechanismParameter,
-  type MechanismParameterForm,
   type MessageParameter,
   type OutBuffer,
-  parameterForms,
 } from '../../schema/types.ts';
 import { allOnes, type Dialect, malformed, noBytes, twoTo32 } from './wire.ts';
 
@@ -204,71 +209,41 @@ export const readQueries = (reader: Reader, depth: number): readonly AttributeQu
   return queries;
 };
 
-const readParameter = (reader: Reader, kind: MechanismParameterForm): MechanismParameter | null => {
-  switch (kind) {
-    case 'none':
-      return null;
-    case 'bytes':
-      return { kind, bytes: reader.copy() };
-    case 'ulong':
-      return { kind, value: reader.ulong() };
-    case 'ctr':
-      return { kind, counterBits: reader.ulong(), block: reader.copy() };
-    case 'gcm':
-      return { kind, iv: reader.copy(), ivBits: reader.ulong(), aad: reader.copy(), tagBits: reader.ulong() };
-    case 'pss':
-      return { kind, hash: reader.ulong(), mgf: reader.ulong(), saltLength: reader.ulong() };
-    case 'oaep':
-      return { kind, hash: reader.ulong(), mgf: reader.ulong(), source: reader.ulong(), label: reader.copy() };
-    case 'ecdh1':
-      return { kind, kdf: reader.ulong(), shared: reader.copy(), publicData: reader.copy() };
-    case 'hkdf':
-      return {
-        kind,
-        extract: reader.u8() !== 0,
-        expand: reader.u8() !== 0,
-        hash: reader.ulong(),
-        saltType: reader.ulong(),
-        salt: reader.copy(),
-        saltKey: reader.ulong(),
-        info: reader.copy(),
-      };
-    case 'data':
-      return { kind, data: reader.copy() };
-    case 'ivdata':
-      return { kind, iv: reader.copy(), data: reader.copy() };
-    case 'sp800': {
-      const prf = reader.ulong();
-      const additionalKeys = reader.ulong();
-      const iv = reader.copy();
-      const count = reader.rows(29, 'data parameters');
-      const data = Array.from({ length: count }, () => ({
-        type: reader.ulong(),
-        littleEndian: reader.u8() !== 0,
-        bits: reader.ulong(),
-        method: reader.ulong(),
-        bytes: reader.copy(),
-      }));
-      return { kind, prf, additionalKeys, iv, data };
-    }
-    case 'eddsa':
-      return { kind, prehash: reader.u8() !== 0, context: reader.copy() };
-    case 'ccm':
-      return {
-        kind,
-        dataLength: reader.ulong(),
-        nonce: reader.copy(),
-        aad: reader.copy(),
-        macLength: reader.ulong(),
-      };
-  }
+const readPrfData = (reader: Reader): readonly PrfData[] =>
+  Array.from({ length: reader.rows(29, 'data parameters') }, () => ({
+    type: reader.ulong(),
+    littleEndian: reader.u8() !== 0,
+    bits: reader.ulong(),
+    method: reader.ulong(),
+    bytes: reader.copy(),
+  }));
+
+const readMember: { readonly [K in MemberKind]: (reader: Reader) => unknown } = {
+  ulong: (reader) => reader.ulong(),
+  flag: (reader) => reader.u8() !== 0,
+  bytes: (reader) => reader.copy(),
+  array: (reader) => reader.copy(),
+  prfData: readPrfData,
+};
+const readers = new Map(
+  parameterFormNames.map((form) => [
+    form,
+    membersOf(form).map(([name, { kind }]) => ({ name, read: readMember[kind] })),
+  ]),
+);
+
+const readParameter = (reader: Reader, form: ParameterForm): MechanismParameter | null => {
+  if (form === 'none') return null;
+  const parameter: Record<string, unknown> = { kind: form };
+  for (const { name, read } of readers.get(form) ?? []) parameter[name] = read(reader);
+  return parameter as unknown as MechanismParameter;
 };
 
 export const readMechanism = (reader: Reader): Mechanism | null => {
   const type = reader.u32();
   if (type === allOnes) return null;
   if (reader.dialect === 'own') {
-    const form = parameterForms[reader.u8()];
+    const form = parameterFormNames[reader.u8()];
     if (form === undefined) throw malformed('mechanism parameter');
     return { type, parameter: readParameter(reader, form) };
   }

@@ -43,7 +43,7 @@ export const general = {
     return connection.finalize();
   },
 
-  // C_GetInfo, section 5.4. Asked of the agent by foreign peers only: our library answers by itself.
+  // C_GetInfo, section 5.4. Asked of the agent by foreign peers only: our library answers on its own.
   C_GetInfo: () => ({
     cryptokiVersion: { major: 2, minor: 40 },
     manufacturer,

@@ -54,7 +54,7 @@ const attributesOf = (
   const withValue = (value: AttributeValue) => answer(view, queries, new Map([[CKA.VALUE, value]]));
   if (view.where === 'token') return readValue(application, view).then((value) => withValue(wipeAfterReply(value)));
   const value = readSessionValue(view);
-  // What is no key is the object's own.
+  // An object that is not a key has its own value.
   return withValue(view.key === null ? value : wipeAfterReply(value));
 };
 

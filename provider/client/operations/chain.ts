@@ -1,7 +1,7 @@
 // What runs from part to part of a message in ECB, CBC (padded or not) and CTR of SP 800-38A, when each part is a call to the service
 // of its own: the chaining block or the counter, and what is left over. So a program gets as much out of each part as from any
 // other token: many allot no more than that to the last one. GCM and CCM are not here: their parts are collected.
-import { type CipherParameters, core, type Direction } from '../../../addon/core.ts';
+import { type ChainedParameters, type CipherParameters, core, type Direction } from '../../../addon/core.ts';
 import { ownCopy } from './parts.ts';
 
 const block = 16;
@@ -14,8 +14,6 @@ export interface Piece {
   /** First bytes of the result to be dropped: they fill up a block that the last part began. */
   readonly skip: number;
 }
-
-export type ChainedParameters = Exclude<CipherParameters, { readonly tagLength: number }>;
 
 export const isChained = (parameters: CipherParameters): parameters is ChainedParameters =>
   !('tagLength' in parameters);
@@ -101,7 +99,7 @@ export class Chain {
     return this.#parameters.algorithm === 'aes-ecb' ? this.#parameters : { algorithm: 'aes-cbc', iv: this.#link };
   }
 
-  /** Goes on from the result of a piece. */
+  /** Continues from the result of a piece. */
   follow(result: Uint8Array): void {
     if (this.#direction === 'encrypt') this.#link = new Uint8Array(result.subarray(-block));
   }

@@ -1,8 +1,14 @@
 // Keys, and data, from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) and encryption
 // (2.15), in the addon from keys of the session, by the service from keys of the token.
-import { CoreError, type Curve, core, type KeyDescription, type KeyRef } from '../../../addon/core.ts';
+import {
+  CoreError,
+  type Curve,
+  core,
+  type DeriveParameters,
+  type KeyDescription,
+  type KeyRef,
+} from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
-import { type DeriveHead, derivation } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF, CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -18,15 +24,14 @@ import { type NewObject, newObject, prescribed } from '../template.ts';
 import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
 import { checkMayMake, keepMadeKey } from './keep-object.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
-import type { DeriveParameters, MechanismRow } from './mechanism-row.ts';
+import type { Derivation, MechanismRow } from './mechanism-row.ts';
 import { mechanismFor } from './mechanisms.ts';
 import { createObject } from './objects.ts';
 import { ownCopy } from './parts.ts';
 import { openSealed, ownRecipient, secretKind } from './sealed-keys.ts';
-import { partsFor } from './sp800-108.ts';
 
 /** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */
-const naturalLength = (bits: number, parameters: DeriveParameters): number | null => {
+const naturalLength = (bits: number, parameters: Derivation): number | null => {
   switch (parameters.way) {
     case 'ecdh':
       return parameters.kdf === null ? Math.ceil(bits / 8) : digestLengths[parameters.kdf];
@@ -40,34 +45,27 @@ const naturalLength = (bits: number, parameters: DeriveParameters): number | nul
 };
 
 /** With the peer's point bare. `curve`: of the base. */
-const withBarePoint = (parameters: DeriveParameters, curve: Curve | undefined): DeriveParameters =>
+const withBarePoint = (parameters: Derivation, curve: Curve | undefined): Derivation =>
   parameters.way === 'ecdh' ? { ...parameters, point: pointOf(parameters.point, pointLength(curve)) } : parameters;
+
+const sized = (parameters: Derivation, bytes: number): DeriveParameters =>
+  parameters.way === 'sp800-108'
+    ? { way: parameters.way, prf: parameters.prf, parts: parameters.partsFor(bytes) }
+    : parameters;
 
 const derive = (
   base: KeyRef,
-  parameters: DeriveParameters,
+  parameters: Derivation,
   saltKey: KeyRef | null,
   kind: 'aes' | 'generic',
   bytes: number,
 ): KeyRef => {
-  if (parameters.way === 'encryption') {
-    return core.deriveByEncryption(base, parameters.cipher, parameters.data, kind, bytes);
-  }
   try {
-    if (parameters.way === 'hkdf') {
-      const { digest, salt, info, steps } = parameters;
-      return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
-    }
-    if (parameters.way === 'sp800-108') {
-      return core.sp800108(base, parameters.prf, partsFor(parameters, bytes), kind, bytes);
-    }
-    const { point, kdf, shared } = parameters;
-    const through = kdf === null ? {} : { kdf, sharedInfo: shared };
-    return core.ecdh(base, point, { kind, bytes, ...through });
+    return core.derive(base, sized(parameters, bytes), saltKey, kind, bytes);
   } catch (error) {
     // Shared data or info that is too long, or a point that is not on the curve, which would tell of the private key.
-    if (error instanceof CoreError && error.code === 'bad-argument') throw parameterInvalid();
-    throw error;
+    const isTelling = error instanceof CoreError && error.code === 'bad-argument' && parameters.way !== 'encryption';
+    throw isTelling ? parameterInvalid() : error;
   }
 };
 
@@ -106,7 +104,7 @@ export const deriveKey = (
 };
 
 /** A chosen value, encrypted as a key that may be read: the base key would encrypt for callers who may only derive. */
-const checkCustody = (base: ObjectView, parameters: DeriveParameters): void => {
+const checkCustody = (base: ObjectView, parameters: Derivation): void => {
   if (parameters.way === 'encryption' && isTrue(base, CKA.SENSITIVE)) throw keyNotPermitted();
   // CMAC is of AES keys, and they have no HMAC.
   const isAes = base.attributes.get(CKA.KEY_TYPE) === CKK.AES;
@@ -139,7 +137,7 @@ const admitOnToken = async (
 /** Of data that is derived: the template for its object, but for the value, and how many bytes that has. */
 const newData = (
   base: ObjectView,
-  parameters: DeriveParameters,
+  parameters: Derivation,
   template: readonly Attribute[],
 ): { readonly rows: readonly Attribute[]; readonly bytes: number } => {
   const whole = prescribed(template, base.attributes.get(CKA.DERIVE_TEMPLATE));
@@ -176,7 +174,7 @@ const keepData = (session: Session, rows: readonly Attribute[], made: KeyRef): L
 const dataOnToken = async (
   session: Session,
   base: TokenView,
-  parameters: DeriveParameters,
+  parameters: Derivation,
   template: readonly Attribute[],
 ): Promise<number> => {
   const { application } = session;
@@ -190,24 +188,16 @@ const dataOnToken = async (
     sensitive: false,
     extractable: true,
   } as const;
-  const { raw } = await application.ask('derive', base.handle, { mechanism: deriveHead(parameters, bytes), into });
+  const { raw } = await application.ask('derive', base.handle, { mechanism: sized(parameters, bytes), into });
   return keepData(session, rows, await openSealed(application, base.handle, 'generic', raw));
 };
-
-/** `bytes`: of the key that is derived. */
-const deriveHead = (parameters: DeriveParameters, bytes: number): DeriveHead =>
-  derivation.encode(
-    parameters.way === 'sp800-108'
-      ? { way: 'sp800-108', prf: parameters.prf, parts: partsFor(parameters, bytes) }
-      : parameters,
-  );
 
 /** What is to be made, and of how many bytes. `bits` is the base key's size. */
 const newDerived = (
   session: Session,
   base: ObjectView,
   bits: number,
-  parameters: DeriveParameters,
+  parameters: Derivation,
   template: readonly Attribute[],
 ): { readonly made: NewObject; readonly bytes: number } => {
   const whole = prescribed(template, base.attributes.get(CKA.DERIVE_TEMPLATE));
@@ -229,7 +219,7 @@ const noCurve: Pick<KeyDescription, 'bits' | 'curve'> = { bits: 0 };
 const deriveOnToken = async (
   session: Session,
   base: TokenView,
-  parameters: DeriveParameters,
+  parameters: Derivation,
   template: readonly Attribute[],
 ): Promise<number> => {
   const { application } = session;
@@ -237,14 +227,14 @@ const deriveOnToken = async (
   const { bits, curve } = parameters.way === 'ecdh' ? publicHalf(base, (description) => description) : noCurve;
   const { made, bytes } = newDerived(session, base, bits, parameters, template);
   const into = destinationOf(application, made, bytes * 8);
-  const head = { mechanism: deriveHead(withBarePoint(parameters, curve), bytes), into };
+  const head = { mechanism: sized(withBarePoint(parameters, curve), bytes), into };
   const data = parameters.way === 'encryption' ? ownCopy(parameters.data) : undefined;
   const { answer, raw } = await application.ask('derive', base.handle, head, data);
   if (into.on === 'token') return keepOnToken(application, answer.object);
   return keepFromAbroad(session, made.attributes, await openSealedKey(application, base.handle, made, raw));
 };
 
-const checkLength = (bits: number, parameters: DeriveParameters, keyType: number, bytes: number): void => {
+const checkLength = (bits: number, parameters: Derivation, keyType: number, bytes: number): void => {
   if (parameters.way === 'encryption' && bytes > parameters.data.length) {
     throw new CryptokiError(CKR.DATA_LEN_RANGE, 'the data is shorter than the key');
   }
@@ -253,7 +243,7 @@ const checkLength = (bits: number, parameters: DeriveParameters, keyType: number
   }
 };
 
-const gives = (bits: number, parameters: DeriveParameters, bytes: number): boolean => {
+const gives = (bits: number, parameters: Derivation, bytes: number): boolean => {
   switch (parameters.way) {
     case 'ecdh':
       return parameters.kdf !== null || bytes <= (naturalLength(bits, parameters) ?? 0);

@@ -59,7 +59,7 @@ export const checkCheckValue = (given: Uint8Array | null, key: SharedKey): void 
   throw wrongCheckValue();
 };
 
-/** An object that is no secret, for the token. */
+/** An object that is not a secret, for the token. */
 export const sendToToken = async (
   session: Session,
   attributes: AttributeMap,

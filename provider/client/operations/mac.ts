@@ -1,8 +1,6 @@
 // HMAC and AES-CMAC (PKCS#11 2.40, sections 5.11 and 5.12) with a session key, in the addon, or with a token key, by the
 // service.
 import { core, type KeyRef, type MacParameters, type OperationRef } from '../../../addon/core.ts';
-import type { MacHead } from '../../../server/fronts/contract/tde.ts';
-import { mac } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
@@ -110,7 +108,7 @@ class ServiceMac {
   readonly private: boolean;
   started = false;
   protected readonly length: number;
-  protected readonly head: MacHead;
+  protected readonly parameters: MacParameters;
   /** Whether less than the whole MAC is wanted. */
   protected readonly cut: boolean;
   readonly #application: Application;
@@ -133,7 +131,7 @@ class ServiceMac {
     this.length = length;
     this.#handle = handle;
     this.private = isPrivate;
-    this.head = mac.encode(row.parameters);
+    this.parameters = row.parameters;
     this.cut = length < row.length;
   }
 
@@ -167,7 +165,7 @@ class ServiceMac {
 
   async #part(input: Uint8Array<ArrayBuffer>, last: boolean): Promise<Uint8Array> {
     const length = this.#use === 'verify' && this.cut ? { length: this.length } : {};
-    const head = { use: this.#use, mac: this.head, state: this.#state, last, ...length };
+    const head = { use: this.#use, mac: this.parameters, state: this.#state, last, ...length };
     const { answer, raw } = await this.#application.ask('macPart', this.#handle, head, input);
     this.#state = answer.state;
     return raw;
@@ -181,8 +179,8 @@ class ServiceMac {
     const message = signature === null ? data : ownCopy(data, signature);
     if (signature !== null) core.wipe(data);
     if (this.#state !== '') return this.#part(message, true);
-    if (this.#use === 'sign') return (await this.#application.ask('sign', this.#handle, this.head, message)).raw;
-    const head = this.cut ? { ...this.head, length: this.length } : this.head;
+    if (this.#use === 'sign') return (await this.#application.ask('sign', this.#handle, this.parameters, message)).raw;
+    const head = this.cut ? { ...this.parameters, length: this.length } : this.parameters;
     return (await this.#application.ask('verify', this.#handle, head, message)).raw;
   }
 

@@ -1,11 +1,10 @@
 // Cryptoki's parameters as the core's. Each function refuses with CKR_MECHANISM_PARAM_INVALID what the core does not do.
 import type { CipherParameters, KeyDescription, OaepParameters } from '../../../addon/core.ts';
-import type { PrehashedSignature } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { HKDF_SALT } from '../../schema/constants.ts';
 import type { Mechanism, MechanismParameter } from '../../schema/types.ts';
 import { parameterInvalid } from '../errors.ts';
 import { digestByKdf, digestByMask, digestByMechanism } from './digest-families.ts';
-import type { DeriveRow, MacRow } from './mechanism-row.ts';
+import type { DeriveRow, MacRow, PrehashedSignature } from './mechanism-row.ts';
 
 export const none = (parameter: MechanismParameter | null): void => {
   if (parameter !== null && !(parameter.kind === 'bytes' && parameter.bytes.length === 0)) throw parameterInvalid();

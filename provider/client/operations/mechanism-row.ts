@@ -1,16 +1,18 @@
 // What the agent has to know of a mechanism: the types of a row of mechanisms.ts, and of the parameters that the core takes.
 import type {
   CipherParameters,
+  DeriveParameters,
   Digest,
   KeyDescription,
   MacParameters,
   RsaEncryptionParameters,
+  Sp800108Parameters,
   WrapParameters,
 } from '../../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../../server/base/compatibility.ts';
-import type { PrehashedSignature } from '../../../server/fronts/contract/tde-mechanisms.ts';
+import type { Heads } from '../../../server/fronts/contract/tde.ts';
 import { CKK } from '../../schema/constants.ts';
-import type { MechanismParameter, PrfData } from '../../schema/types.ts';
+import type { MechanismParameter } from '../../schema/types.ts';
 
 export interface CipherRow {
   /** Turns Cryptoki's parameter into the core's. Throws CKR_MECHANISM_PARAM_INVALID. */
@@ -28,6 +30,9 @@ export interface MacRow {
   readonly general: boolean;
 }
 
+/** A signature of what is hashed already. */
+export type PrehashedSignature = Exclude<Heads['sign'], MacParameters>;
+
 export interface SignatureRow {
   /** What the mechanism makes of the data before it is signed; null: the data is signed as it is. */
   readonly digest: Digest | null;
@@ -44,33 +49,15 @@ export interface SignatureRow {
 
 export type WrapRow = (parameter: MechanismParameter | null) => WrapParameters;
 
-/** How the core derives a key. `digest` is what HKDF works with. */
-export type DeriveParameters =
-  /** `point`: as it was given, bare or in an OCTET STRING, until the curve is known. */
-  | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
-  | {
-      readonly way: 'hkdf';
-      readonly digest: Digest;
-      readonly steps: 'both' | 'extract' | 'expand';
-      readonly salt: Uint8Array;
-      /** The handle of the key whose value is the salt. */
-      readonly saltKey?: number | undefined;
-      readonly info: Uint8Array;
-    }
+/** What a key is derived with, before it is known how many bytes it has: what the PRF of SP 800-108 takes depends on that. */
+export type Derivation =
+  | Exclude<DeriveParameters, { readonly way: 'sp800-108' }>
   | {
       readonly way: 'sp800-108';
       readonly prf: MacParameters;
-      /** Everything but the length of the derived key, which is in what the PRF takes: see `partsFor`. */
-      readonly data: readonly PrfData[];
-      readonly feedback: boolean;
-      readonly iv: Uint8Array;
-    }
-  | {
-      readonly way: 'encryption';
-      readonly cipher: Extract<CipherParameters, { readonly algorithm: 'aes-ecb' | 'aes-cbc' }>;
-      readonly data: Uint8Array;
+      readonly partsFor: (bytes: number) => Sp800108Parameters;
     };
-export type DeriveRow = (parameter: MechanismParameter | null) => DeriveParameters;
+export type DeriveRow = (parameter: MechanismParameter | null) => Derivation;
 
 export interface MechanismRow {
   readonly type: number;

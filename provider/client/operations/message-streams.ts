@@ -1,9 +1,8 @@
 // One message under GCM or CCM that goes through the addon or to the service piece by piece, and the ciphertext of one that is held until
 // its tag was checked. Who decrypts goes through a message twice: the first time it is checked and nothing comes out, the second time
 // its plaintext does. So no plaintext is given out that does not authenticate, and none is held.
-import { type CipherParameters, core, type Direction, type KeyRef } from '../../../addon/core.ts';
+import { type AeadParameters, core, type Direction, type KeyRef } from '../../../addon/core.ts';
 import { maxEnvelope } from '../../../server/fronts/contract/tde.ts';
-import { cipher, partCipher } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
@@ -11,7 +10,6 @@ import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { andThen, type Later } from '../later.ts';
 import { maxMessage, ownCopy } from './parts.ts';
 
-export type AeadParameters = Extract<CipherParameters, { readonly tagLength: number }>;
 export type Use = Direction | 'check';
 
 /** One pass over a message. Whatever throws ends it. What comes out is the caller's, who wipes it. */
@@ -106,7 +104,7 @@ class ServiceStream implements MessageStream {
   async #ask(input: Uint8Array<ArrayBuffer>, last: boolean): Promise<Uint8Array> {
     // The additional data go with the first part.
     const isFirst = this.#state === '';
-    const cipher = partCipher.encode(isFirst ? this.#parameters : { ...this.#parameters, aad: noBytes });
+    const cipher = isFirst ? this.#parameters : { ...this.#parameters, aad: noBytes };
     const head = { use: this.#use, cipher, state: this.#state, last };
     const { answer, raw } = await this.#application.ask('cipherPart', this.#handle, head, input);
     this.#state = answer.state;
@@ -147,7 +145,7 @@ export const localMessages = (ref: KeyRef, attributes: ReadonlyAttributes): Mess
 export const serviceMessages = (application: Application, handle: number): MessageKey => ({
   most: mostInRequest,
   run: (direction, parameters, input) =>
-    application.ask(direction, handle, cipher.encode(parameters), ownCopy(input)).then(({ raw }) => raw),
+    application.ask(direction, handle, parameters, ownCopy(input)).then(({ raw }) => raw),
   begin: (use, parameters) => new ServiceStream(application, handle, use, parameters),
 });
 
@@ -265,7 +263,7 @@ export class HeldMessage {
     });
   }
 
-  /** The rest of the plaintext. The tag is checked once more, with what was taken. */
+  /** The rest of the plaintext. The tag is checked again, with what was taken. */
   finish(tag: Uint8Array): Later<Uint8Array> {
     const opener = this.#opener;
     if (opener === null) return noBytes;

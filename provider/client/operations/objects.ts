@@ -96,7 +96,7 @@ const createInSession = (session: Session, made: NewObject): Later<number> => {
   }
 };
 
-/** What is no key has its value in its map. A certificate is its value, or names where it is (4.6.3). */
+/** An object that is not a key has its value in its attributes. A certificate is its value, or names where it is (4.6.3). */
 const keepValue = ({ kind, attributes, value, checkValue }: NewObject): void => {
   const url = attributes.get(CKA.URL);
   if (kind === 'certificate' && value === null && !(url instanceof Uint8Array && url.length > 0)) {
@@ -156,7 +156,7 @@ export const copyObject = (session: Session, handle: number, template: readonly 
   return keepInSession(session, attributes, source.key?.share() ?? null);
 };
 
-/** The value of what is no key, where the attributes have it. */
+/** The value of an object that is not a key, if the attributes have it. */
 const valueIn = (attributes: ReadonlyAttributes): Uint8Array | undefined => {
   const value = attributes.get(CKA.VALUE);
   return value instanceof Uint8Array ? value : undefined;
@@ -237,7 +237,7 @@ const allowedChanges = (session: Session, object: ObjectView, template: readonly
   return changes(template, object.attributes, 'set');
 };
 
-/** Every refusal means that another's change went through: so many of them at once are no honest use. */
+/** Every refusal means that another change succeeded: so many at once are not honest use. */
 const mostAttempts = 64;
 
 const changeOnToken = (session: Session, handle: number, template: readonly Attribute[]): Promise<void> =>
@@ -290,7 +290,7 @@ const describeChange = (view: TokenView, changed: AttributeMap) => {
   };
 };
 
-/** C_DestroyObject. A token key is destroyed for good, with every copy of it. */
+/** C_DestroyObject. A token key is destroyed permanently, with every copy of it. */
 export const destroyObject = (session: Session, handle: number): Later<void> => {
   const object = session.application.sessionObject(handle, 'object');
   if (object === undefined) return destroyOnToken(session, handle);

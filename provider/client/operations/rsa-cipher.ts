@@ -1,7 +1,6 @@
 // RSA encryption and decryption, in one piece: with a key of the session in the addon, with a private key of the token by the service.
 import { core, type Direction, type RsaEncryptionParameters } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
-import { decryption } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
@@ -122,7 +121,7 @@ export class ServiceRsaCipher implements CipherOperation {
   }
 
   async #run(input: Uint8Array<ArrayBuffer>, capacity: number): Promise<BytesOutput> {
-    const { raw } = await this.#application.ask('decrypt', this.#handle, decryption.encode(this.#parameters), input);
+    const { raw } = await this.#application.ask('decrypt', this.#handle, this.#parameters, input);
     if (raw.length <= capacity) return wipeAfterReply(raw);
     core.wipe(raw);
     return new LengthOnly(raw.length);

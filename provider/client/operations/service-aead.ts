@@ -1,5 +1,5 @@
 // Encryption and decryption in GCM and CCM with a token key, by the service.
-import type { Direction } from '../../../addon/core.ts';
+import type { AeadParameters, Direction } from '../../../addon/core.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import { operationActive } from '../errors.ts';
 import { andThen, type Later } from '../later.ts';
@@ -7,7 +7,7 @@ import type { CipherOperation } from '../operation.ts';
 import { type Announced, announced, checkLength, checkTaken, resultLength, wrongLength } from './cipher-lengths.ts';
 import type { FreshIv } from './initial-values.ts';
 import type { CipherRow } from './mechanism-row.ts';
-import { type AeadParameters, HeldMessage, joined, type MessageKey, type MessageStream } from './message-streams.ts';
+import { HeldMessage, joined, type MessageKey, type MessageStream } from './message-streams.ts';
 import { accept, fits, inInit, wipeAfterReply } from './parts.ts';
 
 const noBytes = new Uint8Array(0);

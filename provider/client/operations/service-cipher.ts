@@ -1,10 +1,9 @@
 // Encryption and decryption in ECB, CBC and CTR with a token key, by the service.
-import { type CipherParameters, core, type Direction } from '../../../addon/core.ts';
-import { cipher } from '../../../server/fronts/contract/tde-mechanisms.ts';
+import { type ChainedParameters, type CipherParameters, core, type Direction } from '../../../addon/core.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import type { CipherOperation } from '../operation.ts';
-import { Chain, type ChainedParameters, type Piece } from './chain.ts';
+import { Chain, type Piece } from './chain.ts';
 import {
   type Announced,
   announced,
@@ -96,7 +95,7 @@ export class ServiceCipher implements CipherOperation {
   }
 
   async #follow(chain: Chain, { parameters, bytes, skip }: Piece): Promise<BytesOutput> {
-    const { raw } = await this.#application.ask(this.#direction, this.#handle, cipher.encode(parameters), bytes);
+    const { raw } = await this.#application.ask(this.#direction, this.#handle, parameters, bytes);
     chain.follow(raw);
     const isHeld = this.#announced?.given === false;
     return wipeAfterReply(raw).subarray(isHeld ? raw.length : skip);
@@ -106,8 +105,7 @@ export class ServiceCipher implements CipherOperation {
   async #checked({ length }: Announced, out: number): Promise<BytesOutput> {
     const piece = this.#chain.last();
     if (piece === null) throw wrongLength(this.#direction);
-    const head = cipher.encode(piece.parameters);
-    const { raw } = await this.#application.ask(this.#direction, this.#handle, head, piece.bytes);
+    const { raw } = await this.#application.ask(this.#direction, this.#handle, piece.parameters, piece.bytes);
     const exact = length - 16 + raw.length;
     core.wipe(raw);
     this.#restart(exact <= out ? { length, taken: 0, given: true } : null);
@@ -135,8 +133,7 @@ export class ServiceCipher implements CipherOperation {
     capacity: number | null,
     parameters: CipherParameters = this.#parameters,
   ): Promise<BytesOutput> {
-    const head = cipher.encode(parameters);
-    const { raw } = await this.#application.ask(this.#direction, this.#handle, head, input);
+    const { raw } = await this.#application.ask(this.#direction, this.#handle, parameters, input);
     return this.#fetch(raw, capacity);
   }
 

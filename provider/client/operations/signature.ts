@@ -4,7 +4,6 @@
 // parts are collected.
 import { core, type Digest, type KeyDescription, type OperationRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
-import { type PrehashedSignature, signing } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type Mechanism, type OutBuffer } from '../../schema/types.ts';
@@ -14,7 +13,7 @@ import type { Later } from '../later.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { RecoverOperation, SummaryOperation, VerifyOperation } from '../operation.ts';
 import { noParameter } from './mechanism-parameters.ts';
-import type { SignatureRow } from './mechanism-row.ts';
+import type { PrehashedSignature, SignatureRow } from './mechanism-row.ts';
 import { accept, checkCarried, ownCopy, Parts } from './parts.ts';
 import { isSlowPrivateKey, queued } from './slow-work.ts';
 
@@ -193,8 +192,7 @@ export class ServiceSignature extends Message implements SummaryOperation {
     return this.fits(out) ? this.#sign(this.ofParts()) : new LengthOnly(this.length);
   }
   async #sign(message: Uint8Array): Promise<BytesOutput> {
-    const head = signing.encode(this.parameters);
-    return (await this.#application.ask('sign', this.#handle, head, ownCopy(message))).raw;
+    return (await this.#application.ask('sign', this.#handle, this.parameters, ownCopy(message))).raw;
   }
 }
 

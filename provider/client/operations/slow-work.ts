@@ -13,7 +13,7 @@ export const isSlowPrivateKey = ({ kind, bits }: { readonly kind: string; readon
   kind === 'rsa-private' && bits > mostRsaBitsAtOnce;
 
 const queues = {
-  /** Finding primes takes a CPU for up to some seconds, and so does factoring the modulus of numbers that are no key's. */
+  /** Finding primes takes a CPU for up to some seconds, and so does factoring the modulus of numbers that are not a key's. */
   search: createFairQueue({ running: 2, runningEach: 1, waiting: 16 }),
   /** Private operations with large RSA keys, and the check of a private key that comes in: up to 10 ms each. */
   computation: createFairQueue({ running: 2, runningEach: 1, waiting: 64 }),

@@ -6,7 +6,7 @@ import { CKM } from '../../schema/mechanisms.ts';
 import type { PrfData } from '../../schema/types.ts';
 import { parameterInvalid } from '../errors.ts';
 import { families } from './digest-families.ts';
-import type { DeriveParameters, DeriveRow } from './mechanism-row.ts';
+import type { DeriveRow } from './mechanism-row.ts';
 
 const prfs: ReadonlyMap<number, MacParameters> = new Map<number, MacParameters>([
   [CKM.AES_CMAC, { algorithm: 'aes-cmac' }],
@@ -45,7 +45,7 @@ export const blockKdf =
       iv.length <= mostBlockData &&
       data.reduce((sum, { bytes }) => sum + bytes.length, 8) <= mostBlockData;
     if (!fits) throw parameterInvalid();
-    return { way: 'sp800-108', prf, data, feedback, iv };
+    return { way: 'sp800-108', prf, partsFor: (bytes) => partsFor(prf, data, feedback, iv, bytes) };
   };
 /** Bytes of what the core takes for one block, and of an IV. */
 const mostBlockData = 4096;
@@ -62,8 +62,11 @@ const numberBytes = (value: number, bits: number, littleEndian: boolean): Buffer
 };
 
 /** What the core's PRF takes when the derived key has so many bytes. */
-export const partsFor = (
-  { prf, data, feedback, iv }: Extract<DeriveParameters, { way: 'sp800-108' }>,
+const partsFor = (
+  prf: MacParameters,
+  data: readonly PrfData[],
+  feedback: boolean,
+  iv: Uint8Array,
   bytes: number,
 ): Sp800108Parameters => {
   const block = prf.algorithm === 'hmac' ? digestLengths[prf.digest] : 16;

@@ -9,7 +9,6 @@ import {
   type WrapParameters,
 } from '../../../addon/core.ts';
 import { isShortRsa } from '../../../server/base/compatibility.ts';
-import { wrapping as wrapCodec } from '../../../server/fronts/contract/tde-mechanisms.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -105,7 +104,7 @@ const wrapOnToken = async (
   checkWrappable(wrapping, parameters, key);
   if (key.where === 'token') {
     const source = { from: 'token', handle } as const;
-    const head = { mechanism: wrapCodec.encode(parameters), key: source };
+    const head = { mechanism: parameters, key: source };
     return put((await application.ask('wrap', wrappingHandle, head)).raw, out);
   }
   if (isAsymmetric(row) && !isTrue(key, CKA.SENSITIVE)) {
@@ -121,7 +120,7 @@ const wrapOnToken = async (
     class: kindOfView(key) === 'private' ? 'private-key' : 'secret-key',
     sensitive: isTrue(key, CKA.SENSITIVE),
   } as const;
-  const head = { mechanism: wrapCodec.encode(parameters), key: source };
+  const head = { mechanism: parameters, key: source };
   checkMayGoAbroad(session, key.attributes);
   // Its object may be destroyed while the service is asked.
   const shared = keyOf(key).share();
@@ -298,7 +297,7 @@ const unwrapOnToken = async (
   const unwrapping = await tokenKeyOnce(application, unwrappingHandle, row, 'unwrap', 'unwrapping');
   const made = newUnwrapped(session, unwrapping, template);
   const into = destinationOf(application, made, made.length === null ? null : made.length * 8);
-  const head = { mechanism: wrapCodec.encode(parameters), into };
+  const head = { mechanism: parameters, into };
   const { answer, raw } = await application.ask('unwrap', unwrapping.handle, head, wrapped);
   if (into.on === 'token') return keepOnToken(application, answer.object);
   const key = await openSealedKey(application, unwrapping.handle, made, raw);

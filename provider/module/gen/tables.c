@@ -227,6 +227,22 @@ enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type) {
   }
 }
 
+/* length, and of each member: kind, place, and the place of its length or count */
+const struct parameter_row codec_parameters[] = {
+    [FORM_ULONG] = {sizeof(CK_ULONG), {{MEMBER_ULONG, 0, 0}}},
+    [FORM_CTR] = {sizeof(CK_AES_CTR_PARAMS), {{MEMBER_ULONG, offsetof(CK_AES_CTR_PARAMS, ulCounterBits), 0}, {MEMBER_ARRAY, offsetof(CK_AES_CTR_PARAMS, cb), 0}}},
+    [FORM_GCM] = {sizeof(CK_GCM_PARAMS), {{MEMBER_BYTES, offsetof(CK_GCM_PARAMS, pIv), offsetof(CK_GCM_PARAMS, ulIvLen)}, {MEMBER_ULONG, offsetof(CK_GCM_PARAMS, ulIvBits), 0}, {MEMBER_BYTES, offsetof(CK_GCM_PARAMS, pAAD), offsetof(CK_GCM_PARAMS, ulAADLen)}, {MEMBER_ULONG, offsetof(CK_GCM_PARAMS, ulTagBits), 0}}},
+    [FORM_PSS] = {sizeof(CK_RSA_PKCS_PSS_PARAMS), {{MEMBER_ULONG, offsetof(CK_RSA_PKCS_PSS_PARAMS, hashAlg), 0}, {MEMBER_ULONG, offsetof(CK_RSA_PKCS_PSS_PARAMS, mgf), 0}, {MEMBER_ULONG, offsetof(CK_RSA_PKCS_PSS_PARAMS, sLen), 0}}},
+    [FORM_OAEP] = {sizeof(CK_RSA_PKCS_OAEP_PARAMS), {{MEMBER_ULONG, offsetof(CK_RSA_PKCS_OAEP_PARAMS, hashAlg), 0}, {MEMBER_ULONG, offsetof(CK_RSA_PKCS_OAEP_PARAMS, mgf), 0}, {MEMBER_ULONG, offsetof(CK_RSA_PKCS_OAEP_PARAMS, source), 0}, {MEMBER_BYTES, offsetof(CK_RSA_PKCS_OAEP_PARAMS, pSourceData), offsetof(CK_RSA_PKCS_OAEP_PARAMS, ulSourceDataLen)}}},
+    [FORM_ECDH1] = {sizeof(CK_ECDH1_DERIVE_PARAMS), {{MEMBER_ULONG, offsetof(CK_ECDH1_DERIVE_PARAMS, kdf), 0}, {MEMBER_BYTES, offsetof(CK_ECDH1_DERIVE_PARAMS, pSharedData), offsetof(CK_ECDH1_DERIVE_PARAMS, ulSharedDataLen)}, {MEMBER_BYTES, offsetof(CK_ECDH1_DERIVE_PARAMS, pPublicData), offsetof(CK_ECDH1_DERIVE_PARAMS, ulPublicDataLen)}}},
+    [FORM_HKDF] = {sizeof(CK_HKDF_PARAMS), {{MEMBER_FLAG, offsetof(CK_HKDF_PARAMS, bExtract), 0}, {MEMBER_FLAG, offsetof(CK_HKDF_PARAMS, bExpand), 0}, {MEMBER_ULONG, offsetof(CK_HKDF_PARAMS, prfHashMechanism), 0}, {MEMBER_ULONG, offsetof(CK_HKDF_PARAMS, ulSaltType), 0}, {MEMBER_BYTES, offsetof(CK_HKDF_PARAMS, pSalt), offsetof(CK_HKDF_PARAMS, ulSaltLen)}, {MEMBER_ULONG, offsetof(CK_HKDF_PARAMS, hSaltKey), 0}, {MEMBER_BYTES, offsetof(CK_HKDF_PARAMS, pInfo), offsetof(CK_HKDF_PARAMS, ulInfoLen)}}},
+    [FORM_CCM] = {sizeof(CK_CCM_PARAMS), {{MEMBER_ULONG, offsetof(CK_CCM_PARAMS, ulDataLen), 0}, {MEMBER_BYTES, offsetof(CK_CCM_PARAMS, pNonce), offsetof(CK_CCM_PARAMS, ulNonceLen)}, {MEMBER_BYTES, offsetof(CK_CCM_PARAMS, pAAD), offsetof(CK_CCM_PARAMS, ulAADLen)}, {MEMBER_ULONG, offsetof(CK_CCM_PARAMS, ulMACLen), 0}}},
+    [FORM_EDDSA] = {sizeof(CK_EDDSA_PARAMS), {{MEMBER_FLAG, offsetof(CK_EDDSA_PARAMS, phFlag), 0}, {MEMBER_BYTES, offsetof(CK_EDDSA_PARAMS, pContextData), offsetof(CK_EDDSA_PARAMS, ulContextDataLen)}}},
+    [FORM_DATA] = {sizeof(CK_KEY_DERIVATION_STRING_DATA), {{MEMBER_BYTES, offsetof(CK_KEY_DERIVATION_STRING_DATA, pData), offsetof(CK_KEY_DERIVATION_STRING_DATA, ulLen)}}},
+    [FORM_IVDATA] = {sizeof(CK_AES_CBC_ENCRYPT_DATA_PARAMS), {{MEMBER_ARRAY, offsetof(CK_AES_CBC_ENCRYPT_DATA_PARAMS, iv), 0}, {MEMBER_BYTES, offsetof(CK_AES_CBC_ENCRYPT_DATA_PARAMS, pData), offsetof(CK_AES_CBC_ENCRYPT_DATA_PARAMS, length)}}},
+    [FORM_SP800] = {sizeof(CK_SP800_108_FEEDBACK_KDF_PARAMS), {{MEMBER_ULONG, offsetof(CK_SP800_108_FEEDBACK_KDF_PARAMS, prfType), 0}, {MEMBER_ULONG, offsetof(CK_SP800_108_FEEDBACK_KDF_PARAMS, ulAdditionalDerivedKeys), 0}, {MEMBER_BYTES, offsetof(CK_SP800_108_FEEDBACK_KDF_PARAMS, pIV), offsetof(CK_SP800_108_FEEDBACK_KDF_PARAMS, ulIVLen)}, {MEMBER_PRF_DATA, offsetof(CK_SP800_108_FEEDBACK_KDF_PARAMS, pDataParams), offsetof(CK_SP800_108_FEEDBACK_KDF_PARAMS, ulNumberOfDataParams)}}},
+};
+
 enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
   switch (type) {
     case 0x00000000UL /* CKM_RSA_PKCS_KEY_PAIR_GEN */:

@@ -5,7 +5,7 @@ import type { Arg, Call } from '../types.ts';
 export const rows = Object.entries(calls) as [string, Call][];
 export const wired = rows.filter(([, row]) => row.code !== 0);
 export const hex = (value: number): string => `0x${value.toString(16).padStart(8, '0')}UL`;
-const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 export const opening = (what: string): string =>
   `/* Generated from provider/schema by provider/schema/generate.ts: run npm run generate. ${what} */\n`;
 

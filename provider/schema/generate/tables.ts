@@ -2,8 +2,9 @@
 import { signatures } from '../../client/codec/plan.ts';
 import { attributes } from '../attributes.ts';
 import { mechanisms } from '../mechanisms.ts';
-import { type Call, type OperationKind, parameterForms } from '../types.ts';
-import { hex, isSession, opening, wired } from './rows.ts';
+import { membersOf, type ParameterForm, parameterFormNames, parameterForms } from '../parameters.ts';
+import type { Call, OperationKind } from '../types.ts';
+import { hex, isSession, opening, snake, wired } from './rows.ts';
 
 const operations: readonly OperationKind[] = [
   'find',
@@ -86,6 +87,21 @@ const attributeForms = {
   secret: null,
 } as const;
 
+const formName = (form: ParameterForm): string => `FORM_${form.toUpperCase()}`;
+
+const offset = (c: string, member: string): string => (member === '' ? '0' : `offsetof(${c}, ${member})`);
+
+/** One form: how long its structure is, and where its members are. */
+const formRow = (form: ParameterForm): readonly string[] => {
+  const { c } = parameterForms[form];
+  if (c === '') return [];
+  const each = membersOf(form).map(
+    ([, { kind, c: name, count = '' }]) =>
+      `{MEMBER_${snake(kind).toUpperCase()}, ${offset(c, name)}, ${offset(c, count)}}`,
+  );
+  return [`    [${formName(form)}] = {sizeof(${c}), {${each.join(', ')}}},`];
+};
+
 export const tables = (): string =>
   [
     opening('Calls, attributes and mechanisms as data.'),
@@ -112,16 +128,17 @@ export const tables = (): string =>
     '      return KIND_BYTES;',
     '  }',
     '}\n',
+    '/* length, and of each member: kind, place, and the place of its length or count */',
+    'const struct parameter_row codec_parameters[] = {',
+    ...parameterFormNames.flatMap(formRow),
+    '};\n',
     'enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {',
     '  switch (type) {',
     ...cases(
       grouped(
         Object.entries(mechanisms)
           .filter(([, { parameter }]) => parameter !== 'bytes')
-          .map(
-            ([name, { type, parameter }]) =>
-              [`FORM_${parameter.toUpperCase()}`, `${hex(type)} /* CKM_${name} */`] as const,
-          ),
+          .map(([name, { type, parameter }]) => [`${formName(parameter)}`, `${hex(type)} /* CKM_${name} */`] as const),
       ),
     ),
     '    default:',
@@ -138,7 +155,7 @@ export const formsHeader = (): string =>
     '#ifndef DKE_FORMS_H',
     '#define DKE_FORMS_H\n',
     'enum parameter_form {',
-    ...parameterForms.map((form, i) => `  FORM_${form.toUpperCase()} = ${i},`),
+    ...parameterFormNames.map((form, i) => `  ${formName(form)} = ${i},`),
     '};\n',
     '#endif',
     '',

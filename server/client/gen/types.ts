@@ -30,19 +30,12 @@ export type Problem = {
   /** How to fix it. */
   readonly hint?: string | undefined;
   /** Which fields of the request are wrong. */
-  readonly errors?: readonly {
-    readonly path: string;
-    readonly message: string;
-  }[] | undefined;
+  readonly errors?: readonly { readonly path: string; readonly message: string }[] | undefined;
 };
 
-export type NewTenant = {
-  readonly name: string;
-};
+export type NewTenant = { readonly name: string };
 
-export type RenameTenant = {
-  readonly name: string;
-};
+export type RenameTenant = { readonly name: string };
 
 /** Contents of the tenant that stop, or are destroyed. */
 export type TenantImpact = {
@@ -63,11 +56,7 @@ export type Approval = {
   readonly id: string;
   readonly tenantId: string;
   readonly operation: 'master-key.destroy' | 'key.delete' | 'vault.delete' | 'application.move' | 'dual-control.change' | 'snapshot.export' | 'snapshot.restore' | 'tenant.delete' | 'tenant.purge';
-  readonly subject: {
-    readonly kind: string;
-    readonly id: string;
-    readonly name: string;
-  };
+  readonly subject: { readonly kind: string; readonly id: string; readonly name: string };
   readonly parameters: { readonly [name: string]: unknown };
   /** As it was at the time of the request. */
   readonly impact: { readonly [name: string]: unknown };
@@ -76,18 +65,12 @@ export type Approval = {
   readonly state: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated';
   /** How many more must approve. */
   readonly missing: number;
-  readonly requestedBy: {
-    readonly id: string;
-    readonly name: string;
-  };
+  readonly requestedBy: { readonly id: string; readonly name: string };
   readonly requestedAt: string;
   readonly expiresAt: string;
   readonly endedAt: string | null;
   readonly decisions: readonly {
-    readonly by: {
-      readonly id: string;
-      readonly name: string;
-    };
+    readonly by: { readonly id: string; readonly name: string };
     readonly decision: 'approve' | 'reject';
     readonly at: string;
     readonly comment: string | null;
@@ -137,9 +120,7 @@ export type DualControlRule = {
   readonly databases: 'allowed' | 'refused';
 };
 
-export type NewVault = {
-  readonly name: string;
-};
+export type NewVault = { readonly name: string };
 
 export type ApprovalNeeds = {
   readonly impact: { readonly [name: string]: unknown };
@@ -147,18 +128,13 @@ export type ApprovalNeeds = {
   readonly rules: readonly ApprovalRule[];
 };
 
-export type NewVaultProfile = {
-  readonly profile: 'standard' | 'high-security';
-};
+export type NewVaultProfile = { readonly profile: 'standard' | 'high-security' };
 
 export type VaultDualControl = {
   readonly vaultId: string;
   readonly rule: DualControlRule | null;
   /** Eligible approvers. */
-  readonly approvers: readonly {
-    readonly id: string;
-    readonly name: string;
-  }[];
+  readonly approvers: readonly { readonly id: string; readonly name: string }[];
   readonly plan?: ApprovalNeeds | undefined;
 };
 
@@ -243,12 +219,7 @@ export type KeyUse = {
     readonly lastRequestAt: string | null;
   }[];
   /** Of a master key. */
-  readonly application: {
-    readonly id: string;
-    readonly name: string;
-    readonly groupId: string;
-    readonly groupName: string;
-  } | null;
+  readonly application: { readonly id: string; readonly name: string; readonly groupId: string; readonly groupName: string } | null;
 };
 
 /** Copies of the key that are not destroyed, in other tenants to which a snapshot was restored. While there is one, a destroyed key can still be recovered. */
@@ -273,9 +244,7 @@ export type TdeGroup = {
   readonly integrity: 'ok' | 'tampered';
 };
 
-export type NewTdeGroup = {
-  readonly name: string;
-};
+export type NewTdeGroup = { readonly name: string };
 
 export type RegisteredApplication = {
   readonly application: TdeApplication;
@@ -339,11 +308,7 @@ export type ConfigBundle = {
   readonly library: string;
 };
 
-export type NewTdeApplication = {
-  readonly name: string;
-  readonly groupId: string;
-  readonly appId?: string | undefined;
-};
+export type NewTdeApplication = { readonly name: string; readonly groupId: string; readonly appId?: string | undefined };
 
 export type TdeApplicationCompatibility = {
   readonly switches: readonly ('rsa-pkcs1-encryption' | 'sha1-signatures' | 'short-rsa-verification' | 'short-rsa-keys' | 'repeated-ivs')[];
@@ -357,14 +322,8 @@ export type TdeApplicationCallers = {
 };
 
 export type ApplicationMove = {
-  readonly from: {
-    readonly id: string;
-    readonly name: string;
-  };
-  readonly to: {
-    readonly id: string;
-    readonly name: string;
-  };
+  readonly from: { readonly id: string; readonly name: string };
+  readonly to: { readonly id: string; readonly name: string };
   /** Its own keys, which move with it. */
   readonly keys: number;
   /** Its other token objects, which move with it. */
@@ -381,11 +340,7 @@ export type ApplicationMove = {
     readonly instances: readonly TdeInstance[];
   }[];
   /** Applications of the new group, which can then use its keys. */
-  readonly joins: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly keys: number;
-  }[];
+  readonly joins: readonly { readonly id: string; readonly name: string; readonly keys: number }[];
   readonly instances: readonly TdeInstance[];
 };
 
@@ -491,11 +446,7 @@ export type BlastRadius = {
   readonly applicationName: string;
   readonly instances: readonly TdeInstance[];
   /** Other applications of the group: they can find and use the key too. */
-  readonly groupApplications: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly instances: readonly TdeInstance[];
-  }[];
+  readonly groupApplications: readonly { readonly id: string; readonly name: string; readonly instances: readonly TdeInstance[] }[];
   readonly appIds: readonly string[];
   readonly hosts: readonly string[];
   readonly lastUsedAt: string | null;
@@ -529,10 +480,7 @@ export type EndpointSettings = {
   /** true: health requests need no signature. */
   readonly operatorProbes: boolean;
   /** Requests above it get 429. Null: no limit. */
-  readonly rate: {
-    readonly perSecond: number;
-    readonly burst: number;
-  } | null;
+  readonly rate: { readonly perSecond: number; readonly burst: number } | null;
   /** Mutual TLS. Null: no client certificate is required. */
   readonly clientCertificate: {
     /** CA bundle in PEM: the authority that issues the client certificates, and all above it up to the root. */
@@ -585,10 +533,7 @@ export type NewEndpoint = {
     /** true: health requests need no signature. */
     readonly operatorProbes?: boolean | undefined;
     /** Requests above it get 429. Null: no limit. */
-    readonly rate?: {
-      readonly perSecond: number;
-      readonly burst: number;
-    } | null | undefined;
+    readonly rate?: { readonly perSecond: number; readonly burst: number } | null | undefined;
     /** Mutual TLS. Null: no client certificate is required. */
     readonly clientCertificate?: {
       /** CA bundle in PEM: the authority that issues the client certificates, and all above it up to the root. */
@@ -640,10 +585,7 @@ export type SimulatedRequest = {
 
 export type XksProxyConfiguration = {
   readonly XksProxyUriPath: string;
-  readonly XksProxyAuthenticationCredential: {
-    readonly AccessKeyId: string;
-    readonly RawSecretAccessKey: string;
-  };
+  readonly XksProxyAuthenticationCredential: { readonly AccessKeyId: string; readonly RawSecretAccessKey: string };
 };
 
 export type Diagnosis = {
@@ -701,11 +643,7 @@ export type EndpointRequest = {
   readonly status: number;
   readonly errorName: string | null;
   readonly durationMs: number;
-  readonly phases: {
-    readonly readMs: number;
-    readonly authMs: number;
-    readonly cryptoMs: number;
-  };
+  readonly phases: { readonly readMs: number; readonly authMs: number; readonly cryptoMs: number };
   /** Why it was refused, if the answer does not say. */
   readonly reason: string | null;
   readonly peer: string | null;
@@ -785,25 +723,16 @@ export type RunbookRun = {
   /** As shown when the run was started. */
   readonly steps: readonly RunbookStep[];
   readonly startedAt: string;
-  readonly startedBy: {
-    readonly id: string;
-    readonly name: string;
-  };
+  readonly startedBy: { readonly id: string; readonly name: string };
   readonly finishedAt: string | null;
-  readonly finishedBy: {
-    readonly id: string;
-    readonly name: string;
-  } | null;
+  readonly finishedBy: { readonly id: string; readonly name: string } | null;
   /** null: still in progress */
   readonly outcome: 'done' | 'abandoned' | null;
   readonly completedSteps: readonly {
     readonly step: string;
     readonly outcome: 'done' | 'not-needed';
     readonly at: string;
-    readonly by: {
-      readonly id: string;
-      readonly name: string;
-    };
+    readonly by: { readonly id: string; readonly name: string };
     readonly note: string | null;
   }[];
 };
@@ -899,9 +828,7 @@ export type Snapshot = {
   readonly tampered: boolean;
 };
 
-export type NewSnapshot = {
-  readonly tenantId?: string | undefined;
-};
+export type NewSnapshot = { readonly tenantId?: string | undefined };
 
 export type SnapshotSchedule = {
   /** A folder of the host; null for users of one tenant */
@@ -934,14 +861,9 @@ export type SnapshotOpening = {
   readonly expiresAt: string;
 };
 
-export type NewSnapshotOpening = {
-  readonly recoveryKeyId?: string | undefined;
-};
+export type NewSnapshotOpening = { readonly recoveryKeyId?: string | undefined };
 
-export type SnapshotOpeningAnswer = {
-  readonly openingId: string;
-  readonly sealedKey: string;
-};
+export type SnapshotOpeningAnswer = { readonly openingId: string; readonly sealedKey: string };
 
 export type SnapshotRestoreRequest = {
   readonly openingId: string;
@@ -950,11 +872,7 @@ export type SnapshotRestoreRequest = {
   readonly newTenant?: string | undefined;
 };
 
-export type KeySnapshots = {
-  readonly keyId: string;
-  readonly exported: readonly SnapshotExport[];
-  readonly copies: KeyCopies;
-};
+export type KeySnapshots = { readonly keyId: string; readonly exported: readonly SnapshotExport[]; readonly copies: KeyCopies };
 
 export type RecoveryKey = {
   readonly id: string;
@@ -968,10 +886,7 @@ export type RecoveryKey = {
   readonly tampered: boolean;
 };
 
-export type NewRecoveryKey = {
-  readonly name: string;
-  readonly publicKey: string;
-};
+export type NewRecoveryKey = { readonly name: string; readonly publicKey: string };
 
 export type Notification = {
   readonly id: string;
@@ -983,16 +898,12 @@ export type Notification = {
   readonly stage: number;
   readonly text: string;
   /** How to fix it. */
-  readonly remedy: string;
-  /** Short form of the remedy. */
+  readonly fix: string;
+  /** Short form of the fix. */
   readonly action: string;
   /** Path of the console page where you start. */
   readonly page: string;
-  readonly subject: {
-    readonly kind: string;
-    readonly id: string;
-    readonly name: string;
-  };
+  readonly subject: { readonly kind: string; readonly id: string; readonly name: string };
   /** When it starts to cause harm. In the past: since when it does. */
   readonly harmAt: string;
   readonly details: { readonly [name: string]: unknown };
@@ -1008,20 +919,14 @@ export type NotificationTarget = {
   readonly target: string;
   readonly waiting: number;
   readonly deliveredAt: string | null;
-  readonly failure: {
-    readonly since: string;
-    readonly message: string;
-  } | null;
+  readonly failure: { readonly since: string; readonly message: string } | null;
 };
 
 export type AuditLog = {
   readonly origin: string;
   readonly verifierKey: string;
   /** Keys that were rotated, newest first, and the last record that each one signed. */
-  readonly formerKeys: readonly {
-    readonly verifierKey: string;
-    readonly through: number;
-  }[];
+  readonly formerKeys: readonly { readonly verifierKey: string; readonly through: number }[];
   readonly keySince: string | null;
   /** When the next rotation of the key is recommended. */
   readonly rotationDueAt: string | null;
@@ -1054,10 +959,7 @@ export type AuditSink = {
   readonly lostAt: string | null;
   /** Last delivery since the service started. */
   readonly deliveredAt: string | null;
-  readonly failure: {
-    readonly since: string;
-    readonly message: string;
-  } | null;
+  readonly failure: { readonly since: string; readonly message: string } | null;
 };
 
 export type AuditProof = {
@@ -1095,7 +997,7 @@ export type AuditRecord = {
   /** Defines the order of the records. Times are only for people. */
   readonly sequence: number;
   readonly at: string;
-  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'clock.jumped' | 'clock.confirmed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
+  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
   readonly actorKind: 'user' | 'administrator' | 'application' | 'service';
   readonly actorId: string;
   readonly actorName: string;
@@ -1130,10 +1032,7 @@ export type Token = {
 export type Grant = {
   readonly role: 'administrator' | 'platform-operator' | 'tenant-administrator' | 'key-manager' | 'key-destroyer' | 'key-approver' | 'recovery-officer' | 'connection-manager' | 'application-owner' | 'auditor' | 'break-glass';
   /** The one resource that an `application-owner` has; null for every other role. */
-  readonly scope: {
-    readonly kind: 'application' | 'endpoint';
-    readonly id: string;
-  } | null;
+  readonly scope: { readonly kind: 'application' | 'endpoint'; readonly id: string } | null;
   /** The tenant in which it applies; null: the whole platform and every tenant. */
   readonly tenantId: string | null;
 };
@@ -1151,10 +1050,7 @@ export type NewToken = {
 export type NewGrant = {
   readonly role: 'administrator' | 'platform-operator' | 'tenant-administrator' | 'key-manager' | 'key-destroyer' | 'key-approver' | 'recovery-officer' | 'connection-manager' | 'application-owner' | 'auditor' | 'break-glass';
   /** The one resource that an `application-owner` has; null for every other role. */
-  readonly scope: {
-    readonly kind: 'application' | 'endpoint';
-    readonly id: string;
-  } | null;
+  readonly scope: { readonly kind: 'application' | 'endpoint'; readonly id: string } | null;
   /** The tenant in which it applies; null: the whole platform and every tenant. */
   readonly tenantId?: string | null | undefined;
 };
@@ -1246,30 +1142,21 @@ export type UserChange = {
   readonly mustChangePassword: boolean;
 };
 
-export type PasswordReset = {
-  readonly revokeTokens?: boolean | undefined;
-};
+export type PasswordReset = { readonly revokeTokens?: boolean | undefined };
 
 export type UserPermissions = {
   readonly grants: readonly Grant[];
   readonly permissions: readonly {
     readonly permission: string;
     /** The one resource that an `application-owner` has; null for every other role. */
-    readonly scope: {
-      readonly kind: 'application' | 'endpoint';
-      readonly id: string;
-    } | null;
+    readonly scope: { readonly kind: 'application' | 'endpoint'; readonly id: string } | null;
     readonly tenantId: string | null;
   }[];
 };
 
 export type OpenSession = {
   readonly id: string;
-  readonly holder: {
-    readonly kind: 'user' | 'token';
-    readonly id: string;
-    readonly name: string;
-  };
+  readonly holder: { readonly kind: 'user' | 'token'; readonly id: string; readonly name: string };
   readonly method: 'password' | 'invitation' | 'passkey' | 'openid' | 'token';
   /** Whether the person used two factors. */
   readonly secondFactor: boolean;
@@ -1296,10 +1183,7 @@ export type Session = {
   readonly permissions: readonly {
     readonly permission: string;
     /** The one resource that an `application-owner` has; null for every other role. */
-    readonly scope: {
-      readonly kind: 'application' | 'endpoint';
-      readonly id: string;
-    } | null;
+    readonly scope: { readonly kind: 'application' | 'endpoint'; readonly id: string } | null;
     readonly tenantId: string | null;
   }[];
   /** What the session needs before anything else: verify the second factor (second-factor), set a new password (new-password), or set up a second factor (enrolment). */
@@ -1308,10 +1192,7 @@ export type Session = {
   readonly expiresAt: string | null;
 };
 
-export type PasswordChange = {
-  readonly current?: string | undefined;
-  readonly password: string;
-};
+export type PasswordChange = { readonly current?: string | undefined; readonly password: string };
 
 export type PendingTotp = {
   readonly id: string;
@@ -1321,13 +1202,9 @@ export type PendingTotp = {
   readonly uri: string;
 };
 
-export type NewTotp = {
-  readonly name: string;
-};
+export type NewTotp = { readonly name: string };
 
-export type TotpConfirmation = {
-  readonly code: string;
-};
+export type TotpConfirmation = { readonly code: string };
 
 export type NewPasskey = {
   readonly name: string;
@@ -1335,9 +1212,7 @@ export type NewPasskey = {
   readonly answer: { readonly [name: string]: unknown };
 };
 
-export type RecoveryCodes = {
-  readonly codes: readonly string[];
-};
+export type RecoveryCodes = { readonly codes: readonly string[] };
 
 export type NewOwnToken = {
   readonly name: string;
@@ -1369,10 +1244,7 @@ export type SecondFactor = {
   readonly passkey?: { readonly [name: string]: unknown } | undefined;
 };
 
-export type InvitationUse = {
-  readonly invitation: string;
-  readonly password: string;
-};
+export type InvitationUse = { readonly invitation: string; readonly password: string };
 
 export type Node = {
   readonly id: string;
@@ -1436,10 +1308,7 @@ export type Status = {
     } | null;
   };
   readonly clock: Clock;
-  readonly store: {
-    readonly dialect: string;
-    readonly path: string | null;
-  };
+  readonly store: { readonly dialect: string; readonly path: string | null };
   readonly memory: {
     readonly capacity: number;
     readonly used: number;
@@ -1476,10 +1345,7 @@ export type Root = {
   /** true: a rotation was requested or is in progress. */
   readonly rotating: boolean;
   /** The newest backup by `dke root backup`. A backup of an older epoch can no longer open anything. */
-  readonly backup: {
-    readonly epoch: number;
-    readonly at: string;
-  } | null;
+  readonly backup: { readonly epoch: number; readonly at: string } | null;
   /** Nodes, standbys, replication slots or the WAL archive of the database that prevent the old root key from being overwritten. Set only on the node that does the erasure run. */
   readonly waitsFor: readonly string[];
   readonly providers: readonly {
@@ -1581,48 +1447,15 @@ export type Setup = {
     readonly state: 'open' | 'confirmed' | 'done';
     /** What the service knows about it. */
     readonly finding: string;
-    readonly confirmed: {
-      readonly at: string;
-      readonly by: string;
-    } | null;
+    readonly confirmed: { readonly at: string; readonly by: string } | null;
   }[];
 };
 
-export type SetupConfirmation = {
-  readonly step: 'root-key' | 'administrator' | 'audit-sinks';
-  readonly confirmed: boolean;
-};
+export type SetupConfirmation = { readonly step: 'root-key' | 'administrator' | 'audit-sinks'; readonly confirmed: boolean };
 
-export type TenantAfterChange = {
-  readonly id: string;
-  readonly name: string;
-  readonly state: 'active' | 'suspended' | 'deleted' | 'purged';
-  readonly createdAt: string;
-  /** Kept while the tenant is deleted: after a restore, it is suspended again. */
-  readonly suspendedAt: string | null;
-  readonly deletedAt: string | null;
-  /** Until then, the deleted tenant can be restored. */
-  readonly purgeAt: string | null;
-  readonly purgedAt: string | null;
-  /** From this time on, old pages, logs and backups of the database cannot open its keys. */
-  readonly unrecoverableAt: string | null;
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type TenantAfterChange = Tenant & PendingMembers;
 
-export type ChangedTenantAfterChange = {
-  readonly dryRun: boolean;
-  readonly tenant: Tenant;
-  readonly impact: TenantImpact;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type ChangedTenantAfterChange = { readonly dryRun: boolean; readonly tenant: Tenant; readonly impact: TenantImpact } & PendingMembers;
 
 export type DeletedVaultAfterChange = {
   readonly id: string;
@@ -1639,197 +1472,42 @@ export type DeletedVaultAfterChange = {
   /** tampered: the stored row was changed from outside; every use is refused */
   readonly integrity: 'ok' | 'tampered';
   readonly plan?: ApprovalNeeds | undefined;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type VaultAfterChange = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  /** tde: belongs to a TDE group and contains its master keys */
-  readonly kind: 'general' | 'tde';
-  readonly state: 'enabled' | 'disabled' | 'deleted';
-  /** null: one person is enough */
-  readonly dualControl: DualControlRule | null;
-  /** How often its keys should be rotated. */
-  readonly profile: 'standard' | 'high-security';
-  readonly createdAt: string;
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type VaultAfterChange = Vault & PendingMembers;
 
-export type VaultDualControlAfterChange = {
-  readonly vaultId: string;
-  readonly rule: DualControlRule | null;
-  /** Eligible approvers. */
-  readonly approvers: readonly {
-    readonly id: string;
-    readonly name: string;
-  }[];
-  readonly plan?: ApprovalNeeds | undefined;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type VaultDualControlAfterChange = VaultDualControl & PendingMembers;
 
-export type KeyAfterChange = {
-  /** Case-sensitive; for a key store endpoint this is the external key id. */
-  readonly id: string;
-  readonly tenantId: string;
-  readonly vaultId: string;
-  /** A master key's name is its label, in hexadecimal if the label is not text. */
-  readonly name: string;
-  readonly kind: 'general' | 'master';
-  readonly algorithm: 'aes' | 'generic' | 'rsa' | 'ec' | 'secp256k1' | 'brainpool' | 'ed25519' | 'ed448' | 'x25519' | 'x448';
-  readonly bits: number;
-  /** For people: AES-256, RSA-3072, P-384, brainpoolP256r1, Ed25519. */
-  readonly type: string;
-  readonly usages: readonly ('encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive')[];
-  readonly state: 'active' | 'disabled' | 'soft-deleted' | 'destroyed';
-  readonly disabledAt: string | null;
-  readonly currentVersion: number;
-  readonly createdAt: string;
-  readonly deletedAt: string | null;
-  /** When a soft-deleted master key last came back into its vault from the sealed copy. */
-  readonly reimportedAt: string | null;
-  /** From this time on, every use fails on every node. */
-  readonly destroyedAt: string | null;
-  /** From this time on, old pages, logs and backups of the database can no longer be opened. Null while another tenant has a usable copy of the key (`copies` of `GET /api/keys/{id}/use`). */
-  readonly unrecoverableAt: string | null;
-  readonly applicationId: string | null;
-  /** Sorted. */
-  readonly tags: readonly string[];
-  readonly firstUsedAt: string | null;
-  /** When it was last used, accurate to ten seconds; null: never. */
-  readonly lastUsedAt: string | null;
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type KeyAfterChange = Key & PendingMembers;
 
 export type DeletedKeyAfterChange = {
   readonly key: Key;
   /** false: the key is deleted, but clearing its vault copy failed (clearing is best effort) */
   readonly vaultCopyCleared: boolean;
   readonly plan?: ApprovalNeeds | undefined;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type KeyVersionAfterChange = {
-  readonly keyId: string;
-  readonly version: number;
-  readonly createdAt: string;
-  readonly vaultCopy: boolean;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type KeyVersionAfterChange = KeyVersion & PendingMembers;
 
-export type TdeApplicationAfterChange = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly groupId: string;
-  readonly name: string;
-  /** app_id, the last segment of server_url; instances can use others */
-  readonly appId: string;
-  readonly state: 'enabled' | 'disabled';
-  /** Weaker cryptography that it is allowed to use: docs/compatibility.md. */
-  readonly compatibility: readonly ('rsa-pkcs1-encryption' | 'sha1-signatures' | 'short-rsa-verification' | 'short-rsa-keys' | 'repeated-ivs')[];
-  /** Allowed callers: docs/application-callers.md. */
-  readonly callers: {
-    /** Addresses and networks (CIDR). Empty: any address. */
-    readonly networks: readonly string[];
-    /** A caller must present one of these. Empty: no client certificate is required. */
-    readonly certificates: readonly {
-      readonly pem: string;
-      /** SHA-256. */
-      readonly fingerprint: string;
-      readonly subject: string;
-      readonly expiresAt: string;
-    }[];
-  };
-  readonly createdAt: string;
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type TdeApplicationAfterChange = TdeApplication & PendingMembers;
 
 export type MovedTdeApplicationAfterChange = {
   readonly dryRun: boolean;
   readonly application: TdeApplication;
   readonly move: ApplicationMove;
   readonly plan?: ApprovalNeeds | undefined;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type AccessGuidAfterChange = {
-  /** Identifies the credential; it is not the credential. */
-  readonly id: string;
-  readonly applicationId: string;
-  readonly createdAt: string;
-  readonly removedAt: string | null;
-  readonly lastUsedAt: string | null;
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type AccessGuidAfterChange = AccessGuid & PendingMembers;
 
 export type DestroyedMasterKeyAfterChange = {
   readonly dryRun: boolean;
   readonly key: MasterKey;
   readonly blastRadius: BlastRadius;
   readonly plan?: ApprovalNeeds | undefined;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type EndpointAfterChange = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  readonly prefix: string;
-  /** XksProxyUriPath */
-  readonly uriPath: string;
-  readonly vaultId: string;
-  /** The external key id (XksKeyId). */
-  readonly keyId: string;
-  readonly state: 'enabled' | 'disabled' | 'deleted';
-  readonly settings: EndpointSettings;
-  readonly createdAt: string;
-  readonly credentials: readonly EndpointCredential[];
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type EndpointAfterChange = Endpoint & PendingMembers;
 
 export type CorrelatedRequestsAfterChange = {
   /** The request ids that were searched for. */
@@ -1837,148 +1515,15 @@ export type CorrelatedRequestsAfterChange = {
   readonly items: readonly EndpointRequest[];
   /** The time of the oldest record that the log still has. */
   readonly oldest: string | null;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type RunbookRunAfterChange = {
-  readonly id: string;
-  readonly applicationId: string;
-  readonly runbook: 'rotate' | 'check' | 'restart-after-rotation' | 'migrate' | 'reverse-migrate' | 'standby' | 'restore' | 'clone-pdb' | 'upgrade-library' | 'destroy';
-  readonly title: string;
-  /** 11g R2; 12c to 18c; 19c and later */
-  readonly release: '11g' | '12c-18c' | '19c';
-  readonly containers: 'non-cdb' | 'cdb' | null;
-  readonly warnings: readonly string[];
-  /** As shown when the run was started. */
-  readonly steps: readonly RunbookStep[];
-  readonly startedAt: string;
-  readonly startedBy: {
-    readonly id: string;
-    readonly name: string;
-  };
-  readonly finishedAt: string | null;
-  readonly finishedBy: {
-    readonly id: string;
-    readonly name: string;
-  } | null;
-  /** null: still in progress */
-  readonly outcome: 'done' | 'abandoned' | null;
-  readonly completedSteps: readonly {
-    readonly step: string;
-    readonly outcome: 'done' | 'not-needed';
-    readonly at: string;
-    readonly by: {
-      readonly id: string;
-      readonly name: string;
-    };
-    readonly note: string | null;
-  }[];
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type RunbookRunAfterChange = RunbookRun & PendingMembers;
 
-export type ExternalKeyStoreAfterChange = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  readonly customKeyStoreId: string;
-  readonly region: string;
-  readonly endpointId: string;
-  readonly createdAt: string;
-  readonly connection: Connection;
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type ExternalKeyStoreAfterChange = ExternalKeyStore & PendingMembers;
 
-export type ApprovalAfterChange = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly operation: 'master-key.destroy' | 'key.delete' | 'vault.delete' | 'application.move' | 'dual-control.change' | 'snapshot.export' | 'snapshot.restore' | 'tenant.delete' | 'tenant.purge';
-  readonly subject: {
-    readonly kind: string;
-    readonly id: string;
-    readonly name: string;
-  };
-  readonly parameters: { readonly [name: string]: unknown };
-  /** As it was at the time of the request. */
-  readonly impact: { readonly [name: string]: unknown };
-  readonly rules: readonly ApprovalRule[];
-  /** approved: the requester completes it with the same call; outdated: the subject has changed since, and nothing was done */
-  readonly state: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated';
-  /** How many more must approve. */
-  readonly missing: number;
-  readonly requestedBy: {
-    readonly id: string;
-    readonly name: string;
-  };
-  readonly requestedAt: string;
-  readonly expiresAt: string;
-  readonly endedAt: string | null;
-  readonly decisions: readonly {
-    readonly by: {
-      readonly id: string;
-      readonly name: string;
-    };
-    readonly decision: 'approve' | 'reject';
-    readonly at: string;
-    readonly comment: string | null;
-  }[];
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type ApprovalAfterChange = Approval & PendingMembers;
 
-export type SnapshotAfterChange = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly origin: 'requested' | 'scheduled' | 'imported';
-  /** deleted: can be undeleted until `purgeAt`; missing: its file is missing */
-  readonly state: 'creating' | 'available' | 'deleted' | 'purged' | 'failed' | 'missing';
-  /** The time of the state in it. */
-  readonly at: string;
-  readonly size: number | null;
-  /** Number of rows in each table. */
-  readonly rows: { readonly [name: string]: number };
-  readonly keys: number;
-  /** Rows and keys that were damaged when it was created. */
-  readonly omitted: number;
-  /** Keys that were destroyed since, and erased from it. */
-  readonly erased: number;
-  readonly recoveryKeyIds: readonly string[];
-  /** Verifier key of the service that created it. */
-  readonly signer: string | null;
-  readonly verification: {
-    readonly at: string;
-    /** opened: opened with a recovery key, and each key compared */
-    readonly depth: 'sealed' | 'opened';
-    readonly valid: boolean;
-    readonly finding: string | null;
-  } | null;
-  /** When it was last verified successfully. */
-  readonly verifiedAt: string | null;
-  readonly deletedAt: string | null;
-  /** Until when a deletion can be undone. */
-  readonly purgeAt: string | null;
-  readonly purgedAt: string | null;
-  readonly failure: string | null;
-  readonly tampered: boolean;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type SnapshotAfterChange = Snapshot & PendingMembers;
 
 export type SnapshotRestoreAfterChange = {
   readonly dryRun: boolean;
@@ -2011,350 +1556,58 @@ export type SnapshotRestoreAfterChange = {
   readonly newHandles: number;
   /** For a dry run: the dual-control rules that apply. Empty: no approval is needed. */
   readonly rules: readonly ApprovalRule[];
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type RecoveryKeyAfterChange = {
-  readonly id: string;
-  readonly name: string;
-  /** dke-recovery-key+ID+BASE64 */
-  readonly publicKey: string;
-  readonly createdAt: string;
-  /** New snapshots are not sealed to it; older ones still open. */
-  readonly removedAt: string | null;
-  /** The stored row was changed from outside. No snapshots are created. */
-  readonly tampered: boolean;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type RecoveryKeyAfterChange = RecoveryKey & PendingMembers;
 
-export type NotificationAfterChange = {
-  readonly id: string;
-  readonly kind: 'key.rotation-due' | 'master-key.rotation-due' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-expiring' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.expiring' | 'client-certificate.expiring' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-missing' | 'backup.old' | 'root.backup-old' | 'erasure.blocked' | 'erasure.failed' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.jumped' | 'log.failing' | 'node.offline';
-  /** The default tenant if it is about the platform. */
-  readonly tenantId: string;
-  readonly severity: 'info' | 'low' | 'medium' | 'high' | 'critical';
-  /** Rises as the deadline comes nearer. Each stage needs a new acknowledgement. */
-  readonly stage: number;
-  readonly text: string;
-  /** How to fix it. */
-  readonly remedy: string;
-  /** Short form of the remedy. */
-  readonly action: string;
-  /** Path of the console page where you start. */
-  readonly page: string;
-  readonly subject: {
-    readonly kind: string;
-    readonly id: string;
-    readonly name: string;
-  };
-  /** When it starts to cause harm. In the past: since when it does. */
-  readonly harmAt: string;
-  readonly details: { readonly [name: string]: unknown };
-  readonly raisedAt: string;
-  readonly resolvedAt: string | null;
-  readonly acknowledgedAt: string | null;
-  readonly acknowledgedBy: string | null;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type NotificationAfterChange = Notification & PendingMembers;
 
-export type AuditLogAfterChange = {
-  readonly origin: string;
-  readonly verifierKey: string;
-  /** Keys that were rotated, newest first, and the last record that each one signed. */
-  readonly formerKeys: readonly {
-    readonly verifierKey: string;
-    readonly through: number;
-  }[];
-  readonly keySince: string | null;
-  /** When the next rotation of the key is recommended. */
-  readonly rotationDueAt: string | null;
-  readonly size: number;
-  readonly checkpoint: AuditCheckpoint | null;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type AuditLogAfterChange = AuditLog & PendingMembers;
 
-export type TokenAfterChange = {
-  readonly id: string;
-  /** metrics: reads /metrics and nothing else */
-  readonly kind: 'api' | 'metrics';
-  readonly name: string;
-  readonly grants: readonly Grant[];
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly revokedAt: string | null;
-  readonly lastUsedAt: string | null;
-  /** tampered: the stored row was changed from outside; every use is refused */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type TokenAfterChange = Token & PendingMembers;
 
 export type TokenKeyChangeAfterChange = {
   /** How many tokens were revoked. */
   readonly tokensEnded: number;
   /** How many are accepted only under a former key. Each is stored under the new key at its next use. */
   readonly tokensLeft: number;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type UserAfterChange = {
-  readonly id: string;
-  /** The tenant of the user; null: the platform. */
-  readonly tenantId: string | null;
-  /** The name for signing in; unique, ignoring case. */
-  readonly name: string;
-  readonly displayName: string;
-  readonly email: string | null;
-  readonly grants: readonly Grant[];
-  readonly state: 'active' | 'disabled' | 'deleted';
-  readonly hasPassword: boolean;
-  readonly mustChangePassword: boolean;
-  readonly passwordChangedAt: string | null;
-  /** The subject (`sub`) at the OpenID provider. */
-  readonly subject: string | null;
-  readonly factors: readonly Factor[];
-  /** Too many failed attempts: passwords are refused until then. */
-  readonly lockedUntil: string | null;
-  /** When the unused invitation expires. */
-  readonly invitedUntil: string | null;
-  readonly createdAt: string;
-  readonly lastSignInAt: string | null;
-  /** tampered: the row was changed from outside */
-  readonly integrity: 'ok' | 'tampered';
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type UserAfterChange = User & PendingMembers;
 
-export type EndedSessionsAfterChange = {
-  readonly ended: number;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type EndedSessionsAfterChange = { readonly ended: number } & PendingMembers;
 
-export type OpenSessionAfterChange = {
-  readonly id: string;
-  readonly holder: {
-    readonly kind: 'user' | 'token';
-    readonly id: string;
-    readonly name: string;
-  };
-  readonly method: 'password' | 'invitation' | 'passkey' | 'openid' | 'token';
-  /** Whether the person used two factors. */
-  readonly secondFactor: boolean;
-  readonly createdAt: string;
-  /** Accurate to the minute. */
-  readonly usedAt: string;
-  /** At the latest. Without requests it ends sooner. */
-  readonly expiresAt: string;
-  readonly peer: string | null;
-  /** The User-Agent of the browser. */
-  readonly agent: string | null;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type OpenSessionAfterChange = OpenSession & PendingMembers;
 
 export type RotatedSessionKeyAfterChange = {
   /** How many sessions were open. */
   readonly sessionsEnded: number;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type SessionAfterChange = {
-  /** Id of the user or token. */
-  readonly id: string;
-  readonly kind: 'user' | 'token';
-  /** Name of the user or token, as in the audit log. */
-  readonly name: string;
-  /** The tenant of the request: the one that `tenant` names, or your own. */
-  readonly tenantId: string;
-  readonly grants: readonly Grant[];
-  /** What the caller may do: everywhere (scope and tenantId null), in one tenant, or with one resource. */
-  readonly permissions: readonly {
-    readonly permission: string;
-    /** The one resource that an `application-owner` has; null for every other role. */
-    readonly scope: {
-      readonly kind: 'application' | 'endpoint';
-      readonly id: string;
-    } | null;
-    readonly tenantId: string | null;
-  }[];
-  /** What the session needs before anything else: verify the second factor (second-factor), set a new password (new-password), or set up a second factor (enrolment). */
-  readonly missing: 'second-factor' | 'new-password' | 'enrolment' | null;
-  /** null: the caller uses a token, not a session */
-  readonly expiresAt: string | null;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type SessionAfterChange = Session & PendingMembers;
 
 export type PasskeyQuestionAfterChange = {
   /** WebAuthn Level 3, JSON */
   readonly options: { readonly [name: string]: unknown };
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
 export type OpenIdStartAfterChange = {
   /** Address of the redirect. */
   readonly url: string;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+} & PendingMembers;
 
-export type NodeAfterChange = {
-  readonly id: string;
-  readonly name: string;
-  readonly version: string;
-  /** offline: without a heartbeat for three seconds; removed: it does not start again */
-  readonly state: 'active' | 'draining' | 'stopped' | 'removed' | 'offline';
-  readonly startedAt: string;
-  readonly heartbeatAt: string;
-  /** Changes that it does not see yet. */
-  readonly behind: number;
-  readonly rootEpoch: number;
-  /** true: it still has the old root key, because an erasure run is in progress. */
-  readonly hasOldRoot: boolean;
-  /** For an offline node that may still be running: when it stops using keys, at the latest. */
-  readonly usesKeysUntil: string | null;
-  /** Jobs that it does for all nodes. */
-  readonly duties: readonly ('erasure' | 'audit' | 'forwarding' | 'key-stores' | 'pruning' | 'schedules')[];
-  /** true: this node answered the request. */
-  readonly self: boolean;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type NodeAfterChange = Node & PendingMembers;
 
-export type ClockAfterChange = {
-  /** The clock of this host. */
-  readonly clock: string;
-  /** The time that decides whether a deadline has passed. It is never later than the clock. */
-  readonly deadlines: string;
-  /** true: the clocks differ by more than an hour from the elapsed time. Nothing is purged, deleted or pruned by a deadline. */
-  readonly jumped: boolean;
-  readonly since: string | null;
-  /** How far the clocks were ahead at that time; negative: behind. */
-  readonly aheadSeconds: number | null;
-  /** How long they have differed. After 86400 seconds, the service accepts the clocks. */
-  readonly agreedSeconds: number | null;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type ClockAfterChange = Clock & PendingMembers;
 
-export type RootAfterChange = {
-  readonly epoch: number;
-  /** Set during an erasure run, when both root keys are open. */
-  readonly previousEpoch: number | null;
-  /** true: a rotation was requested or is in progress. */
-  readonly rotating: boolean;
-  /** The newest backup by `dke root backup`. A backup of an older epoch can no longer open anything. */
-  readonly backup: {
-    readonly epoch: number;
-    readonly at: string;
-  } | null;
-  /** Nodes, standbys, replication slots or the WAL archive of the database that prevent the old root key from being overwritten. Set only on the node that does the erasure run. */
-  readonly waitsFor: readonly string[];
-  readonly providers: readonly {
-    readonly name: string;
-    readonly type: 'file' | 'passphrase' | 'pkcs11';
-    readonly createdAt: string | null;
-    /** true: it opened the root key at this start. */
-    readonly opened: boolean;
-  }[];
-  readonly fileSystem: string;
-  readonly overwritesInPlace: boolean;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type RootAfterChange = Root & PendingMembers;
 
-export type QuarantineAfterChange = {
-  readonly quarantined: boolean;
-  readonly reason: string | null;
-  /** older: records up to the checkpoint next to the root key are missing; incomplete: confirmed records after it are missing; changed: records differ from those that were signed; restored: a backup of the service was restored */
-  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | null;
-  /** Current number of records in the audit log. */
-  readonly size: number | null;
-  /** Number of records at the checkpoint next to the root key. */
-  readonly expected: number | null;
-  /** What the sinks of the audit log have recorded since then. */
-  readonly missing: {
-    /** Records that a sink has but the database does not. */
-    readonly count: number;
-    /** Sequence number of the last of them that a checkpoint of this service covers; 0: none. */
-    readonly signed: number;
-    /** The first 1000 records. */
-    readonly records: readonly {
-      readonly sequence: number;
-      readonly at: string;
-      readonly kind: string;
-      readonly actorName: string;
-      readonly subjectKind: string;
-      readonly subjectId: string;
-    }[];
-    readonly sinks: readonly {
-      readonly name: string;
-      readonly type: string;
-      readonly target: string;
-      /** Null: DKE cannot read it. Search it yourself. */
-      readonly records: number | null;
-    }[];
-  } | null;
-  /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
-  readonly pendingNodes?: readonly string[] | undefined;
-  /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */
-  readonly pendingUntil?: string | null | undefined;
-};
+export type QuarantineAfterChange = Quarantine & PendingMembers;
 
-export type SetupAfterChange = {
-  /** When a snapshot was first opened with a recovery key; null: none yet. */
-  readonly finishedAt: string | null;
-  readonly steps: readonly {
-    readonly step: 'root-key' | 'administrator' | 'audit-sinks' | 'recovery-key' | 'snapshot';
-    /** done: the service has verified it; confirmed: a user marked it as complete. */
-    readonly state: 'open' | 'confirmed' | 'done';
-    /** What the service knows about it. */
-    readonly finding: string;
-    readonly confirmed: {
-      readonly at: string;
-      readonly by: string;
-    } | null;
-  }[];
+export type SetupAfterChange = Setup & PendingMembers;
+
+/** What every answer to a change can have. */
+export type PendingMembers = {
   /** Nodes that did not confirm this change within two seconds and may still use the earlier state. Absent when there are none. */
   readonly pendingNodes?: readonly string[] | undefined;
   /** When the last of the nodes in `pendingNodes` stops using keys if it has not confirmed the change. Null: no limit. */

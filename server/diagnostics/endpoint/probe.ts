@@ -12,7 +12,7 @@ export type View = 'public' | 'node';
 
 export interface ProbeAnswer {
   readonly status: number;
-  /** Undefined when the body is no JSON object. */
+  /** Undefined when the body is not a JSON object. */
   readonly members: Readonly<Record<string, unknown>> | undefined;
   readonly durationMs: number;
   /** Whether an open connection was used again. */

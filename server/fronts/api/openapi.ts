@@ -84,7 +84,7 @@ const location = { Location: 'The path of the created resource.' };
 const waiting = {
   202: {
     description: 'Not done yet: approvals are required (dual control). `Location` names the request.',
-    headers: headers({ ...always, Location: 'The path of the request for approval.' }),
+    headers: headers({ ...always, Location: 'The path of the approval request.' }),
     content: { 'application/json': { schema: approvalSchema } },
   },
 };

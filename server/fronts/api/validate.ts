@@ -23,7 +23,7 @@ const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
 export const mostItems = 256;
 
 /**
- * More marks than this after one letter are no text of any language (Unicode Standard Annex 15, Stream-Safe Text Format). Putting them in order
+ * More marks than this after one letter are not text of any language (Unicode Standard Annex 15, Stream-Safe Text Format). Putting them in order
  * takes time in proportion to the square of their number.
  */
 const tooManyMarks = /\p{M}{31}/u;

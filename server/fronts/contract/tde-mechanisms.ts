@@ -2,20 +2,7 @@
 // encodes with this table, the service decodes and checks with it, and the compiler compares both ends with the core's types.
 
 import { digestNames } from '../../base/digests.ts';
-import {
-  always,
-  bytes,
-  either,
-  flag,
-  integer,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  union,
-  type ValueOf,
-  type WireOf,
-} from './tde-codec.ts';
+import { always, bytes, either, flag, integer, nullable, object, oneOf, optional, union } from './tde-codec.ts';
 
 /** Largest body either side accepts, in bytes. */
 export const maxEnvelope = 1 << 20;
@@ -110,10 +97,3 @@ export const derivation = union('way', {
   },
   encryption: { cipher: union('algorithm', block) },
 });
-
-/** A signature of what is hashed already, in the core's form. */
-export type PrehashedSignature = Exclude<ValueOf<typeof signing>, ValueOf<typeof mac>>;
-
-export type CipherHead = WireOf<typeof cipher>;
-export type MacHead = WireOf<typeof mac>;
-export type DeriveHead = WireOf<typeof derivation>;

@@ -6,7 +6,6 @@ import {
   type AnyCodec,
   answer,
   base64Text,
-  bytes,
   type Codec,
   flag,
   integer,
@@ -58,7 +57,7 @@ const line = text(1024, /^/);
  * (Base64), sealed under the key, which the answer gives and the next request brings back. It is empty in the first request, and in the answer
  * to the last one. Requests go to any node, and one that is sent again has the same answer.
  */
-const part = { state: bytes(maxState), last: flag };
+const part = { state: base64Text(maxState), last: flag };
 const nextPart = answer({ state: base64Text(maxState) });
 
 const serviceInfo = answer({
@@ -126,7 +125,7 @@ export const tdeRoutes = {
     }),
     answer: tokenObject,
   },
-  /** Destroys, for good. */
+  /** Destroys permanently. */
   destroyObject: { path: '/objects/:handle/destroy', head: nothing, answer: done },
   /**
    * Withdraws the request that has, or had, this Idempotency-Key: the agent does not know its outcome and has told its caller that it
@@ -200,7 +199,7 @@ export type TdeRoutes = {
     readonly answer: WireOf<(typeof tdeRoutes)[R]['answer']>;
   };
 };
-/** Heads of requests as the service reads them. */
+/** Heads of requests as the agent makes and the service reads them. */
 export type Heads = { readonly [R in TdeRoute]: ValueOf<(typeof tdeRoutes)[R]['head']> };
 /** Heads of answers as the service makes and the agent reads them. */
 export type Answers = { readonly [R in TdeRoute]: ValueOf<(typeof tdeRoutes)[R]['answer']> };
@@ -210,9 +209,13 @@ export type WithdrawalOutcome = Answers['withdraw']['outcome'];
 
 type AnswerCodec<R extends TdeRoute> = Codec<Answers[R], TdeRoutes[R]['answer']>;
 
+type HeadCodec<R extends TdeRoute> = Codec<Heads[R], TdeRoutes[R]['head']>;
+
+export const encodeHead = <R extends TdeRoute>(route: R, value: Heads[R]): TdeRoutes[R]['head'] =>
+  (tdeRoutes[route].head as unknown as HeadCodec<R>).encode(value);
 /** Throws 'validation', as `decodeAnswer` does. */
 export const decodeHead = <R extends TdeRoute>(route: R, head: unknown): Heads[R] =>
-  tdeRoutes[route].head.decode(head, '') as Heads[R];
+  (tdeRoutes[route].head as unknown as HeadCodec<R>).decode(head, '');
 export const encodeAnswer = <R extends TdeRoute>(route: R, value: Answers[R]): TdeRoutes[R]['answer'] =>
   (tdeRoutes[route].answer as unknown as AnswerCodec<R>).encode(value);
 export const decodeAnswer = <R extends TdeRoute>(route: R, head: unknown): Answers[R] =>

@@ -13,7 +13,7 @@
 import type { TdeRoute } from './tde-routes.ts';
 
 export { type PendingNodes, readPendingNodes } from './pending-nodes.ts';
-export { type CipherHead, leastVerifiedMac, type MacHead, maxEnvelope } from './tde-mechanisms.ts';
+export { leastVerifiedMac, maxEnvelope } from './tde-mechanisms.ts';
 export type {
   CreateObject,
   Destination,
@@ -27,6 +27,7 @@ export {
   decodeAnswer,
   decodeHead,
   encodeAnswer,
+  encodeHead,
   type FindHead,
   type Heads,
   requestKey,

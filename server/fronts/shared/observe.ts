@@ -127,7 +127,7 @@ export const watchRoutes = ({ requestId, describe, apiRequest }: RouteWatchOptio
     }
     if (frontOf(context.req.path) !== 'api') return;
     const route = routeOf(context);
-    // What callers make up is no label.
+    // Names that callers invent are not labels.
     const method = route === 'unknown' ? 'other' : context.req.method;
     apiRequest?.(method, route, context.res.status, performance.now() - started);
   };

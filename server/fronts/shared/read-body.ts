@@ -23,7 +23,7 @@ export const readBody = (
       return;
     }
     const early = (): ServiceError => new ServiceError('validation', 'the body ended early');
-    // Who went away before this: no event comes any more, or, over HTTP/2, the end of a body that is not whole.
+    // The caller left before this: there is no further event or, over HTTP/2, only the end of an incomplete body.
     if (incoming.destroyed || incoming.aborted) {
       reject(early());
       return;
@@ -68,7 +68,7 @@ export const piecesOf = (incoming: IncomingMessage): AsyncIterable<Uint8Array> =
 
 /** Before an answer to a body that was not read to its end: what still comes is dropped, and the connection is closed. */
 export const leaveUnread = (incoming: IncomingMessage, headers: Headers): void => {
-  // Streams of HTTP/2 end by themselves.
+  // Streams of HTTP/2 end on their own.
   if (incoming.complete || incoming.httpVersionMajor !== 1) return;
   incoming.resume();
   headers.set('connection', 'close');

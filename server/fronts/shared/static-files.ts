@@ -1,6 +1,6 @@
 // Serves the built pages (index.html and hashed assets) from memory, read once at start: no path of a request ever reaches
-// the file system. A browser that asks for a page (Accept names text/html) at any path that is no file gets index.html,
-// because the pages route by themselves; a probe or a script with a wrong path gets 404.
+// the file system. A browser that asks for a page (Accept names text/html) at any path that is not a file gets index.html,
+// because the pages route on their own; a probe or a script with a wrong path gets 404.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

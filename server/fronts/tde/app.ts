@@ -84,6 +84,12 @@ const readSealedKey = (raw: Buffer, bound: Buffer): SealedKey => {
   }
 };
 
+const partOf = ({ state, last }: { readonly state: string; readonly last: boolean }, input: Buffer) => ({
+  state: Buffer.from(state, 'base64'),
+  last,
+  input,
+});
+
 const createHandlers = (tde: Operations['tde']): Handlers => ({
   info: async ({ caller }) => {
     const { recipient, ...info } = await tde.info(caller);
@@ -128,7 +134,7 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
         : await tde.decrypt(caller, handle, head, raw),
   }),
   cipherPart: async ({ caller, handle, head: { use, cipher, ...part }, raw }) => {
-    const { state, output } = await tde.cipherPart(caller, handle, use, cipher, { ...part, input: raw });
+    const { state, output } = await tde.cipherPart(caller, handle, use, cipher, partOf(part, raw));
     return { head: { state: state.toString('base64') }, raw: output };
   },
   sign: async ({ caller, handle, head, raw }) => ({
@@ -145,11 +151,11 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
   },
   macPart: async ({ caller, handle, head: { use, mac, length, ...part }, raw }) => {
     if (use === 'sign') {
-      const answer = await tde.signPart(caller, handle, mac, { ...part, input: raw });
+      const answer = await tde.signPart(caller, handle, mac, partOf(part, raw));
       return part.last ? { head: { state: '' }, raw: answer } : { head: { state: answer.toString('base64') } };
     }
     const { signature, data } = part.last ? splitSignature(raw) : { signature: null, data: raw };
-    const state = await tde.verifyPart(caller, handle, mac, { ...part, input: data }, signature, length);
+    const state = await tde.verifyPart(caller, handle, mac, partOf(part, data), signature, length);
     return { head: { state: state.toString('base64') } };
   },
   wrap: async ({ caller, handle, head: { mechanism, key }, sealedKey }) => ({

@@ -55,6 +55,6 @@ export const toProblem = (error: ServiceError, requestId: string): Problem => {
   };
 };
 
-/** Anything that is no ServiceError is a fault of ours and tells nothing. */
+/** Any other error is a defect of the service: the answer has no details of it. */
 export const asServiceError = (error: unknown): ServiceError =>
   error instanceof ServiceError ? error : new ServiceError('internal', 'internal error', { cause: error });

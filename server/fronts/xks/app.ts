@@ -164,7 +164,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const requestId = options.requestId();
     const trace = createTrace();
     let closes = false;
-    // Asked now: a connection that is gone has no peer any more.
+    // Asked now: a connection that is gone no longer has a peer.
     const peer = incoming.socket.remoteAddress ?? null;
 
     const finish = (status: number, errorName: string | null, body: XksAnswer): void => {

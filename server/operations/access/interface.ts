@@ -59,7 +59,7 @@ export interface TokenOperations {
       readonly kind?: TokenKind | undefined;
       /** For a token of the API: at least one. Supreme roles are given only by `own` that has one. */
       readonly grants?: readonly NewGrant[] | undefined;
-      /** The owner of the token. The token never has more rights than its owner, and is revoked with them. */
+      /** The owner of the token. The token never has more permissions than its owner, and is revoked with them. */
       readonly ownerId?: string | null | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;

@@ -3,7 +3,7 @@
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { newId, serviceTenantId } from '../../base/ids.ts';
+import { newId } from '../../base/ids.ts';
 import {
   effectiveGrants,
   faultOfGrants,
@@ -23,6 +23,7 @@ import type { Repositories, StoredToken } from '../../ports/store.ts';
 import { findToken } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, each, pageOf } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
 import { completeGrants, nameGrant, requireGrantable } from './grants.ts';
 import type { AuthenticationOperations, TokenOperations } from './interface.ts';
@@ -130,25 +131,16 @@ export const createToken =
       // Another node may have put a new key into the place of the one in memory.
       await ring.refreshHashKey(tx, 'api-token-hash');
       await tx.tokens.insert({ ...record, hash: ring.hashToken(purpose, token) });
-      await tx.audit.append({
-        kind: 'token.created',
-        actor,
-        tenantId: tenantId ?? serviceTenantId,
-        subject: { kind: 'token', id: record.id },
-        details: {
-          name,
-          kind,
-          roles: grants.map(nameGrant),
-          expiresAt: record.expiresAt === null ? null : toRfc3339(record.expiresAt),
-        },
+      await recordEvent(tx, 'token.created', actor, about('token', { id: record.id, tenantId }), {
+        name,
+        kind,
+        roles: grants.map(nameGrant),
+        expiresAt: record.expiresAt === null ? null : toRfc3339(record.expiresAt),
       });
       if (breaksGlass)
-        await tx.audit.append({
-          kind: 'break-glass.created',
-          actor,
-          tenantId: tenantId ?? serviceTenantId,
-          subject: { kind: 'token', id: record.id },
-          details: { name, expiresAt: record.expiresAt === null ? null : toRfc3339(record.expiresAt) },
+        await recordEvent(tx, 'break-glass.created', actor, about('token', { id: record.id, tenantId }), {
+          name,
+          expiresAt: record.expiresAt === null ? null : toRfc3339(record.expiresAt),
         });
     });
     return { record, token };
@@ -198,13 +190,7 @@ export const revokeToken =
       }
       const after: StoredToken = { ...before, revokedAt: now };
       await tx.tokens.update(after);
-      await tx.audit.append({
-        kind: 'token.revoked',
-        actor,
-        tenantId: before.tenantId ?? serviceTenantId,
-        subject: { kind: 'token', id },
-        details: { name: before.name },
-      });
+      await recordEvent(tx, 'token.revoked', actor, about('token', before), { name: before.name });
       return show(after);
     });
 
@@ -220,13 +206,7 @@ export const revokeTokens = async (
     if (!isChosen(token) || token.revokedAt !== null || token.integrity !== 'ok') continue;
     revoked.push(token);
     await tx.tokens.update({ ...token, revokedAt: now });
-    await tx.audit.append({
-      kind: 'token.revoked',
-      actor,
-      tenantId: token.tenantId ?? serviceTenantId,
-      subject: { kind: 'token', id: token.id },
-      details: { name: token.name },
-    });
+    await recordEvent(tx, 'token.revoked', actor, about('token', token), { name: token.name });
   }
   return revoked;
 };

@@ -6,6 +6,7 @@ import type { TdeGroup } from '../../domain/tde.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeGroupOperations } from './interface.ts';
 
 export const createGroup =
@@ -29,22 +30,10 @@ export const createGroup =
         integrity: 'ok',
       };
       await tx.vaults.insert(vault);
-      await tx.audit.append({
-        kind: 'vault.created',
-        actor,
-        tenantId,
-        subject: { kind: 'vault', id: vault.id },
-        details: { name: vault.name, kind: vault.kind },
-      });
+      await recordEvent(tx, 'vault.created', actor, about('vault', vault), { name: vault.name, kind: vault.kind });
       const made: TdeGroup = { id: newId(now), tenantId, name, vaultId: vault.id, createdAt: now, integrity: 'ok' };
       await tx.groups.insert(made);
-      await tx.audit.append({
-        kind: 'group.created',
-        actor,
-        tenantId,
-        subject: { kind: 'group', id: made.id },
-        details: { name, vaultId: vault.id },
-      });
+      await recordEvent(tx, 'group.created', actor, about('group', made), { name, vaultId: vault.id });
       return made;
     });
     await directory.renew({ vaults: [group.vaultId] });

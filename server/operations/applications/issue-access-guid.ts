@@ -7,6 +7,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
 import { makeBearer } from '../access/bearer.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { IssuedAccessGuid } from './interface.ts';
 
 export const issueAccessGuid = async (
@@ -27,13 +28,7 @@ export const issueAccessGuid = async (
     integrity: 'ok',
   };
   await tx.accessGuids.insert(stored);
-  await tx.audit.append({
-    kind: 'access-guid.added',
-    actor,
-    tenantId: application.tenantId,
-    subject: { kind: 'application', id: application.id },
-    details: { accessGuidId: stored.id },
-  });
+  await recordEvent(tx, 'access-guid.added', actor, about('application', application), { accessGuidId: stored.id });
   const { hash: _hash, ...record } = stored;
   return {
     record,

@@ -17,6 +17,7 @@ import { findApplication, findSoundGroup, findVault } from '../shared/find.ts';
 import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ApplicationOperations } from './interface.ts';
 
 const mostNamed = 100;
@@ -120,23 +121,17 @@ const move =
       if (key !== undefined) await tx.keys.update({ ...key, vaultId: target.vaultId });
     }
     const { from, to, keys, keysLost, leaves, joins } = planned;
-    await tx.audit.append({
-      kind: 'application.moved',
-      actor,
-      tenantId: before.tenantId,
-      subject: { kind: 'application', id },
-      details: {
-        name: before.name,
-        fromGroupId: from.id,
-        fromGroup: from.name,
-        toGroupId: to.id,
-        toGroup: to.name,
-        keys,
-        objects: planned.objects,
-        keysLost,
-        leaves: leaves.slice(0, mostNamed).map(({ name }) => name),
-        joins: joins.slice(0, mostNamed).map(({ name }) => name),
-      },
+    await recordEvent(tx, 'application.moved', actor, about('application', before), {
+      name: before.name,
+      fromGroupId: from.id,
+      fromGroup: from.name,
+      toGroupId: to.id,
+      toGroup: to.name,
+      keys,
+      objects: planned.objects,
+      keysLost,
+      leaves: leaves.slice(0, mostNamed).map(({ name }) => name),
+      joins: joins.slice(0, mostNamed).map(({ name }) => name),
     });
     return {
       answer: { application: after, move: planned },

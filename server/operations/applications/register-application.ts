@@ -6,6 +6,7 @@ import { anyCaller, appIdPattern, type TdeApplication } from '../../domain/tde.t
 import type { Ports } from '../../ports/ports.ts';
 import { findGroup } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ApplicationOperations } from './interface.ts';
 import { issueAccessGuid } from './issue-access-guid.ts';
 
@@ -37,12 +38,10 @@ export const registerApplication =
         integrity: 'ok',
       };
       await tx.applications.insert(application);
-      await tx.audit.append({
-        kind: 'application.registered',
-        actor,
-        tenantId: application.tenantId,
-        subject: { kind: 'application', id: application.id },
-        details: { name, groupId, appId: chosen },
+      await recordEvent(tx, 'application.registered', actor, about('application', application), {
+        name,
+        groupId,
+        appId: chosen,
       });
       return { application, ...(await issueAccessGuid(ports, tx, actor, application)) };
     });

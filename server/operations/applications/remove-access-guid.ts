@@ -3,6 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ApplicationOperations } from './interface.ts';
 
 export const removeAccessGuid =
@@ -25,13 +26,7 @@ export const removeAccessGuid =
         });
       const removedAt = clock.now();
       await tx.accessGuids.update({ ...found, removedAt });
-      await tx.audit.append({
-        kind: 'access-guid.removed',
-        actor,
-        tenantId: application.tenantId,
-        subject: { kind: 'application', id },
-        details: { accessGuidId },
-      });
+      await recordEvent(tx, 'access-guid.removed', actor, about('application', application), { accessGuidId });
       return { ...before, removedAt };
     });
     await directory.renew({ applications: [id] });

@@ -7,6 +7,7 @@ import { isNetwork, mostCallers } from '../../base/networks.ts';
 import type { TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ApplicationOperations } from './interface.ts';
 
 const block = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
@@ -63,12 +64,10 @@ export const setCallers =
       const before = await findApplication(tx, actor.tenantId, id);
       const after: TdeApplication = { ...before, callers };
       await tx.applications.update(after);
-      await tx.audit.append({
-        kind: 'application.callers-changed',
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'application', id },
-        details: { name: after.name, networks, certificates: [...certificates.keys()] },
+      await recordEvent(tx, 'application.callers-changed', actor, about('application', after), {
+        name: after.name,
+        networks,
+        certificates: [...certificates.keys()],
       });
       return after;
     });

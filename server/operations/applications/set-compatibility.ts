@@ -5,6 +5,7 @@ import { compatibilitySwitches } from '../../base/compatibility.ts';
 import type { TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ApplicationOperations } from './interface.ts';
 
 export const setCompatibility =
@@ -18,12 +19,10 @@ export const setCompatibility =
       if (on.length === 0 && off.length === 0) return before;
       const after: TdeApplication = { ...before, compatibility };
       await tx.applications.update(after);
-      await tx.audit.append({
-        kind: 'application.compatibility-changed',
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'application', id },
-        details: { name: after.name, on, off },
+      await recordEvent(tx, 'application.compatibility-changed', actor, about('application', after), {
+        name: after.name,
+        on,
+        off,
       });
       return after;
     });

@@ -4,6 +4,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import type { ApplicationState, TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 const kinds = { enabled: 'application.enabled', disabled: 'application.disabled' } as const;
 
@@ -15,13 +16,7 @@ export const switchApplication =
       if (before.state === state) return before;
       const after: TdeApplication = { ...before, state };
       await tx.applications.update(after);
-      await tx.audit.append({
-        kind: kinds[state],
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'application', id },
-        details: { name: after.name },
-      });
+      await recordEvent(tx, kinds[state], actor, about('application', after), { name: after.name });
       return after;
     });
     await directory.renew({ applications: [id] });

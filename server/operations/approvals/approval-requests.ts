@@ -1,4 +1,4 @@
-// A request for approval in the store: read, ended, and compared with what it would do now.
+// An approval request in the store: read, ended, and compared with what it would do now.
 
 import { ServiceError } from '../../base/errors.ts';
 import { isAllowed } from '../../domain/access.ts';
@@ -9,6 +9,7 @@ import type { TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity } from '../access/identities.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { fingerprintOf, type GovernedOperation, type Parameters, type Plan, rulesOf } from './governed-operation.ts';
 
 type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
@@ -29,10 +30,10 @@ const describe = ({ kind, subject, requestedBy }: Approval) => ({
   requestedBy: requestedBy.name,
 });
 
-export const missing = (): ServiceError => new ServiceError('not-found', 'request for approval not found');
+export const missing = (): ServiceError => new ServiceError('not-found', 'approval request not found');
 
 export const isOver = ({ state }: Approval): ServiceError =>
-  new ServiceError('conflict', `the request for approval has ended: ${state}`);
+  new ServiceError('conflict', `the approval request has ended: ${state}`);
 
 export type ApprovalRequests = ReturnType<typeof createApprovalRequests>;
 
@@ -42,13 +43,7 @@ export const createApprovalRequests = (
   operationOf: (kind: GovernedKind) => GovernedOperation<Parameters, unknown>,
 ) => {
   const audit = (tx: Repositories, actor: Actor, kind: AuditKind, approval: Approval, more: object = {}) =>
-    tx.audit.append({
-      kind,
-      actor,
-      tenantId: approval.tenantId,
-      subject: { kind: 'approval', id: approval.id },
-      details: { ...describe(approval), ...more },
-    });
+    recordEvent(tx, kind, actor, about('approval', approval), { ...describe(approval), ...more });
 
   const end = async (
     tx: Repositories,
@@ -63,7 +58,7 @@ export const createApprovalRequests = (
     return after;
   };
 
-  /** What would be done now; undefined when it is not what the request was about, or not possible any more. */
+  /** What would be done now; undefined when it is no longer what the request was about, or not possible. */
   const currentPlan = async (tx: Repositories, approval: Approval): Promise<Plan | undefined> => {
     const operation = operationOf(approval.kind);
     try {
@@ -81,7 +76,7 @@ export const createApprovalRequests = (
     const approval = await from.approvals.get(tenant, id);
     if (approval === undefined) throw missing();
     if (approval.integrity !== 'ok')
-      throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
+      throw new ServiceError('key-tampered', 'the stored approval request was changed from outside', {
         hint: 'repeat the request',
       });
     return approval;

@@ -9,6 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { type ActingIdentity, listIdentities } from '../access/identities.ts';
 import { findVault } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { Approvals, CarriedOut } from './governed-operation.ts';
 import type { DualControlOperations, VaultDualControl } from './interface.ts';
 
@@ -77,12 +78,10 @@ export const dualControl = (
     if (rule !== null) await check(tx, actor.id, before, rule);
     const after: Vault = { ...before, dualControl: rule };
     await tx.vaults.update(after);
-    await tx.audit.append({
-      kind: 'dual-control.changed',
-      actor,
-      tenantId: after.tenantId,
-      subject: { kind: 'vault', id: vaultId },
-      details: { name: after.name, before: plain(before.dualControl), after: plain(rule) },
+    await recordEvent(tx, 'dual-control.changed', actor, about('vault', { id: vaultId, tenantId: after.tenantId }), {
+      name: after.name,
+      before: plain(before.dualControl),
+      after: plain(rule),
     });
     return { answer: await view(tx, after), afterCommit: () => directory.renew({ vaults: [vaultId] }) };
   };

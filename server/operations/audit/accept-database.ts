@@ -1,9 +1,10 @@
 // An operator accepts a database that does not match the checkpoint stored with the root key.
 
 import { parseCheckpoint } from '../../base/checkpoint.ts';
-import { newId, serviceTenantId } from '../../base/ids.ts';
+import { newId } from '../../base/ids.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { nameLog, originSetting } from './audit-origin.ts';
 import { expectedOf, isNamedAnew, restoredSetting, sizeOf, type Unsound } from './compare-log.ts';
 
@@ -21,7 +22,7 @@ export const acceptDatabase = async (
   });
   store.committed?.accept();
   const note = root.anchor.read();
-  // Every node is confirmed. With another name for each, the checkpoints of those before would not be of this log any more.
+  // Every node is confirmed. With another name for each, the checkpoints of those before would no longer be of this log.
   const isNamed =
     ['lost-changes', 'older'].includes(finding.state) && (await isNamedAnew({ store, root }, nameAtStart));
   await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);
@@ -32,12 +33,11 @@ export const acceptDatabase = async (
       await tx.audit.dropCheckpoints();
     }
     await tx.settings.set(restoredSetting, null);
-    await tx.audit.append({
-      kind: 'audit-log.accepted',
-      actor: actor ?? serviceActor(newId(clock.now())),
-      tenantId: serviceTenantId,
-      subject: { kind: 'service', id: 'audit-log' },
-      details: { state: finding.state, size: sizeOf(finding), expected: expectedOf(finding), former },
+    await recordEvent(tx, 'audit-log.accepted', actor ?? serviceActor(newId(clock.now())), aboutService('audit-log'), {
+      state: finding.state,
+      size: sizeOf(finding),
+      expected: expectedOf(finding),
+      former,
     });
   });
 };

@@ -2,12 +2,12 @@
 
 import { verifierKey } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { inclusionProof } from '../../base/merkle-tree.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
 import { auditKeyDays, dayMs } from '../../domain/notification.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkSequenceCursor, pageOf } from '../shared/paging.ts';
+import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { auditOrigin, keySince } from './audit-origin.ts';
 import { exportLines, exportTenantLines } from './export-audit.ts';
 import type { LogForwarding } from './forward-logs.ts';
@@ -91,12 +91,9 @@ export const readAudit = (
     exportTenant: async (actor) => {
       const { tenantId } = actor;
       await store.write(async (tx) => {
-        await tx.audit.append({
-          kind: 'audit-log.exported',
-          actor,
-          tenantId,
-          subject: { kind: 'service', id: 'audit-log' },
-          details: { size: (await tx.audit.size()) + 1, records: (await tx.audit.count(tenantId)) + 1 },
+        await recordEvent(tx, 'audit-log.exported', actor, about('service', { id: 'audit-log', tenantId }), {
+          size: (await tx.audit.size()) + 1,
+          records: (await tx.audit.count(tenantId)) + 1,
         });
       });
       const checkpoint = await sealer.checkpoint();
@@ -106,12 +103,8 @@ export const readAudit = (
 
     export: async (actor) => {
       await store.write(async (tx) => {
-        await tx.audit.append({
-          kind: 'audit-log.exported',
-          actor,
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id: 'audit-log' },
-          details: { size: (await tx.audit.size()) + 1 },
+        await recordEvent(tx, 'audit-log.exported', actor, aboutService('audit-log'), {
+          size: (await tx.audit.size()) + 1,
         });
       });
       const checkpoint = await sealer.checkpoint();

@@ -35,7 +35,7 @@ type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
 };
 
 export interface SealEvents {
-  /** The database was found to be another one while the service runs: nothing is signed any more. */
+  /** The database was found to be another one while the service runs: nothing is signed. */
   readonly databaseChanged: Unsound;
 }
 
@@ -115,7 +115,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     const kept = note === undefined ? null : parseCheckpoint(note);
     const isNewer = latest !== undefined && (kept === null || latest.size > kept.size);
     const now = clock.monotonic();
-    // Where nothing is signed any more, the log is compared all the same.
+    // Where nothing is signed, the log is compared all the same.
     if (!isNewer && now - comparedAt < everyMs) return;
     comparedAt = now;
     await tellChanged(requireContinued(root, store.read, await store.read.audit.size()));

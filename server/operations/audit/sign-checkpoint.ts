@@ -3,12 +3,12 @@
 
 import { signedNote, verifierKey } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { auditOrigin } from './audit-origin.ts';
 import { requireContinued } from './compare-log.ts';
 
@@ -74,12 +74,9 @@ export const createCheckpoints = ({
         const origin = await auditOrigin(tx);
         const former = ring.auditPublicKey();
         await tx.settings.set(rotationSetting, 'root');
-        await tx.audit.append({
-          kind: 'audit-log.key-rotated',
-          actor,
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id: 'audit-log' },
-          details: { former: verifierKey(origin, former), next: verifierKey(origin, next.publicKey) },
+        await recordEvent(tx, 'audit-log.key-rotated', actor, aboutService('audit-log'), {
+          former: verifierKey(origin, former),
+          next: verifierKey(origin, next.publicKey),
         });
         const size = await tx.audit.size();
         const note = signedNote(

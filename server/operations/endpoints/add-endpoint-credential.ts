@@ -8,6 +8,7 @@ import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { credentialAttributes } from '../keys/key-records.ts';
 import { findEndpoint } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { EndpointOperations } from './interface.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
@@ -58,12 +59,8 @@ export const addEndpointCredential =
             key,
           ),
         );
-        await tx.audit.append({
-          kind: 'endpoint.credential-added',
-          actor,
-          tenantId: endpoint.tenantId,
-          subject: { kind: 'endpoint', id },
-          details: { accessKeyId: made.accessKeyId },
+        await recordEvent(tx, 'endpoint.credential-added', actor, about('endpoint', endpoint), {
+          accessKeyId: made.accessKeyId,
         });
         return made;
       });

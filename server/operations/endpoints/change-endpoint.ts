@@ -5,6 +5,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import type { Endpoint, EndpointState } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findEndpoint } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 const kinds = {
   enabled: 'endpoint.enabled',
@@ -28,13 +29,7 @@ export const changeEndpoint =
           await tx.records.wipe(credential.id, 1, 'endpoint-secret');
           await tx.endpoints.removeCredential(credential.id);
         }
-      await tx.audit.append({
-        kind: kinds[state],
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'endpoint', id },
-        details,
-      });
+      await recordEvent(tx, kinds[state], actor, about('endpoint', after), details);
       return after;
     });
     await directory.renew({ endpoints: [id] });

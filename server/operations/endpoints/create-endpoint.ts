@@ -6,6 +6,7 @@ import { type Endpoint, prefixPattern } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey, findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { checkEndpointSettings, withDefaults } from './endpoint-settings.ts';
 import type { EndpointOperations } from './interface.ts';
 
@@ -54,12 +55,11 @@ export const createEndpoint =
         integrity: 'ok',
       };
       await tx.endpoints.insert(made);
-      await tx.audit.append({
-        kind: 'endpoint.created',
-        actor,
-        tenantId: made.tenantId,
-        subject: { kind: 'endpoint', id: made.id },
-        details: { name: made.name, prefix, vaultId: vault.id, keyId: key.id },
+      await recordEvent(tx, 'endpoint.created', actor, about('endpoint', made), {
+        name: made.name,
+        prefix,
+        vaultId: vault.id,
+        keyId: key.id,
       });
       return made;
     });

@@ -8,6 +8,7 @@ import { defaultSettings, type Endpoint, type EndpointSettings } from '../../dom
 import type { Ports } from '../../ports/ports.ts';
 import type { ServiceIdentity } from '../../ports/service-identity.ts';
 import { findEndpoint } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { EndpointOperations } from './interface.ts';
 
 const certificateShape = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
@@ -103,12 +104,9 @@ export const changeEndpointSettings =
       if (before.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
       const after: Endpoint = { ...before, settings };
       await tx.endpoints.update(after);
-      await tx.audit.append({
-        kind: 'endpoint.settings-changed',
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'endpoint', id },
-        details: { name: after.name, ...describe(settings) },
+      await recordEvent(tx, 'endpoint.settings-changed', actor, about('endpoint', after), {
+        name: after.name,
+        ...describe(settings),
       });
       return after;
     });

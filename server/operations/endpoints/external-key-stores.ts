@@ -12,6 +12,7 @@ import type { Repositories } from '../../ports/store.ts';
 import { findEndpoint } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, pageOf } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ExternalKeyStoreOperations } from './interface.ts';
 
 type Needs = Pick<Ports, 'store' | 'clock' | 'log' | 'keyStoreProbe' | 'cloud'>;
@@ -47,19 +48,19 @@ const look =
       };
       await tx.externalKeyStores.setConnection(known.id, after);
       if (!same)
-        await tx.audit.append({
-          kind: 'external-key-store.state-changed',
-          actor: serviceActor('key-store-watch'),
-          tenantId: before.tenantId,
-          subject: { kind: 'external-key-store', id: before.id },
-          details: {
+        await recordEvent(
+          tx,
+          'external-key-store.state-changed',
+          serviceActor('key-store-watch'),
+          about('external-key-store', before),
+          {
             name: before.name,
             from: before.connection.since === null ? null : before.connection.state,
             to: after.state,
             errorCode: after.errorCode,
             source: after.source,
           },
-        });
+        );
       return { ...before, connection: after };
     });
   };
@@ -88,12 +89,11 @@ export const externalKeyStores = (ports: Needs): ExternalKeyStoreOperations => {
           integrity: 'ok',
         };
         await tx.externalKeyStores.insert(made);
-        await tx.audit.append({
-          kind: 'external-key-store.registered',
-          actor,
-          tenantId: made.tenantId,
-          subject: { kind: 'external-key-store', id: made.id },
-          details: { name, customKeyStoreId, region, endpointId },
+        await recordEvent(tx, 'external-key-store.registered', actor, about('external-key-store', made), {
+          name,
+          customKeyStoreId,
+          region,
+          endpointId,
         });
         return made;
       });
@@ -105,12 +105,9 @@ export const externalKeyStores = (ports: Needs): ExternalKeyStoreOperations => {
       store.write(async (tx) => {
         const removed = await find(tx, actor.tenantId, id);
         await tx.externalKeyStores.remove(id);
-        await tx.audit.append({
-          kind: 'external-key-store.removed',
-          actor,
-          tenantId: removed.tenantId,
-          subject: { kind: 'external-key-store', id },
-          details: { name: removed.name, customKeyStoreId: removed.customKeyStoreId },
+        await recordEvent(tx, 'external-key-store.removed', actor, about('external-key-store', removed), {
+          name: removed.name,
+          customKeyStoreId: removed.customKeyStoreId,
         });
         return removed;
       }),

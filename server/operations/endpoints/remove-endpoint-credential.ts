@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findEndpoint } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { EndpointOperations } from './interface.ts';
 
 export const removeEndpointCredential =
@@ -15,12 +16,8 @@ export const removeEndpointCredential =
       if (credential === undefined) throw new ServiceError('not-found', 'credential not found');
       await tx.records.wipe(credentialId, 1, 'endpoint-secret');
       await tx.endpoints.removeCredential(credentialId);
-      await tx.audit.append({
-        kind: 'endpoint.credential-removed',
-        actor,
-        tenantId: before.tenantId,
-        subject: { kind: 'endpoint', id },
-        details: { accessKeyId: credential.accessKeyId },
+      await recordEvent(tx, 'endpoint.credential-removed', actor, about('endpoint', before), {
+        accessKeyId: credential.accessKeyId,
       });
       return { ...before, credentials: before.credentials.filter((candidate) => candidate.id !== credentialId) };
     });

@@ -6,6 +6,7 @@ import type { Key } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 
 export const changeKey =
@@ -21,17 +22,11 @@ export const changeKey =
         throw new ServiceError('conflict', 'the name of a master key is its label, which its database sets');
       const after: Key = { ...before, name: isRenamed ? checkName(input.name) : before.name, tags };
       await tx.keys.update(after);
-      await tx.audit.append({
-        kind: 'key.changed',
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'key', id },
-        details: {
-          name: after.name,
-          ...(isRenamed ? { from: before.name } : {}),
-          tags: after.tags,
-          tagsBefore: before.tags,
-        },
+      await recordEvent(tx, 'key.changed', actor, about('key', after), {
+        name: after.name,
+        ...(isRenamed ? { from: before.name } : {}),
+        tags: after.tags,
+        tagsBefore: before.tags,
       });
       return after;
     });

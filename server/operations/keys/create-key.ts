@@ -8,6 +8,7 @@ import { isVaultOpen } from '../../domain/key-policy.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 import { recordPlace } from './key-records.ts';
 
@@ -34,21 +35,15 @@ export const createKey =
         await tx.keys.insert(key);
         await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
         await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));
-        await tx.audit.append({
-          kind: 'key.created',
-          actor,
-          tenantId: key.tenantId,
-          subject: { kind: 'key', id: key.id },
-          details: {
-            name,
-            kind: key.kind,
-            vaultId,
-            algorithm: key.algorithm,
-            bits: key.bits,
-            usages: key.usages,
-            origin: 'generated',
-            ...(tags.length === 0 ? {} : { tags }),
-          },
+        await recordEvent(tx, 'key.created', actor, about('key', key), {
+          name,
+          kind: key.kind,
+          vaultId,
+          algorithm: key.algorithm,
+          bits: key.bits,
+          usages: key.usages,
+          origin: 'generated',
+          ...(tags.length === 0 ? {} : { tags }),
         });
         return key;
       });

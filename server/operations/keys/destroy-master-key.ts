@@ -12,6 +12,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals, CarriedOut } from '../approvals/governed-operation.ts';
 import { findApplication, findVault } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
 import { destructionTime } from './destruction-time.ts';
 import type { MasterKeyOperations } from './interface.ts';
@@ -60,20 +61,14 @@ export const destroyKeyIn =
       await tx.records.wipe(keyId, version.version, 'sealed-copy');
     }
     await tx.objects.destroy(before.handle, destroyedAt);
-    await tx.audit.append({
-      kind: 'key.destroyed',
-      actor,
-      tenantId: key.tenantId,
-      subject: { kind: 'key', id: keyId },
-      details: {
-        name: key.name,
-        kind: key.kind,
-        label: before.label,
-        applicationId,
-        ...by,
-        destroyedAt: toRfc3339(destroyedAt),
-        blastRadius: blastRadiusSummary(blastRadius),
-      },
+    await recordEvent(tx, 'key.destroyed', actor, about('key', key), {
+      name: key.name,
+      kind: key.kind,
+      label: before.label,
+      applicationId,
+      ...by,
+      destroyedAt: toRfc3339(destroyedAt),
+      blastRadius: blastRadiusSummary(blastRadius),
     });
     return {
       answer: { key: await findMasterKey(tx, applicationId, after), blastRadius },

@@ -49,7 +49,7 @@ export interface MasterKeyOperations {
   list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<MasterKey>>;
   get(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
   blastRadius(actor: TenantActor, applicationId: string, keyId: string): Promise<BlastRadius>;
-  /** Terminal. Both copies are overwritten in the transaction of the marker; an erasure run follows by itself. */
+  /** Terminal. Both copies are overwritten in the transaction of the marker; an erasure run follows on its own. */
   destroy(
     actor: TenantActor,
     applicationId: string,

@@ -44,7 +44,7 @@ export const findKeyUse = async (
   };
 };
 
-/** The part of it that a dry run and a request for approval have. */
+/** The part of it that a dry run and an approval request have. */
 export const lastUse = ({ lastUsedAt, endpoints, application }: Omit<KeyUse, 'copies'>) => {
   const [last] = endpoints;
   const by = application?.name ?? (last?.lastUsedAt === null ? undefined : last?.name);

@@ -8,6 +8,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Window } from '../../ports/window.ts';
 import { findKey } from '../shared/find.ts';
 import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 import { findCopies } from './key-copies.ts';
 import { findKeyUse } from './key-use.ts';
@@ -39,13 +40,13 @@ export const readKeys = ({
       value === undefined ? [] : [[name, value] as const],
     );
     await store.write((tx) =>
-      tx.audit.append({
-        kind: 'key-inventory.exported',
+      recordEvent(
+        tx,
+        'key-inventory.exported',
         actor,
-        tenantId: actor.reach === everyTenant ? serviceTenantId : actor.reach,
-        subject: { kind: 'service', id: 'keys' },
-        details: { format, filter: Object.fromEntries(given) },
-      }),
+        about('service', { id: 'keys', tenantId: actor.reach === everyTenant ? serviceTenantId : actor.reach }),
+        { format, filter: Object.fromEntries(given) },
+      ),
     );
     return pagesOf((window) => store.read.keys.list(actor.reach, filter, window));
   },

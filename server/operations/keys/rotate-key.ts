@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Key, KeyVersion } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 import { recordPlace } from './key-records.ts';
 
@@ -35,13 +36,7 @@ export const rotateKey =
         await tx.keys.update(after);
         await tx.keys.insertVersion({ keyId: id, version: added, createdAt: now });
         await tx.records.put(ring.seal(recordPlace(after, added, 'vault-copy'), reference));
-        await tx.audit.append({
-          kind: 'key.rotated',
-          actor,
-          tenantId: key.tenantId,
-          subject: { kind: 'key', id },
-          details: { name: key.name, version: added },
-        });
+        await recordEvent(tx, 'key.rotated', actor, about('key', key), { name: key.name, version: added });
         return { keyId: id, version: added, createdAt: now, vaultCopy: true };
       });
       await directory.renew({ keys: [id] });

@@ -9,6 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findKey, findVault } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';
 
@@ -37,7 +38,7 @@ export const softDeleteKey = (
       return {
         tenantId: key.tenantId,
         subject: { kind: 'key', id, name: key.name },
-        // A master key continues from its sealed copy: its deletion ends nothing for good.
+        // A master key continues from its sealed copy: its deletion ends nothing permanently.
         vaults: key.kind === 'general' ? [await findVault(from, tenantId, key.vaultId)] : [],
         impact: {
           endsForGood: key.kind === 'general',
@@ -61,12 +62,10 @@ export const softDeleteKey = (
         vaultCopyCleared = false;
         log.warn('the vault copy of a deleted key could not be cleared', { keyId: id, error });
       }
-      await tx.audit.append({
-        kind: 'key.deleted',
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'key', id },
-        details: { name: after.name, kind: after.kind, vaultCopy: vaultCopyCleared ? 'cleared' : 'kept' },
+      await recordEvent(tx, 'key.deleted', actor, about('key', after), {
+        name: after.name,
+        kind: after.kind,
+        vaultCopy: vaultCopyCleared ? 'cleared' : 'kept',
       });
       return { answer: { key: after, vaultCopyCleared }, ...renew };
     },

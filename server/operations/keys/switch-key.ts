@@ -6,6 +6,7 @@ import type { Key } from '../../domain/key.ts';
 import { nextState } from '../../domain/lifecycle.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 const kinds = { enable: 'key.enabled', disable: 'key.disabled' } as const;
 
@@ -20,13 +21,7 @@ export const switchKey =
       if ((before.disabledAt !== null) === (event === 'disable')) return before;
       const after: Key = { ...before, state, disabledAt: event === 'disable' ? clock.now() : null };
       await tx.keys.update(after);
-      await tx.audit.append({
-        kind: kinds[event],
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'key', id },
-        details: { name: after.name },
-      });
+      await recordEvent(tx, kinds[event], actor, about('key', after), { name: after.name });
       return after;
     });
     await directory.renew({ keys: [id] });

@@ -65,7 +65,7 @@ export const createAcknowledgement = (
         });
       }
       if (!behind.some(isBehind)) return confirmed;
-      // Once more: one that has ended in the meantime is behind nothing.
+      // Again: one that has ended in the meantime is behind nothing.
       const pending = await mayAct();
       if (pending.length === 0) return confirmed;
       const pendingNodes = pending.map(({ name }) => name).sort();

@@ -27,7 +27,7 @@ const membersOf = (seen: readonly SeenNode[], selfId: string): readonly FleetMem
   seen.flatMap(({ id, name, version, state, silentMs, contactMs }): FleetMember[] => {
     if (id === selfId || (state !== 'active' && state !== 'draining')) return [];
     if (silentMs < silentAfterMs) return [{ name, version, state }];
-    // Afterwards it uses no keys any more: it is no part of the fleet.
+    // Afterwards it no longer uses keys, so it is not part of the fleet.
     return contactMs === 0 || silentMs < contactMs ? [{ name, version, state: 'gone' }] : [];
   });
 

@@ -1,10 +1,10 @@
 // What an operator does about nodes: the servers that share this one's store.
 
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { FleetNode, NodeState } from '../../domain/node.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 import type { NodeOperations } from './interface.ts';
 
 const kinds = { draining: 'node.drained', active: 'node.resumed', removed: 'node.removed' } as const;
@@ -34,13 +34,7 @@ export const manageNodes = ({ store, fleet }: Pick<Ports, 'store' | 'fleet'>): N
             hint: 'send the request to another node; if this is the last node, stop it',
           });
         await tx.nodes.setState(id, state);
-        await tx.audit.append({
-          kind: kinds[state],
-          actor,
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id },
-          details: { name: before.name },
-        });
+        await recordEvent(tx, kinds[state], actor, aboutService(id), { name: before.name });
       });
       if (id === fleet.id) await fleet.look();
       return find(id);

@@ -33,7 +33,7 @@ export interface NodeDuties {
   holds(duty: Duty): boolean;
   /** Runs `work` when this node has the duty: its units of work fail once another node has it. Undefined: it has not. */
   perform<T>(duty: Duty, work: () => Promise<T>): Promise<T | undefined>;
-  /** Of the work that this is part of; undefined: it is no duty's. */
+  /** The duty that this work is part of; undefined: none. */
   current(): DutyHold | undefined;
   /** The same store, in which units of work of a duty fail once another node has it. */
   fence(store: Store): Store;
@@ -56,7 +56,7 @@ export const createNodeDuties = (
 
   const current = (): Performance | undefined => {
     const performance = contexts.getStore();
-    // What it has set going, and that continues after its end, is no part of it.
+    // Work that it started and that continues after its end is not part of it.
     return performance === undefined || performance.over ? undefined : performance;
   };
   const progress = (): void => {

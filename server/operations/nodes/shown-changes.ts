@@ -19,7 +19,7 @@ const mostMarks = 1_000;
 export interface ShownChanges {
   /** The last one. */
   last(): ChangeMark;
-  /** The last one is not in the database any more. Until `resume` nothing is read. */
+  /** The last one is no longer in the database. Until `resume` nothing is read. */
   isLost(): boolean;
   /** What the decisions of the change protocol are made of. */
   view(): NodeView;
@@ -157,7 +157,7 @@ export const createShownChanges = (
     }
   };
   const catchUp = async (): Promise<void> => {
-    // One that is under way may have read before the commit: it is waited for, then looked once more.
+    // One that is under way may have read before the commit: it is waited for, then looked again.
     await catching?.catch(() => undefined);
     catching ??= readChanges().finally(() => {
       catching = undefined;

@@ -95,6 +95,6 @@ export const accessSources = ({
     { about: 'the end of tokens', kinds: ['token.expiring'], every: 'minute', look: tokens },
     { about: 'tokens made on the host', kinds: ['administrator.recovered'], every: 'minute', look: recovered },
     { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'minute', look: dualControl },
-    { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },
+    { about: 'approval requests', kinds: ['approval.pending'], every: 'minute', look: approvals },
   ];
 };

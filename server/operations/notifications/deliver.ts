@@ -1,6 +1,6 @@
 // Sends what happens in the inbox on to the targets of the configuration file, from the node that has the duty. Each has a cursor of its own
 // in the store and a loop of its own: one that is offline misses nothing, and does not delay the others. At least once; the event's id tells a repeat.
-// What was over before it could be sent is not sent any more.
+// What was over before it could be sent is no longer sent.
 
 import { newId } from '../../base/ids.ts';
 import { isAtLeast, notificationRow, textOf } from '../../domain/notification.ts';
@@ -33,7 +33,7 @@ const messageOf = ({ sequence, event, at, notification }: NotificationEvent): No
   event,
   at,
   text: textOf(notification),
-  remedy: notificationRow(notification.kind).remedy,
+  fix: notificationRow(notification.kind).fix,
   notification,
 });
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'failed');
@@ -145,7 +145,7 @@ export const createNotificationDelivery = (
             event: 'test',
             at: clock.now(),
             text: 'this is a test: you receive notifications from this service',
-            remedy: '',
+            fix: '',
             notification: null,
           };
           const failure = await target.send(message).then(() => null, reasonOf);

@@ -1,12 +1,12 @@
 // The inbox as people use it.
 
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { type Notification, notificationRow, placeOf, textOf } from '../../domain/notification.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { byId, pageOf } from '../shared/paging.ts';
+import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import type { NotificationDelivery } from './deliver.ts';
 import type { InboxItem, NotificationOperations } from './interface.ts';
 
@@ -14,8 +14,8 @@ const released = { acknowledgedAt: null, acknowledgedBy: null } as const;
 const harmCursor = ({ harmAt, id }: Notification): string => `${harmAt}.${id}`;
 
 const tell = (one: Notification): InboxItem => {
-  const { remedy, action } = notificationRow(one.kind);
-  return { ...one, text: textOf(one), remedy, action, page: placeOf(one) };
+  const { fix, action } = notificationRow(one.kind);
+  return { ...one, text: textOf(one), fix, action, page: placeOf(one) };
 };
 const tellPage = ({ items, next }: Page<Notification>): Page<InboxItem> => ({ items: items.map(tell), next });
 
@@ -34,13 +34,13 @@ export const inbox = (
         const by = takes ? { acknowledgedAt: clock.now(), acknowledgedBy: actor.name } : released;
         const after: Notification = { ...before, ...by };
         await tx.notifications.update(after);
-        await tx.audit.append({
-          kind: takes ? 'notification.acknowledged' : 'notification.released',
+        await recordEvent(
+          tx,
+          takes ? 'notification.acknowledged' : 'notification.released',
           actor,
-          tenantId: after.tenantId,
-          subject: { kind: 'notification', id },
-          details: { notification: after.kind, name: after.subject.name, severity: after.severity },
-        });
+          about('notification', after),
+          { notification: after.kind, name: after.subject.name, severity: after.severity },
+        );
         return tell(after);
       });
 
@@ -62,15 +62,9 @@ export const inbox = (
     test: async (actor) => {
       const results = await delivery.test();
       await store.write((tx) =>
-        tx.audit.append({
-          kind: 'notification.tested',
-          actor,
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id: 'service' },
-          details: {
-            targets: results.map(({ name }) => name),
-            failed: results.filter(({ failure }) => failure !== null).map(({ name }) => name),
-          },
+        recordEvent(tx, 'notification.tested', actor, aboutService(), {
+          targets: results.map(({ name }) => name),
+          failed: results.filter(({ failure }) => failure !== null).map(({ name }) => name),
         }),
       );
       return results;

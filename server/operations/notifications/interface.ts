@@ -8,7 +8,7 @@ import type { NotificationTargetState } from '../../ports/notification-target.ts
 /** A notification with its texts. */
 export interface InboxItem extends Notification {
   readonly text: string;
-  readonly remedy: string;
+  readonly fix: string;
   /** What to do in a few words, and the page of the console that it begins on. */
   readonly action: string;
   readonly page: string;

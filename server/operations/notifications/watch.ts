@@ -14,6 +14,7 @@ import {
   severityOf,
   stageOf,
 } from '../../domain/notification.ts';
+import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 
@@ -44,7 +45,13 @@ async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
 }
 
 export const createNotificationWatch = (
-  { store, clock, deadlines, log }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'log'>,
+  {
+    store,
+    clock,
+    deadlines,
+    log,
+    fleet,
+  }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   sources: readonly NotificationSource[],
 ) => {
   const lookedAt = new Map<NotificationSource, number>();
@@ -133,12 +140,18 @@ export const createNotificationWatch = (
     await store.write((tx) => tx.notifications.prune(now - keptMs), { durable: false });
   };
 
+  /** One check at a time. */
+  const check = (all: boolean): Promise<void> => {
+    const next = running.then(() => (stopped ? undefined : checkSources(all)));
+    running = next.catch(() => undefined);
+    return next;
+  };
   return {
-    /** Checks every source that is due; with `all`, every source. One check at a time. */
-    check: (all = false): Promise<void> => {
-      const next = running.then(() => (stopped ? undefined : checkSources(all)));
-      running = next.catch(() => undefined);
-      return next;
+    /** Checks every source that is due: a part of the jobs of every minute, which one node does for all. */
+    check: () => check(false),
+    /** Checks every source at once, on the node that does these jobs; another one leaves it to that node's next minute. */
+    checkAll: async (): Promise<void> => {
+      await fleet.perform('schedules', () => check(true));
     },
     /** Resolves when no check is running; none starts after that. */
     stop: async (): Promise<void> => {

@@ -3,13 +3,13 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { effectiveGrants, type Grant } from '../../domain/access.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredAttempt, StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { nameGrant } from '../access/grants.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { SignInOrigin } from './interface.ts';
 
 /** As long as a session may be unfinished. */
@@ -38,12 +38,11 @@ export const setRoles = async (
   const after: StoredUser = { ...user, grants };
   await tx.users.update(after);
   const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
-  await tx.audit.append({
-    kind: 'user.changed',
-    actor: openIdActor(from),
-    tenantId: user.tenantId ?? serviceTenantId,
-    subject: { kind: 'user', id: user.id },
-    details: { name: user.name, changed: ['roles'], roles: grants.map(nameGrant), sessionsEnded },
+  await recordEvent(tx, 'user.changed', openIdActor(from), about('user', user), {
+    name: user.name,
+    changed: ['roles'],
+    roles: grants.map(nameGrant),
+    sessionsEnded,
   });
   return after;
 };

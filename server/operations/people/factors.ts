@@ -2,13 +2,14 @@
 // factors were verified. The kinds: one-time-passwords.ts, recovery-codes.ts, passkeys.ts.
 
 import { ServiceError } from '../../base/errors.ts';
-import { newId, serviceTenantId } from '../../base/ids.ts';
+import { newId } from '../../base/ids.ts';
 import { changesAnything } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { hasSecondFactor, type UserView } from '../../domain/user.ts';
 import type { StoredFactor, StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';
 import { sessionEnded } from './find-session.ts';
 import type { FactorOperations, SessionCaller, SignInOrigin } from './interface.ts';
@@ -75,17 +76,11 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRol
     user: StoredUser,
     factor: Pick<StoredFactor, 'kind' | 'name'>,
   ): Promise<unknown> =>
-    tx.audit.append({
-      kind,
-      actor: caller.actor,
-      tenantId: user.tenantId ?? serviceTenantId,
-      subject: { kind: 'user', id: user.id },
-      details: {
-        name: user.name,
-        kind: factor.kind,
-        factor: factor.name,
-        ...(kind === 'second-factor.removed' ? { by: 'user' } : {}),
-      },
+    recordEvent(tx, kind, caller.actor, about('user', user), {
+      name: user.name,
+      kind: factor.kind,
+      factor: factor.name,
+      ...(kind === 'second-factor.removed' ? { by: 'user' } : {}),
     });
 
   const requireRoom = (factors: readonly StoredFactor[]): void => {

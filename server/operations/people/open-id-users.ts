@@ -1,7 +1,7 @@
 // Users of the OpenID provider, where a claim gives roles: added at their first sign-in, and without roles once the provider gives none.
 
 import { ServiceError } from '../../base/errors.ts';
-import { newId, serviceTenantId } from '../../base/ids.ts';
+import { newId } from '../../base/ids.ts';
 import { isName } from '../../domain/name.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
@@ -9,6 +9,7 @@ import type { OpenIdPerson } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { revokeTokensOf } from '../access/manage-tokens.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { type ClaimedRoles, isOwnedOtherwise, openIdActor, setRoles } from './claimed-roles.ts';
 import type { SignInOrigin } from './interface.ts';
 
@@ -52,12 +53,10 @@ export const addOpenIdUser = async (
         hint: 'an administrator can link that user: dke user change NAME --subject SUBJECT',
       });
     await tx.users.insert(user);
-    await tx.audit.append({
-      kind: 'user.created',
-      actor: openIdActor(from),
-      tenantId: serviceTenantId,
-      subject: { kind: 'user', id: user.id },
-      details: { name, roles: [], subject: person.subject },
+    await recordEvent(tx, 'user.created', openIdActor(from), about('user', { id: user.id, tenantId: null }), {
+      name,
+      roles: [],
+      subject: person.subject,
     });
   });
   return user;

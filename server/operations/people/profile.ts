@@ -13,6 +13,7 @@ import type { Repositories } from '../../ports/store.ts';
 import { completeGrants } from '../access/grants.ts';
 import { createToken } from '../access/manage-tokens.ts';
 import { refuseLongToken, refuseOwnSecret } from '../access/provided.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { ProfileOperations, SessionCaller } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
@@ -77,12 +78,10 @@ export const createProfile = (
             mustChangePassword: false,
           });
           const ended = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
-          await tx.audit.append({
-            kind: 'password.changed',
-            actor: caller.actor,
-            tenantId: user.tenantId ?? serviceTenantId,
-            subject: { kind: 'user', id: user.id },
-            details: { name: user.name, by: 'user', sessionsEnded: Math.max(0, ended - 1) },
+          await recordEvent(tx, 'password.changed', caller.actor, about('user', user), {
+            name: user.name,
+            by: 'user',
+            sessionsEnded: Math.max(0, ended - 1),
           });
           const how = { method: session.method, proved: session.proved };
           return sessions.insert(tx, holderOf(user), how, from, caller.actor);
@@ -107,7 +106,7 @@ export const createProfile = (
       };
       const grants = chosen === undefined ? caller.grants : completeGrants(actor, chosen);
       if (effectiveGrants(grants, caller.grants).length < grants.length)
-        throw new ServiceError('validation', 'a token cannot have more rights than its owner', {
+        throw new ServiceError('validation', 'a token cannot have more permissions than its owner', {
           hint: 'GET /api/session shows your roles',
         });
       const requireLive = async (tx: Repositories): Promise<void> => {

@@ -2,9 +2,9 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { encodeBase32, plainRecoveryCode } from '../../domain/one-time-password.ts';
 import { hasSecondFactor } from '../../domain/user.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { type FactorPorts, type Factors, newFactor } from './factors.ts';
 import type { FactorOperations } from './interface.ts';
 import { findSelf } from './profile.ts';
@@ -52,12 +52,9 @@ export const createRecoveryCodes = (
           const data = canonicalJson({ hash: recoveryHash(user.id, code) });
           await tx.factors.insert(newFactor(now, user.id, { kind: 'recovery-code', name: '', data, confirmedAt: now }));
         }
-        await tx.audit.append({
-          kind: 'recovery-codes.created',
-          actor: caller.actor,
-          tenantId: user.tenantId ?? serviceTenantId,
-          subject: { kind: 'user', id: user.id },
-          details: { name: user.name, count: codes.length },
+        await recordEvent(tx, 'recovery-codes.created', caller.actor, about('user', user), {
+          name: user.name,
+          count: codes.length,
         });
       });
       return codes;

@@ -1,9 +1,9 @@
 // An invitation and a password to come: the user gets the password, and a session.
 
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { looksLikeBearer } from '../access/bearer.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { SignInOperations } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
@@ -58,12 +58,10 @@ export const createRedeem =
           invitedUntil: null,
         });
         const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
-        await tx.audit.append({
-          kind: 'password.changed',
-          actor,
-          tenantId: user?.tenantId ?? serviceTenantId,
-          subject: { kind: 'user', id: user.id },
-          details: { name: user.name, by: 'invitation', sessionsEnded },
+        await recordEvent(tx, 'password.changed', actor, about('user', user), {
+          name: user.name,
+          by: 'invitation',
+          sessionsEnded,
         });
         await tx.users.touch(user.id, clock.now());
         const how = { method: 'invitation', proved: 1 } as const;

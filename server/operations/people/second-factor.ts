@@ -2,9 +2,9 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { foldUserName } from '../../domain/user.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { FactorPorts, Factors } from './factors.ts';
 import type { SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
@@ -60,15 +60,9 @@ export const createSecondFactor =
           if ((await tx.factors.get(factor.id)) === undefined)
             throw new ServiceError('unauthenticated', 'the recovery code was already used');
           await tx.factors.remove(factor.id);
-          await tx.audit.append({
-            kind: 'recovery-code.used',
-            actor: caller.actor,
-            tenantId: user.tenantId ?? serviceTenantId,
-            subject: { kind: 'user', id: user.id },
-            details: {
-              name: user.name,
-              left: (await tx.factors.list(user.id)).filter(({ kind }) => kind === 'recovery-code').length,
-            },
+          await recordEvent(tx, 'recovery-code.used', caller.actor, about('user', user), {
+            name: user.name,
+            left: (await tx.factors.list(user.id)).filter(({ kind }) => kind === 'recovery-code').length,
           });
         };
     }

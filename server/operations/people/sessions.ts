@@ -2,7 +2,6 @@
 // them. Each request looks its session up (find-session.ts). A session of a token ends with the token; a session of a user ends when what
 // the user may do changes (end-sessions.ts).
 
-import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
@@ -10,6 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { AuthenticationOperations } from '../access/interface.ts';
 import { findTokenByValue } from '../access/manage-tokens.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';
 import { createSessionEnds } from './end-sessions.ts';
 import { createFindSession, type Found, requireLive, sessionEnded } from './find-session.ts';
@@ -117,13 +117,7 @@ export const createSessions = (
       const ended = await store.write(async (tx) => {
         await ring.rotateHashKey(tx, 'session-hash', clock.now());
         const count = await tx.sessions.removeAll();
-        await tx.audit.append({
-          kind: 'session.key-rotated',
-          actor,
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id: 'session-key' },
-          details: { sessionsEnded: count },
-        });
+        await recordEvent(tx, 'session.key-rotated', actor, aboutService('session-key'), { sessionsEnded: count });
         return count;
       });
       await ring.refreshHashKey(store.read, 'session-hash');

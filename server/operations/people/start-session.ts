@@ -1,11 +1,12 @@
 // A new session: 256 random bits, of which the database has a keyed hash.
 
-import { newId, serviceTenantId } from '../../base/ids.ts';
+import { newId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { SignInMethod } from '../../domain/sign-in.ts';
 import type { StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { SignInOrigin } from './interface.ts';
 
 /** A user as the holder of a session. */
@@ -55,12 +56,9 @@ export const createStartSession =
       agent: from.agent?.slice(0, 255) ?? null,
       integrity: 'ok',
     });
-    await tx.audit.append({
-      kind: 'session.started',
-      actor,
-      tenantId: holder.tenantId ?? serviceTenantId,
-      subject: { kind: 'session', id },
-      details: { name: holder.name, ...how },
+    await recordEvent(tx, 'session.started', actor, about('session', { id, tenantId: holder.tenantId }), {
+      name: holder.name,
+      ...how,
     });
     return { value, hash };
   };

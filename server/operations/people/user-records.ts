@@ -1,6 +1,5 @@
 // What changes of users have in common: their audit records, invitations, and what ends with a user's access.
 
-import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
@@ -8,6 +7,7 @@ import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { makeBearer } from '../access/bearer.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { Invitation } from './interface.ts';
 
 export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity'> & {
@@ -20,14 +20,7 @@ export const recordUser = <K extends AuditKind>(
   actor: Actor,
   user: Pick<StoredUser, 'id' | 'tenantId'>,
   details: AuditDetails<K>,
-): Promise<unknown> =>
-  tx.audit.append({
-    kind,
-    actor,
-    tenantId: user.tenantId ?? serviceTenantId,
-    subject: { kind: 'user', id: user.id },
-    details,
-  });
+): Promise<unknown> => recordEvent(tx, kind, actor, about('user', user), details);
 
 export const invite = ({ core, ring, clock, people, identity }: UserPorts): Invitation & { readonly hash: string } => {
   const token = makeBearer(core, 'invitation');

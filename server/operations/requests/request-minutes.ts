@@ -56,7 +56,7 @@ interface ToldMinute {
   readonly parts: readonly MinutePart[];
 }
 
-/** Each minute with what it lost. A minute that has lost something and has nothing else is told by itself. */
+/** Each minute with what it lost. A minute that has lost something and has nothing else is told on its own. */
 const withDropped = (
   minutes: readonly ToldMinute[],
   dropped: readonly DroppedRequests[],

@@ -1,12 +1,12 @@
 // Retention of the request log. Records that are too old go. Where there are too many, the space that has the most gives up its oldest: a busy
 // endpoint does not remove the records of a quiet one, and unsigned requests, which anyone can send, remove only each other.
 
-import { serviceTenantId } from '../../base/ids.ts';
 import { unsignedSpace } from '../../base/request-minutes.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 
 export interface RequestLogLimits {
   readonly requestLogDays: number;
@@ -58,12 +58,10 @@ export const createRemovals = (authenticate: (text: string) => string) => {
     /** Writes into the audit log what was noted. */
     tell: async (tx: Repositories): Promise<void> => {
       for (const [space, { count, through }] of Object.entries(await read(tx)))
-        await tx.audit.append({
-          kind: 'request-log.pruned',
-          actor: serviceActor('retention'),
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id: 'request-log' },
-          details: { count, through, ...(space === '' ? {} : { space }) },
+        await recordEvent(tx, 'request-log.pruned', serviceActor('retention'), aboutService('request-log'), {
+          count,
+          through,
+          ...(space === '' ? {} : { space }),
         });
       await tx.settings.set(removedSetting, null);
     },

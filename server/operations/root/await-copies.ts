@@ -7,7 +7,7 @@ import type { LogPosition } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 
 const lookEveryMs = 100;
-/** How long copies have before the run is called blocked. It continues by itself in any case. */
+/** How long copies have before the run is called blocked. It continues on its own in any case. */
 const waitMs = 6_000;
 /** How often a copy is asked for that usually takes long. */
 const slowMs = 2_000;
@@ -21,7 +21,7 @@ export interface CopiesState {
 
 export type AwaitCopies = (isStopping: () => boolean) => Promise<CopiesState>;
 
-/** To be called when nothing is sealed under the old root key any more, and all of that is committed durably. */
+/** To be called when nothing is sealed under the old root key, and all of that is committed durably. */
 export const createAwaitCopies = (
   { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
   /** How far a copy that the database does not know may lag. */

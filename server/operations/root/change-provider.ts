@@ -1,10 +1,11 @@
 // A provider of the root key gets a new key while the service runs: `dke root rewrap` leaves the request next to the root key, sealed so that only
 // a process that has the root key open can read it. The root key is rotated too, because older copies of its file still open with the former key.
 
-import { newId, serviceTenantId } from '../../base/ids.ts';
+import { newId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 
 const everyMs = 1_000;
 
@@ -27,12 +28,9 @@ export const createProviderChanges = ({
         const { name, type, apply } = change;
         // The file is changed last within the transaction: what fails leaves neither the change nor its record.
         await store.write(async (tx) => {
-          await tx.audit.append({
-            kind: 'root.provider-rewrapped',
-            actor: serviceActor(newId(clock.now())),
-            tenantId: serviceTenantId,
-            subject: { kind: 'service', id: 'service' },
-            details: { name, type },
+          await recordEvent(tx, 'root.provider-rewrapped', serviceActor(newId(clock.now())), aboutService(), {
+            name,
+            type,
           });
           await tx.settings.set(rotationSetting, 'root');
           apply();

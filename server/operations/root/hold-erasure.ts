@@ -1,10 +1,10 @@
 // What holds an erasure run back: it is reported once, in the log and the audit log, until it changes.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { ErasureBlockers } from '../../ports/erasure.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { type DamagedRecord, describeDamage } from './reseal-records.ts';
 
 type HoldPorts = Pick<Ports, 'store' | 'root' | 'clock' | 'log'>;
@@ -28,13 +28,7 @@ const reportOnce = async (
   log.error(message, details);
   await store.write(async (tx) => {
     await tx.settings.set(heldSetting, `${told} ${since}`);
-    await tx.audit.append({
-      kind: 'erasure.blocked',
-      actor,
-      tenantId: serviceTenantId,
-      subject: { kind: 'service', id: 'service' },
-      details: { rootEpoch: root.current.epoch, ...details },
-    });
+    await recordEvent(tx, 'erasure.blocked', actor, aboutService(), { rootEpoch: root.current.epoch, ...details });
   });
   return since;
 };

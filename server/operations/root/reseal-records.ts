@@ -9,6 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { RecordClass, RecordPosition, StoredRecord } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { recordPlace } from '../keys/key-records.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 type ResealPorts = Pick<Ports, 'ring' | 'log'>;
 
@@ -45,12 +46,11 @@ const repair = async ({ ring, log }: ResealPorts, tx: Repositories, damaged: Sto
     throw error;
   }
   log.warn('a damaged key record was restored from its other copy', { keyId: key.id, copy: damaged.class });
-  await tx.audit.append({
-    kind: 'key.repaired',
-    actor: serviceActor('integrity'),
-    tenantId: key.tenantId,
-    subject: { kind: 'key', id: key.id },
-    details: { name: key.name, version: damaged.version, copy: damaged.class, from },
+  await recordEvent(tx, 'key.repaired', serviceActor('integrity'), about('key', key), {
+    name: key.name,
+    version: damaged.version,
+    copy: damaged.class,
+    from,
   });
   return true;
 };

@@ -18,6 +18,7 @@ import type { RecordPosition } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { ever, startedSetting } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
+import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
 import { listUnerased, markErased } from '../tenants/purge-tenant.ts';
 import type { AwaitCopies } from './await-copies.ts';
@@ -166,12 +167,9 @@ const addKeks = async (ports: RunPorts, { actor, tenantId, epochBefore }: Task):
       const startedAt = Math.max(newest ?? 0, clock.now()) + 1;
       await tx.settings.set(startedSetting, String(startedAt));
       await ring.addKekEpoch(tx);
-      await tx.audit.append({
-        kind: 'erasure.started',
-        actor,
-        tenantId: serviceTenantId,
-        subject: service,
-        details: { rootEpoch: root.current.epoch, keys: (await tx.keys.erasable(startedAt, covered)).count },
+      await recordEvent(tx, 'erasure.started', actor, aboutService(), {
+        rootEpoch: root.current.epoch,
+        keys: (await tx.keys.erasable(startedAt, covered)).count,
       });
     });
   }
@@ -202,7 +200,7 @@ const dropOldKeks = async (ports: RunPorts, actor: Actor, isStopping: () => bool
       isOver = true;
     });
     if (isOver) return records;
-    // Nothing is sealed under an old KEK any more, so what is left does not open.
+    // Nothing is sealed under an old KEK, so what is left does not open.
     if (damaged.length > 0) return { outcome: await holdForRecords(ports, actor, damaged) };
   }
 };
@@ -230,7 +228,7 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   await addKeks(ports, task);
   const records = await dropOldKeks(ports, actor, isStopping);
   if (typeof records !== 'number') return records;
-  // Once more as it is committed.
+  // Again as it is committed.
   await store.write((tx) => ring.prove(tx), { ...background, durable: false });
   await store.checkpoint();
   if (erasing) {
@@ -272,18 +270,12 @@ const markKeys = async (
       const erased = await tx.keys.listErasable(before, keysAtOnce);
       for (const key of erased) {
         await tx.keys.update({ ...key, unrecoverableAt, integrity: 'ok' });
-        await tx.audit.append({
-          kind: 'key.unrecoverable',
-          actor,
-          tenantId: key.tenantId,
-          subject: { kind: 'key', id: key.id },
-          details: {
-            name: key.name,
-            destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
-            unrecoverableAt: toRfc3339(unrecoverableAt),
-            erasure,
-            ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
-          },
+        await recordEvent(tx, 'key.unrecoverable', actor, about('key', key), {
+          name: key.name,
+          destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
+          unrecoverableAt: toRfc3339(unrecoverableAt),
+          erasure,
+          ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
         });
       }
       return erased.length;
@@ -329,13 +321,7 @@ const recordErasure = async (
   for (const tenant of await listUnerased(tx, before))
     if (!(await tx.keys.hasRecoverable(tenant.id))) purged.push(tenant);
   await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, missing });
-  await tx.audit.append({
-    kind: 'erasure.finished',
-    actor,
-    tenantId: serviceTenantId,
-    subject: service,
-    details: { rootEpoch: root.current.epoch, ...counts },
-  });
+  await recordEvent(tx, 'erasure.finished', actor, aboutService(), { rootEpoch: root.current.epoch, ...counts });
   await tx.settings.set(startedSetting, null);
   await tx.settings.set(coveredSetting, String(before));
   await tx.settings.set(heldSetting, null);

@@ -29,7 +29,7 @@ import { DutyLost } from '../nodes/node-duties.ts';
 import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
 import { isProofOf, keyAttributes, openParcel, prove, sealParcel } from './root-parcels.ts';
 
-/** How long nodes that are there have before the run is called blocked. It continues by itself in any case. */
+/** How long nodes that are there have before the run is called blocked. It continues on its own in any case. */
 const waitMs = 6_000;
 const lookEveryMs = 100;
 
@@ -42,7 +42,7 @@ export interface RootSpread {
   follow(run: RootRun | undefined, shown: SeenNode | undefined): Promise<void>;
 
   // --- for the node that has the duty ----------------------------------------------------------------------------------
-  /** Whether a run has come as far as its end: nothing is sealed under the old root any more. */
+  /** Whether a run has come as far as its end: nothing is sealed under the old root. */
   isEnding(): Promise<boolean>;
   /** Whether an earlier run is to be brought to its end, without a new root key. */
   isLeftOver(): Promise<boolean>;

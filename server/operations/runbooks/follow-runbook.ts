@@ -18,6 +18,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findApplication, findGroup } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { RunbookOperations, RunbookVariant } from './interface.ts';
 
 type Reads = Pick<Repositories, 'runbookRuns' | 'applications'>;
@@ -73,6 +74,8 @@ const findRun = async (
   return run;
 };
 /** 'conflict' for one that is finished. */
+const ofApplication = ({ applicationId: id, tenantId }: RunbookRun) => about('application', { id, tenantId });
+
 const findOpen = async (from: Reads, actor: TenantActor, applicationId: string, id: string): Promise<RunbookRun> => {
   const run = await findRun(from, actor, applicationId, id);
   if (run.outcome !== null)
@@ -130,12 +133,13 @@ export const followRunbook = (
           completedSteps: [],
         };
         await tx.runbookRuns.insert(run);
-        await tx.audit.append({
-          kind: 'runbook.started',
-          actor,
-          tenantId,
-          subject: { kind: 'application', id: applicationId },
-          details: { name, runbook, release, containers: filled.containers, runId: run.id, steps: run.steps.length },
+        await recordEvent(tx, 'runbook.started', actor, ofApplication(run), {
+          name,
+          runbook,
+          release,
+          containers: filled.containers,
+          runId: run.id,
+          steps: run.steps.length,
         });
         return run;
       });
@@ -146,12 +150,13 @@ export const followRunbook = (
         const title = titleOf(run, step);
         const completed = { step, outcome, at: clock.now(), actorId: actor.id, actorName: actor.name, note };
         await tx.runbookRuns.completeStep(id, completed);
-        await tx.audit.append({
-          kind: 'runbook.step-completed',
-          actor,
-          tenantId: run.tenantId,
-          subject: { kind: 'application', id: applicationId },
-          details: { runbook: run.runbook, runId: id, step, title, outcome, note },
+        await recordEvent(tx, 'runbook.step-completed', actor, ofApplication(run), {
+          runbook: run.runbook,
+          runId: id,
+          step,
+          title,
+          outcome,
+          note,
         });
         return findRun(tx, actor, applicationId, id);
       }),
@@ -161,12 +166,11 @@ export const followRunbook = (
         const title = titleOf(run, step);
         if (!run.completedSteps.some((each) => each.step === step)) return run;
         await tx.runbookRuns.reopenStep(id, step);
-        await tx.audit.append({
-          kind: 'runbook.step-reopened',
-          actor,
-          tenantId: run.tenantId,
-          subject: { kind: 'application', id: applicationId },
-          details: { runbook: run.runbook, runId: id, step, title },
+        await recordEvent(tx, 'runbook.step-reopened', actor, ofApplication(run), {
+          runbook: run.runbook,
+          runId: id,
+          step,
+          title,
         });
         return findRun(tx, actor, applicationId, id);
       }),
@@ -185,19 +189,13 @@ export const followRunbook = (
           finishedBy: { id: actor.id, name: actor.name },
         };
         await tx.runbookRuns.finish(finished);
-        await tx.audit.append({
-          kind: 'runbook.finished',
-          actor,
-          tenantId: run.tenantId,
-          subject: { kind: 'application', id: applicationId },
-          details: {
-            runbook: run.runbook,
-            runId: id,
-            outcome,
-            completed: run.completedSteps.length,
-            open: open.length,
-            note,
-          },
+        await recordEvent(tx, 'runbook.finished', actor, ofApplication(run), {
+          runbook: run.runbook,
+          runId: id,
+          outcome,
+          completed: run.completedSteps.length,
+          open: open.length,
+          note,
         });
         return finished;
       }),

@@ -45,7 +45,7 @@ const few = (
   return { items: items.slice(0, limit), more: items.length > limit };
 };
 
-/** Tenants, nodes, snapshots and requests for approval. */
+/** Tenants, nodes, snapshots and approval requests. */
 export const rowFinders = (read: Repositories) => ({
   tenant: async (sight: Sight): Some =>
     few(

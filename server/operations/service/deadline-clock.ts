@@ -3,13 +3,14 @@
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { newId, serviceTenantId } from '../../base/ids.ts';
+import { newId } from '../../base/ids.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { type DeadlineClock, startAt, tick } from '../../domain/deadline-clock.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { DeadlineState, Deadlines, HostUptime } from '../../ports/deadlines.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 
 const setting = 'deadline-clock';
 /** How far the time that an operator confirms may be from the clock's. */
@@ -49,13 +50,7 @@ export const createDeadlines = (
     return startAt(last === undefined ? now : Math.min(last.at, now));
   };
   const append = (tx: Repositories, actor: Actor, kind: 'clock.jumped' | 'clock.confirmed', from: Kept, to: number) =>
-    tx.audit.append({
-      kind,
-      actor,
-      tenantId: serviceTenantId,
-      subject: { kind: 'service', id: 'service' },
-      details: { expected: toRfc3339(from.at), clock: toRfc3339(to) },
-    });
+    recordEvent(tx, kind, actor, aboutService(), { expected: toRfc3339(from.at), clock: toRfc3339(to) });
 
   const advance = async (): Promise<void> => {
     const now = await earliest();

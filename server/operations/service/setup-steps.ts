@@ -2,7 +2,6 @@
 // cannot check (a copy stored elsewhere) is recorded as a person's statement.
 
 import { toRfc3339 } from '../../base/clock.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import { type ConfirmedStep, confirmableSteps, type SetupStep, type SetupStepName } from '../../domain/setup.ts';
@@ -13,6 +12,7 @@ import type { Window } from '../../ports/window.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import { readRootBackup } from '../root/root-backup.ts';
 import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { firstOpenedAt } from '../snapshots/opened.ts';
 import type { SetupOperations } from './interface.ts';
 
@@ -24,7 +24,7 @@ const readWord = async (from: Repositories, step: ConfirmedStep): Promise<Word |
   return text === undefined ? null : (JSON.parse(text) as Word);
 };
 
-/** Whether there was a copy of the root key, and every one is of an older epoch: it opens nothing any more. */
+/** Whether there was a copy of the root key, and every one is of an older epoch: it no longer opens anything. */
 export const hasOldRootCopy = async (from: Repositories, root: Pick<Ports['root'], 'current'>): Promise<boolean> => {
   const word = await readWord(from, 'root-key');
   const backup = await readRootBackup(from);
@@ -154,13 +154,7 @@ export const setupSteps = (
           ...(step === 'root-key' ? { rootEpoch: root.current.epoch } : {}),
         };
         await tx.settings.set(settingOf(step), confirmed ? JSON.stringify(word) : null);
-        await tx.audit.append({
-          kind: 'setup.confirmed',
-          actor,
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id: 'service' },
-          details: { step, confirmed },
-        });
+        await recordEvent(tx, 'setup.confirmed', actor, aboutService(), { step, confirmed });
       });
       return look();
     },

@@ -19,7 +19,7 @@ const isMasterKeyLabel = (label: string): boolean =>
 const isMasterKey = (object: Labelled): boolean =>
   object.class === 'secret-key' && (!object.modifiable || isMasterKeyLabel(object.label));
 
-/** The handle of the key because of which an object may not have its label. No label is no name: any number of keys have none. */
+/** The handle of the key because of which an object may not have its label. An absent label is not a name: any number of keys have none. */
 export const takerOfLabel = async (
   tx: Repositories,
   object: Labelled,

@@ -11,7 +11,7 @@ export interface ObjectPage {
 
 /** Rows of one statement. */
 const rowsAtOnce = 16;
-/** Most bytes of a page. An object that has more by itself is a page of its own. */
+/** Most bytes of a page. An object that has more on its own is a page of its own. */
 const mostBytes = 512 * 1024;
 /** About what an object takes in an answer next to its longest members. */
 const objectBytes = 1024;

@@ -20,7 +20,7 @@ interface Condition {
 }
 
 /**
- * `store` is what the operations are to read and write through, for a request. What the service writes by itself in the meantime (uses, alarms) is
+ * `store` is what the operations are to read and write through, for a request. What the service writes on its own in the meantime (uses, alarms) is
  * to go past it: it would pass for the change, which is then not checked.
  */
 export const createPreconditions = (

@@ -5,8 +5,9 @@ import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { listSnapshots } from './erase-destroyed.ts';
-import { findSnapshot, requireFile, subjectOf } from './find-snapshot.ts';
+import { findSnapshot, requireFile } from './find-snapshot.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
 
 const day = 86_400_000;
@@ -23,23 +24,14 @@ export const deleteSnapshots = (
       if (before.state === 'missing') {
         const purged: Snapshot = { ...before, state: 'purged', deletedAt, purgedAt: deletedAt };
         await tx.snapshots.update(purged);
-        await tx.audit.append({
-          kind: 'snapshot.purged',
-          actor,
-          tenantId: before.tenantId,
-          subject: subjectOf(id),
-          details: { origin: before.origin },
-        });
+        await recordEvent(tx, 'snapshot.purged', actor, about('snapshot', before), { origin: before.origin });
         return purged;
       }
       const after: Snapshot = { ...before, state: 'deleted', deletedAt };
       await tx.snapshots.update(after);
-      await tx.audit.append({
-        kind: 'snapshot.deleted',
-        actor,
-        tenantId: before.tenantId,
-        subject: subjectOf(id),
-        details: { origin: before.origin, purgeAt: toRfc3339(deletedAt + settings.undeleteDays * day) },
+      await recordEvent(tx, 'snapshot.deleted', actor, about('snapshot', before), {
+        origin: before.origin,
+        purgeAt: toRfc3339(deletedAt + settings.undeleteDays * day),
       });
       return after;
     });
@@ -52,13 +44,7 @@ export const deleteSnapshots = (
         requireFile(archive, id);
         const after: Snapshot = { ...before, state: 'available', deletedAt: null };
         await tx.snapshots.update(after);
-        await tx.audit.append({
-          kind: 'snapshot.undeleted',
-          actor,
-          tenantId: before.tenantId,
-          subject: subjectOf(id),
-          details: { origin: before.origin },
-        });
+        await recordEvent(tx, 'snapshot.undeleted', actor, about('snapshot', before), { origin: before.origin });
         return after;
       }),
     /** Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago is purged. */
@@ -89,13 +75,7 @@ export const deleteSnapshots = (
           if (snapshot?.state !== 'deleted' || !isDue(snapshot)) return;
           archive.remove(id);
           await tx.snapshots.update({ ...snapshot, state: 'purged', purgedAt: now, integrity: 'ok' });
-          await tx.audit.append({
-            kind: 'snapshot.purged',
-            actor,
-            tenantId: snapshot.tenantId,
-            subject: subjectOf(id),
-            details: { origin: snapshot.origin },
-          });
+          await recordEvent(tx, 'snapshot.purged', actor, about('snapshot', snapshot), { origin: snapshot.origin });
         });
       }
     },

@@ -1,4 +1,4 @@
-// Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the service cannot open them, but each key lies
+// Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the service cannot open them, but each key is
 // there under a key of its own, which is overwritten in place. Part of the erasure run: no key is unrecoverable before it is done.
 
 import { ServiceError } from '../../base/errors.ts';
@@ -7,6 +7,7 @@ import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { byId, each } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 type ErasePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'clock' | 'log'>;
 
@@ -40,13 +41,7 @@ export const recordErased = async (
     if (now === undefined || added <= 0) return;
     const counts = now.counts === null ? null : { ...now.counts, erased: total };
     if (now.integrity === 'ok') await tx.snapshots.update({ ...now, counts });
-    await tx.audit.append({
-      kind: 'snapshot.keys-erased',
-      actor,
-      tenantId,
-      subject: { kind: 'snapshot', id },
-      details: { keys: added },
-    });
+    await recordEvent(tx, 'snapshot.keys-erased', actor, about('snapshot', { id, tenantId }), { keys: added });
   });
 };
 

@@ -6,6 +6,7 @@ import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { vaultsOf } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { findSnapshot, requireFile, subjectOf } from './find-snapshot.ts';
 import { inspectFile } from './verify-snapshot.ts';
 
@@ -41,13 +42,7 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
         actorName: actor.name,
         createdAt,
       });
-      await tx.audit.append({
-        kind: 'snapshot.exported',
-        actor,
-        tenantId,
-        subject: subjectOf(snapshotId),
-        details: { size },
-      });
+      await recordEvent(tx, 'snapshot.exported', actor, about('snapshot', { id: snapshotId, tenantId }), { size });
       return { answer: undefined, afterCommit: () => Promise.resolve() };
     },
   });

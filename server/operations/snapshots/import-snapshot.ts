@@ -6,8 +6,9 @@ import { newId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { eraseUnits } from './erase-destroyed.ts';
-import { findSnapshot, subjectOf } from './find-snapshot.ts';
+import { findSnapshot } from './find-snapshot.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
 import { ownSigners, requireTrusted } from './verify-snapshot.ts';
 
@@ -73,12 +74,10 @@ const recordImported = (
       throw new ServiceError('conflict', 'the snapshot was changed in the meantime', { hint: 'import it again' });
     if (now === undefined) await tx.snapshots.insert(imported);
     else await tx.snapshots.update(imported);
-    await tx.audit.append({
-      kind: 'snapshot.imported',
-      actor,
-      tenantId: imported.tenantId,
-      subject: subjectOf(imported.id),
-      details: { signer: closing.signer, units: closing.units, erased: erased.length },
+    await recordEvent(tx, 'snapshot.imported', actor, about('snapshot', imported), {
+      signer: closing.signer,
+      units: closing.units,
+      erased: erased.length,
     });
   });
 
@@ -101,9 +100,10 @@ export const importSnapshot =
           archive.has(before.id)
         )
           throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
-        archive.rename(arrived, id);
         const imported = importedOf(inspected, before, clock.now());
+        // Known before its file is there: keys that are destroyed here are never left in a file that no record names.
         await recordImported(ports, actor, imported, before, inspected);
+        archive.rename(arrived, id);
         await eraseUnits(ports, actor, imported, new Set(await store.read.tenantRows.destroyedSince(-1)));
         return await store.write(async (tx) => {
           const erased = await findSnapshot(tx, id, ['missing', 'available']);

@@ -18,6 +18,7 @@ import type { Repositories } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
 import { findTenant } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { settleUnfinished } from './erase-destroyed.ts';
 import { ownSigners } from './verify-snapshot.ts';
 
@@ -156,7 +157,6 @@ export const makeSnapshot =
   async (actor: Actor, tenantId: string, origin: SnapshotOrigin): Promise<Snapshot> => {
     const { store, ring, archive, exclusion, clock, log } = ports;
     const tenant = await findTenant(store.read, tenantId);
-    const subject = (id: string) => ({ kind: 'snapshot', id }) as const;
     return exclusion.run(async () => {
       archive.require();
       const createdAt = clock.now();
@@ -226,19 +226,13 @@ export const makeSnapshot =
               hint: 'create another one',
             });
           await tx.snapshots.update(held);
-          await tx.audit.append({
-            kind: 'snapshot.created',
-            actor,
-            tenantId: tenant.id,
-            subject: subject(id),
-            details: {
-              origin,
-              keys: closing.rows.keys ?? 0,
-              units: closing.units,
-              omitted: closing.omitted,
-              size: made.size,
-              recoveryKeys: made.recoveryKeyIds,
-            },
+          await recordEvent(tx, 'snapshot.created', actor, about('snapshot', { id, tenantId: tenant.id }), {
+            origin,
+            keys: closing.rows.keys ?? 0,
+            units: closing.units,
+            omitted: closing.omitted,
+            size: made.size,
+            recoveryKeys: made.recoveryKeyIds,
           });
         });
         return held;
@@ -254,12 +248,9 @@ export const makeSnapshot =
           .write(async (tx) => {
             if ((await tx.snapshots.get(id))?.state !== 'creating') return;
             await tx.snapshots.update({ ...begun, state: 'failed', failure });
-            await tx.audit.append({
-              kind: 'snapshot.failed',
-              actor,
-              tenantId: tenant.id,
-              subject: subject(id),
-              details: { origin, reason: failure },
+            await recordEvent(tx, 'snapshot.failed', actor, about('snapshot', { id, tenantId: tenant.id }), {
+              origin,
+              reason: failure,
             });
           })
           .catch((again: unknown) => log.error('the failure could not be recorded', { snapshotId: id, error: again }));

@@ -33,7 +33,7 @@ export const noteActivated = (
   if (table === 'endpoints' && becomes('enabled')) note('endpoint', row.name);
   else if (table === 'endpoints' && differs('settings', 'vault_id', 'key_id')) note('endpoint', row.name, 'changed');
   if (table === 'endpoint_credentials') note('credential', row.access_key_id);
-  // A new vault or key lets no caller use anything by itself.
+  // A new vault or key lets no caller use anything on its own.
   if (table === 'vaults' && before !== undefined && becomes('enabled')) note('vault', row.name);
   // A soft-deleted master key is not among them: its database has gone on using it.
   if (table === 'keys' && before !== undefined && !isUsable(before) && isUsable(row)) note('key', row.name);

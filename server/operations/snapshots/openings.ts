@@ -12,6 +12,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { RecordPlace, StoredRecord } from '../../ports/records.ts';
 import type { StoredOpening } from '../../ports/snapshots.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { inspectFile, isForeign } from './verify-snapshot.ts';
 
@@ -80,7 +81,7 @@ export const createOpenings = (
         throw new ServiceError('conflict', 'the snapshot is not sealed to this recovery key', {
           hint: `it is sealed to: ${recipients.map((each) => each.recoveryKeyId).join(', ')}`,
         });
-      // Another service may seal to anybody: then the key must be one that is registered here.
+      // Another service may seal to any key: so the key must be registered here.
       const registered = (await store.read.recoveryKeys.list()).some(
         ({ id, removedAt, integrity }) => id === recipient.recoveryKeyId && removedAt === null && integrity === 'ok',
       );
@@ -97,12 +98,8 @@ export const createOpenings = (
           await pruneOpenings(tx, now);
           await tx.openings.insert(opening);
           await tx.records.put(ring.seal(placeOf(opening), key));
-          await tx.audit.append({
-            kind: 'snapshot.opening-started',
-            actor,
-            tenantId: snapshot.tenantId,
-            subject: { kind: 'snapshot', id: snapshotId },
-            details: { recoveryKeyId: recipient.recoveryKeyId },
+          await recordEvent(tx, 'snapshot.opening-started', actor, about('snapshot', snapshot), {
+            recoveryKeyId: recipient.recoveryKeyId,
           });
         });
         return {

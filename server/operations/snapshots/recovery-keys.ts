@@ -2,12 +2,12 @@
 
 import { toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { parseRecoveryKey } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { RecoveryKey } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 export const recoveryKeys = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -39,12 +39,9 @@ export const recoveryKeys = (
       };
       if (before === undefined) await tx.recoveryKeys.insert(key);
       else await tx.recoveryKeys.update(key);
-      await tx.audit.append({
-        kind: 'recovery-key.registered',
-        actor,
-        tenantId: serviceTenantId,
-        subject: { kind: 'recovery-key', id: key.id },
-        details: { name: key.name, recoveryKeyId: key.id },
+      await recordEvent(tx, 'recovery-key.registered', actor, about('recovery-key', { id: key.id, tenantId: null }), {
+        name: key.name,
+        recoveryKeyId: key.id,
       });
       return key;
     });
@@ -69,12 +66,9 @@ export const recoveryKeys = (
         );
       const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
       await tx.recoveryKeys.update(after);
-      await tx.audit.append({
-        kind: 'recovery-key.removed',
-        actor,
-        tenantId: serviceTenantId,
-        subject: { kind: 'recovery-key', id },
-        details: { name: before.name, recoveryKeyId: id },
+      await recordEvent(tx, 'recovery-key.removed', actor, about('recovery-key', { id, tenantId: null }), {
+        name: before.name,
+        recoveryKeyId: id,
       });
       return after;
     }),

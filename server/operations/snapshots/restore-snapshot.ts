@@ -15,6 +15,7 @@ import type { Approvals } from '../approvals/governed-operation.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { findTenant, vaultsOf } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../tenants/create-tenant.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
@@ -45,7 +46,7 @@ const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: str
   return into ?? (await from.tenants.list())[0]?.id ?? fromTenantId;
 };
 
-/** What lets callers use keys that they could not use before. A rule is governed by itself. */
+/** What lets callers use keys that they could not use before. A rule governs its own change. */
 const widensUse = ({ kind, change }: Activated): boolean =>
   kind === 'access-guid' || kind === 'credential' || (kind !== 'dual-control' && change !== 'created');
 
@@ -155,12 +156,12 @@ export const restoreSnapshot = (
       await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
       const sum = (of: 'created' | 'changed' | 'unchanged'): number =>
         Object.values(found.counts).reduce((total, each) => total + each[of], 0);
-      await tx.audit.append({
-        kind: 'snapshot.restored',
+      await recordEvent(
+        tx,
+        'snapshot.restored',
         actor,
-        tenantId: found.tenantId,
-        subject: { kind: 'snapshot', id: wanted.snapshotId },
-        details: {
+        about('snapshot', { id: wanted.snapshotId, tenantId: found.tenantId }),
+        {
           tenantId: found.tenantId,
           newTenant: found.newTenant,
           newIds: found.newIds,
@@ -171,7 +172,7 @@ export const restoreSnapshot = (
           activated: found.activated.slice(0, mostNamed).map((each) => ({ ...each })),
           activatedCount: found.activated.length,
         },
-      });
+      );
       return { answer: found, afterCommit: () => Promise.resolve() };
     },
   });

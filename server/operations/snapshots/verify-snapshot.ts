@@ -8,6 +8,7 @@ import type { Snapshot, Verification } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { eraseUnits, recordErased } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
@@ -83,13 +84,7 @@ export const inspectFile = async (
     keys: returned,
   });
   await store.write((tx) =>
-    tx.audit.append({
-      kind: 'snapshot.keys-erased',
-      actor,
-      tenantId,
-      subject: { kind: 'snapshot', id },
-      details: { keys: returned },
-    }),
+    recordEvent(tx, 'snapshot.keys-erased', actor, about('snapshot', { id, tenantId }), { keys: returned }),
   );
   return closing;
 };
@@ -161,12 +156,10 @@ export const verifySnapshot =
         };
         await tx.snapshots.update(after);
         if (finding === null && key !== null) await rememberOpened(tx, before.tenantId, at);
-        await tx.audit.append({
-          kind: 'snapshot.verified',
-          actor,
-          tenantId: before.tenantId,
-          subject: { kind: 'snapshot', id },
-          details: { depth: verification.depth, valid: verification.valid, finding },
+        await recordEvent(tx, 'snapshot.verified', actor, about('snapshot', before), {
+          depth: verification.depth,
+          valid: verification.valid,
+          finding,
         });
         return after;
       });

@@ -161,7 +161,7 @@ const insertKey = async (
   return made;
 };
 
-/** Writes an object whose value is no secret key. `contentKey` is its own; `publicKey` is the value of a public key. */
+/** Writes an object whose value is not a secret key. `contentKey` is its own; `publicKey` is the value of a public key. */
 const insertValue = async (
   { core, ring, clock }: CreatePorts,
   tx: Repositories,

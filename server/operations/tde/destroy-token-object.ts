@@ -1,4 +1,4 @@
-// Destroys a token object of the caller's own, for good: a key through `destroyKey` (both copies, audit, erasure run), a
+// Destroys a token object of the caller's own permanently: a key through `destroyKey` (both copies, audit, erasure run), a
 // value by overwriting it and its content key's record.
 
 import { ServiceError } from '../../base/errors.ts';
@@ -16,7 +16,7 @@ export const destroyedBy = (caller: TdeCaller): DestroyedBy => ({
   process: caller.instance.process.slice(0, 255),
 });
 
-/** An object that is no key: its value, inside a transaction. */
+/** An object that is not a key: its value, inside a transaction. */
 export const destroyValueIn = async (
   tx: Repositories,
   caller: TdeCaller,

@@ -1,12 +1,12 @@
 // What databases do, through the agent.
 
 import type {
+  AeadParameters,
   CipherParameters,
-  Digest,
+  DeriveParameters,
   MacParameters,
   RsaEncryptionParameters,
   SignatureParameters,
-  Sp800108Parameters,
   WrapParameters,
 } from '../../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../base/compatibility.ts';
@@ -95,20 +95,6 @@ export interface VisibleObject extends TokenObject {
   /** The uses that `checkUse` would permit, where they were checked. */
   readonly admits?: readonly KeyUsage[];
 }
-
-export type DeriveMechanism =
-  | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
-  | {
-      readonly way: 'hkdf';
-      readonly digest: Digest;
-      readonly steps: 'both' | 'extract' | 'expand';
-      readonly salt: Uint8Array;
-      /** The handle of the secret key whose value is the salt. */
-      readonly saltKey?: number | undefined;
-      readonly info: Uint8Array;
-    }
-  | { readonly way: 'sp800-108'; readonly prf: MacParameters; readonly parts: Sp800108Parameters }
-  | { readonly way: 'encryption'; readonly cipher: CipherParameters; readonly data: Uint8Array };
 
 /** A key of the token, or the value of one that the agent has (the caller wipes it). */
 export type KeyToWrap =
@@ -221,7 +207,7 @@ export interface TdeOperations {
     caller: TdeCaller,
     handle: number,
     use: 'encrypt' | 'decrypt' | 'check',
-    parameters: CipherParameters,
+    parameters: AeadParameters,
     part: PartOfMessage,
   ): Promise<{ readonly state: Buffer; readonly output: Buffer }>;
   /** The MAC with the last part, else the state. */
@@ -261,5 +247,5 @@ export interface TdeOperations {
     wrapped: Uint8Array,
     into: KeyDestination,
   ): Promise<MadeKey>;
-  derive(caller: TdeCaller, handle: number, mechanism: DeriveMechanism, into: KeyDestination): Promise<MadeKey>;
+  derive(caller: TdeCaller, handle: number, mechanism: DeriveParameters, into: KeyDestination): Promise<MadeKey>;
 }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
-import type { CipherParameters, CryptoCore } from '../../ports/crypto-core.ts';
+import type { AeadParameters, CipherParameters, CryptoCore } from '../../ports/crypto-core.ts';
 import type { PartOfMessage } from './interface.ts';
 
 const nothing = new Uint8Array(0);
@@ -16,11 +16,7 @@ interface Named {
 export interface IvClaims {
   /** Throws 'conflict' if the key has encrypted another message with this IV. */
   claimIv(object: Named, parameters: CipherParameters, input: Uint8Array): void;
-  claimPart(
-    object: Named,
-    parameters: Extract<CipherParameters, { readonly tagLength: number }>,
-    part: PartOfMessage,
-  ): void;
+  claimPart(object: Named, parameters: AeadParameters, part: PartOfMessage): void;
 }
 
 export const createIvClaims = (core: Pick<CryptoCore, 'newIvOwner' | 'claimIv' | 'ivUsed'>): IvClaims => {
@@ -44,7 +40,7 @@ export const createIvClaims = (core: Pick<CryptoCore, 'newIvOwner' | 'claimIv' |
   // The parts of a message are claimed one by one: a state, which depends on all parts before it, can continue in only one way.
   const claimPart = (
     { id }: { readonly id: string },
-    parameters: Extract<CipherParameters, { readonly tagLength: number }>,
+    parameters: AeadParameters,
     { state, last, input }: PartOfMessage,
   ): void => {
     const { iv, aad = nothing, tagLength } = parameters;

@@ -15,7 +15,7 @@ import {
   pairAlgorithm,
   storeKey,
 } from './create-token-object.ts';
-import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations } from './interface.ts';
+import type { KeyDestination, MadeKey, TdeCaller, TdeOperations } from './interface.ts';
 import { inTurn } from './slow-work.ts';
 import { requireStillUsable, type UsePorts, type Wanted, withTokenKey, withTokenKeys } from './use-token-key.ts';
 import { instanceDetails, show } from './visibility.ts';
@@ -107,7 +107,7 @@ export const unwrapTokenKey =
     if (into.on === 'token') checkTexts(into.object);
     const kind = kindOf(into);
     const { bits } = wantedOf(into);
-    // A length that is no whole number of bytes is no key's: `deliver` refuses it.
+    // A length that is not a whole number of bytes is not a key's: `deliver` refuses it.
     const bytes = bits === null || bits % 8 !== 0 || bits > mostGenericBits ? undefined : bits / 8;
     const unwrap = () =>
       withTokenKey(ports, caller, { handle, use: 'unwrap' }, async (unwrapping, { object }) => {
@@ -133,26 +133,6 @@ export const unwrapTokenKey =
     return deliver(ports, caller, maker, 'unwrapped', mechanism.way, into, reference);
   };
 
-/** `saltKey`: open, when the salt is a key. */
-const derive = (
-  { core }: MakePorts,
-  base: KeyRef,
-  mechanism: DeriveMechanism,
-  saltKey: KeyRef | null,
-  kind: 'aes' | 'generic',
-  bytes: number,
-): KeyRef => {
-  if (mechanism.way === 'hkdf') {
-    const { digest, salt, info, steps } = mechanism;
-    return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
-  }
-  if (mechanism.way === 'sp800-108') return core.sp800108(base, mechanism.prf, mechanism.parts, kind, bytes);
-  if (mechanism.way === 'encryption')
-    return core.deriveByEncryption(base, mechanism.cipher, mechanism.data, kind, bytes);
-  const { point, kdf, shared } = mechanism;
-  return core.ecdh(base, point, { kind, bytes, ...(kdf === null ? {} : { kdf, sharedInfo: shared }) });
-};
-
 export const deriveTokenKey =
   (ports: MakePorts): TdeOperations['derive'] =>
   async (caller, handle, mechanism, into) => {
@@ -175,7 +155,7 @@ export const deriveTokenKey =
         throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');
       return {
         maker: base.loaded.object,
-        reference: derive(ports, base.reference, mechanism, salt?.reference ?? null, kind, bits / 8),
+        reference: ports.core.derive(base.reference, mechanism, salt?.reference ?? null, kind, bits / 8),
       };
     });
     return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference, maker);

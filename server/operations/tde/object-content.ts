@@ -1,4 +1,4 @@
-// The value of a token object that is no secret key: AES-256-GCM under a content key of its own. Layout: nonce (12),
+// The value of a token object that is not a secret key: AES-256-GCM under a content key of its own. Layout: nonce (12),
 // ciphertext, tag (16); the object's id is authenticated with it.
 
 import { canonicalJson } from '../../base/bytes.ts';

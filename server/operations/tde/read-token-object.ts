@@ -60,7 +60,7 @@ export const readTokenObjects = (
         throw new ServiceError('forbidden', 'the value of a sensitive or unextractable key is not shown');
       }
       const value = await withTokenKey(ports, caller, { handle, use: 'export' }, (reference, loaded) => {
-        if (loaded.object.sensitive) throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
+        if (loaded.object.sensitive) throw new ServiceError('forbidden', 'the key became sensitive in the meantime');
         if (to !== undefined) return core.hpkeSealKey(to.recipient, to.info, handleBytes(handle), reference);
         return object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference);
       });

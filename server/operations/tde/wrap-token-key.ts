@@ -152,9 +152,9 @@ const wrapNow = (
       if (by === undefined || subject === undefined) throw new ServiceError('internal', 'a key was not opened');
       // It was admitted as one that is not, to which fewer rules apply.
       if (key.from === 'token' && !sensitive && opened.at(-1)?.loaded.object.sensitive !== false)
-        throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
+        throw new ServiceError('forbidden', 'the key became sensitive in the meantime');
       if (sensitive && !isPublic && first?.loaded.object.wrappedSensitive !== true)
-        throw new ServiceError('conflict', 'the wrapping key changed meanwhile');
+        throw new ServiceError('conflict', 'the wrapping key changed in the meantime');
       return core.wrapKey(by, mechanism, subject);
     } finally {
       if (open !== null) core.release(open);

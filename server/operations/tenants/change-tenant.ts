@@ -11,6 +11,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, TenantContents } from '../../ports/store.ts';
 import type { Approvals, Plan } from '../approvals/governed-operation.ts';
 import { defaultTenantSetting, findTenant, vaultsOf } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { checkTenantName } from './create-tenant.ts';
 import type { TenantOperations } from './interface.ts';
 
@@ -131,13 +132,13 @@ export const changeTenantIn = async (
       hint: 'choose another name: dke tenant list shows all tenants, including deleted ones',
     });
   await tx.tenants.update(after);
-  await tx.audit.append({
-    kind: kinds[event],
+  await recordEvent(
+    tx,
+    kinds[event],
     actor,
-    tenantId: id,
-    subject: { kind: 'tenant', id },
-    details: await detailsOf(tx, event, before, after),
-  });
+    about('tenant', { id, tenantId: id }),
+    await detailsOf(tx, event, before, after),
+  );
   return after;
 };
 

@@ -8,6 +8,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { TenantOperations } from './interface.ts';
 
 /** A tenant is named where an id could stand as well: a name that looks like one would hide the other's. */
@@ -43,12 +44,8 @@ export const createTenantIn = async (
     });
   await tx.tenants.insert(tenant);
   await ring.addTenant(tx, tenant.id);
-  await tx.audit.append({
-    kind: 'tenant.created',
-    actor,
-    tenantId: tenant.id,
-    subject: { kind: 'tenant', id: tenant.id },
-    details: { name: tenant.name },
+  await recordEvent(tx, 'tenant.created', actor, about('tenant', { id: tenant.id, tenantId: tenant.id }), {
+    name: tenant.name,
   });
 };
 

@@ -19,7 +19,7 @@ export interface TenantOperations {
   delete(actor: TenantActor, id: string): Promise<Tenant>;
   /** As it was when it was deleted; keys that were destroyed stay so. 'conflict' after its retention. */
   restore(actor: TenantActor, id: string): Promise<Tenant>;
-  /** Of a deleted tenant, before its retention is over as well. Terminal; an erasure run follows by itself. */
+  /** Of a deleted tenant, before its retention is over as well. Terminal; an erasure run follows on its own. */
   purge(actor: TenantActor, id: string): Promise<Tenant>;
   /** What is in the tenant; 'conflict' where its state refuses the event. */
   impact(

@@ -18,6 +18,7 @@ import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { removeFactorsOf } from '../people/user-records.ts';
 import { findTenant } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { planForTenant, stateAfter } from './change-tenant.ts';
 import type { TenantOperations } from './interface.ts';
 
@@ -37,18 +38,12 @@ const destroyKeyOfPurged = async (tx: Repositories, actor: Actor, key: Key, now:
   await tx.keys.update(destroyed);
   const object = key.kind === 'master' ? await tx.objects.getById(key.id) : undefined;
   if (object !== undefined) await tx.objects.destroy(object.handle, now);
-  await tx.audit.append({
-    kind: 'key.destroyed',
-    actor,
-    tenantId: key.tenantId,
-    subject: { kind: 'key', id: key.id },
-    details: {
-      name: key.name,
-      kind: key.kind,
-      destroyedAt: toRfc3339(now),
-      ...(object === undefined ? {} : { label: object.label }),
-      ...(key.applicationId === null ? {} : { applicationId: key.applicationId }),
-    },
+  await recordEvent(tx, 'key.destroyed', actor, about('key', key), {
+    name: key.name,
+    kind: key.kind,
+    destroyedAt: toRfc3339(now),
+    ...(object === undefined ? {} : { label: object.label }),
+    ...(key.applicationId === null ? {} : { applicationId: key.applicationId }),
   });
 };
 
@@ -147,12 +142,9 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
       });
       await removeFactorsOf(tx, user.id);
       const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
-      await tx.audit.append({
-        kind: 'user.deleted',
-        actor,
-        tenantId,
-        subject: { kind: 'user', id: user.id },
-        details: { name: user.name, sessionsEnded },
+      await recordEvent(tx, 'user.deleted', actor, about('user', { id: user.id, tenantId }), {
+        name: user.name,
+        sessionsEnded,
       });
     });
   await inBatches(
@@ -182,12 +174,9 @@ const purgeIn = async (
   const contents = await tx.tenants.contents(id);
   await tx.tenants.update(after);
   await ring.dropTenant(tx, id);
-  await tx.audit.append({
-    kind: 'tenant.purged',
-    actor,
-    tenantId: id,
-    subject: { kind: 'tenant', id },
-    details: { name: after.name, ...contents },
+  await recordEvent(tx, 'tenant.purged', actor, about('tenant', { id, tenantId: id }), {
+    name: after.name,
+    ...contents,
   });
   return after;
 };
@@ -232,18 +221,12 @@ export const markErased = async (
 ): Promise<void> => {
   for (const tenant of tenants) {
     await tx.tenants.update({ ...tenant, unrecoverableAt: now, integrity: 'ok' });
-    await tx.audit.append({
-      kind: 'tenant.unrecoverable',
-      actor,
-      tenantId: tenant.id,
-      subject: { kind: 'tenant', id: tenant.id },
-      details: {
-        name: tenant.name,
-        purgedAt: tenant.purgedAt === null ? null : toRfc3339(tenant.purgedAt),
-        unrecoverableAt: toRfc3339(now),
-        erasure,
-        ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
-      },
+    await recordEvent(tx, 'tenant.unrecoverable', actor, about('tenant', { id: tenant.id, tenantId: tenant.id }), {
+      name: tenant.name,
+      purgedAt: tenant.purgedAt === null ? null : toRfc3339(tenant.purgedAt),
+      unrecoverableAt: toRfc3339(now),
+      erasure,
+      ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
     });
   }
 };

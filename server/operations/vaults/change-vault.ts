@@ -8,6 +8,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findVault } from '../shared/find.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { VaultOperations } from './interface.ts';
 
 const kinds = {
@@ -26,13 +27,7 @@ const change = async (tx: Repositories, actor: TenantActor, id: string, state: V
     });
   const after: Vault = { ...before, state };
   await tx.vaults.update(after);
-  await tx.audit.append({
-    kind: kinds[state],
-    actor,
-    tenantId: after.tenantId,
-    subject: { kind: 'vault', id },
-    details: { name: after.name },
-  });
+  await recordEvent(tx, kinds[state], actor, about('vault', after), { name: after.name });
   return after;
 };
 
@@ -53,13 +48,7 @@ export const setVaultProfile =
       if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
       const after: Vault = { ...before, profile };
       await tx.vaults.update(after);
-      await tx.audit.append({
-        kind: 'vault.profile-changed',
-        actor,
-        tenantId: after.tenantId,
-        subject: { kind: 'vault', id },
-        details: { name: after.name, profile },
-      });
+      await recordEvent(tx, 'vault.profile-changed', actor, about('vault', after), { name: after.name, profile });
       return after;
     });
     await directory.renew({ vaults: [id] });

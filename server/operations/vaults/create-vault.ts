@@ -5,6 +5,7 @@ import { newId } from '../../base/ids.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { VaultOperations } from './interface.ts';
 
 export const createVault =
@@ -28,13 +29,7 @@ export const createVault =
         integrity: 'ok',
       };
       await tx.vaults.insert(made);
-      await tx.audit.append({
-        kind: 'vault.created',
-        actor,
-        tenantId,
-        subject: { kind: 'vault', id: made.id },
-        details: { name, kind: made.kind },
-      });
+      await recordEvent(tx, 'vault.created', actor, about('vault', made), { name, kind: made.kind });
       return made;
     });
     await directory.renew({ vaults: [vault.id] });

@@ -94,7 +94,7 @@ const createLinkConnection = (config: OrderlyConfig) => {
   };
   const current = (): Promise<OrderlyClient> => {
     if (client?.leadsToPrimary === true) return Promise.resolve(client);
-    // Another connection has met the next primary: what this one says is not true any more.
+    // Another connection has met the next primary: what this one says is no longer true.
     if (client !== undefined) {
       const old = client;
       lose(old);
@@ -155,7 +155,7 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
       const { held: taken } = await one(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
       if (taken !== true) return { state: 'taken' };
       connection.own(id);
-      // A process that runs under this id may have lost its connection, and with it the lock, and go on using keys.
+      // A process that runs under this id may have lost its connection, and with it the lock, and continue to use keys.
       const { ms } = await one(
         `select case when contact_ms = 0 then 'infinity'::float8 else (contact_ms - (${nowSql} - heartbeat_at))::float8 end as ms
            from nodes where id = $1 and state in ('active', 'draining') and directory not in ('', $2)`,

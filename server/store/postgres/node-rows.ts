@@ -67,7 +67,7 @@ export const createNodeRows = (
     ]);
   },
   leave: async (id) => {
-    // It is behind nothing any more.
+    // It is no longer behind.
     await query(
       `update nodes set state = case state when 'removed' then 'removed' else 'stopped' end, epoch = ${Number.MAX_SAFE_INTEGER}
         where id = $1`,

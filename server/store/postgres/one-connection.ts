@@ -1,5 +1,5 @@
 // A pool of one connection, for the writer. What makes it more than that: a transaction stays on the connection that it was started
-// on. When that is lost, everything up to the transaction's end fails, instead of going on by itself on a fresh one.
+// on. When that is lost, everything up to the transaction's end fails, instead of continuing on its own on a fresh one.
 //
 // The database ends a transaction in which nothing is asked for three seconds, so that a node that stands still gives the writer's lock back. A node that
 // is busy between two statements asks for nothing once a second, which one that stands still cannot.

@@ -10,7 +10,7 @@ import type { Query } from './link-query.ts';
 const standbyName = `'standby ' || coalesce(nullif(application_name, ''), pid::text) || coalesce(' (' || host(client_addr) || ')', '')`;
 
 /**
- * A walsender of another database's logical replication is none of ours. A base backup is no standby before it has started to stream; what a standby
+ * A walsender of another database's logical replication is none of ours. A base backup is not a standby before it has started to stream; what a standby
  * that is being made will need, its slot keeps.
  */
 const standbys = `pg_stat_replication r

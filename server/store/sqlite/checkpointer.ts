@@ -31,7 +31,7 @@ export interface Checkpointer {
   close(): Promise<void>;
 }
 
-/** Pages of a log that is worth the work: what SQLite takes by itself. */
+/** Pages of a log that is worth the work: what SQLite takes on its own. */
 const longLog = 1_000;
 const pageBytes = 4_096;
 const everyMs = 1_000;
@@ -45,7 +45,7 @@ export interface CheckpointerOptions {
   readonly lockWaitMs: number;
   /** Runs something while no writer does. */
   readonly pause: (work: () => Promise<void>) => Promise<void>;
-  /** The thread has failed: SQLite is to copy by itself. */
+  /** The thread has failed: SQLite is to copy on its own. */
   readonly onFailure: () => void;
 }
 

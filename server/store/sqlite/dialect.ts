@@ -133,7 +133,7 @@ export interface SqliteConnections {
 
 /**
  * Opens the two connections of the embedded store: one that writes, one that only sees what is committed. Refuses, before
- * anything is written, a file that is no database of ours or whose structure is broken.
+ * anything is written, a file that is not a database of ours or whose structure is broken.
  */
 export const openSqlite = (path: string): SqliteConnections => {
   const present = checkHeader(path) === 'present';

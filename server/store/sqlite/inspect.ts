@@ -10,7 +10,7 @@ export interface DatabaseInspection {
   readonly state: 'good' | 'partly' | 'empty' | 'damaged' | 'newer' | 'unreleased';
   readonly evidence: string;
   /** Of a schema that this version cannot use. */
-  readonly remedy?: string;
+  readonly fix?: string;
 }
 
 /** A larger file would take minutes to check; its size and schema are checked. */
@@ -46,8 +46,7 @@ export const inspectDatabase = (path: string): DatabaseInspection => {
       readonly name: string;
     }[];
     const foreign = foreignSchema(applied.map(({ name }) => name));
-    if (foreign !== undefined)
-      return { state: foreign.code, evidence: `${path} ${foreign.why}`, remedy: foreign.remedy };
+    if (foreign !== undefined) return { state: foreign.code, evidence: `${path} ${foreign.why}`, fix: foreign.fix };
     if (size <= mostChecked) {
       const [found] = database.prepare('pragma quick_check(1)').all() as { readonly quick_check: string }[];
       if (found?.quick_check !== 'ok')

@@ -32,7 +32,7 @@ interface Waiting {
 }
 
 /**
- * One connection, and its thread, which begins with the first statement. When the thread ends by itself, what was asked fails, and the
+ * One connection, and its thread, which begins with the first statement. When the thread ends on its own, what was asked fails, and the
  * next statement begins another.
  */
 export class ReadingConnection implements DatabaseConnection {

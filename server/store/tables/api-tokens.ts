@@ -2,9 +2,9 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import type { Grant } from '../../domain/access.ts';
-import type { TokenKind } from '../../domain/api-token.ts';
 import type { Integrity } from '../../domain/vault.ts';
 import type { StoredToken } from '../../ports/store.ts';
+import { membersOf } from './members.ts';
 import { long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const apiTokensTables = {
@@ -26,7 +26,6 @@ export const apiTokensTables = {
       row_version: rowVersion,
     },
     indexes: [{ name: 'api_tokens_of_tenant', columns: ['tenant_id', 'id'] }],
-    code: ['id', 'tenant_id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at', 'owner_id'],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
   }),
@@ -38,31 +37,15 @@ type Row<T extends keyof typeof apiTokensTables> = RowOf<(typeof apiTokensTables
 export const parseGrants = (text: string, integrity: Integrity): readonly Grant[] =>
   integrity === 'ok' ? (JSON.parse(text) as readonly Grant[]) : [];
 
+const members = membersOf<StoredToken>()(apiTokensTables.api_tokens, 'grants');
+
 export const tokenRow = (token: StoredToken) => ({
-  id: token.id,
-  tenant_id: token.tenantId,
-  kind: token.kind,
-  name: token.name,
+  ...members.toRow(token),
   grants: canonicalJson(token.grants),
-  hash: token.hash,
-  created_at: token.createdAt,
-  expires_at: token.expiresAt,
-  revoked_at: token.revokedAt,
-  last_used_at: token.lastUsedAt,
-  owner_id: token.ownerId,
 });
 
 export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredToken => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  kind: row.kind as TokenKind,
-  name: row.name,
+  ...members.fromRow(row),
   grants: parseGrants(row.grants, integrity),
-  hash: row.hash,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  revokedAt: row.revoked_at,
-  lastUsedAt: row.last_used_at,
-  ownerId: row.owner_id,
   integrity,
 });

@@ -4,7 +4,6 @@ import { canonicalJson } from '../../base/bytes.ts';
 import type { CompatibilitySwitch } from '../../base/compatibility.ts';
 import {
   type ApplicationCallers,
-  type ApplicationState,
   anyCaller,
   type Instance,
   isAnyCaller,
@@ -13,6 +12,7 @@ import {
 } from '../../domain/tde.ts';
 import type { Integrity } from '../../domain/vault.ts';
 import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
+import { membersOf } from './members.ts';
 import { long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 import { parseTags } from './values.ts';
 
@@ -29,7 +29,6 @@ export const applicationsTables = {
     },
     unique: { name: 'tde_groups_name', columns: ['tenant_id', 'name'] },
     indexes: [{ name: 'tde_groups_of_tenant', columns: ['tenant_id', 'id'] }],
-    code: ['id', 'tenant_id', 'name', 'vault_id', 'created_at'],
     beside: {},
     snapshots: { marks: [] },
   }),
@@ -55,7 +54,6 @@ export const applicationsTables = {
       { name: 'tde_applications_of_tenant', columns: ['tenant_id', 'id'] },
     ],
     statistics: { tde_applications_by_scope: "coalesce(tenant_id, '')" },
-    code: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at', 'compatibility', 'callers'],
     codeWhenSet: ['compatibility', 'callers'],
     beside: {},
     snapshots: { marks: [] },
@@ -72,7 +70,6 @@ export const applicationsTables = {
       row_version: rowVersion,
     },
     indexes: [{ name: 'access_guids_by_application', columns: ['application_id'] }],
-    code: ['id', 'application_id', 'hash', 'created_at', 'removed_at'],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { marks: ['last_used_at'] },
   }),
@@ -112,95 +109,41 @@ const parseCallers = (text: string | null): ApplicationCallers => {
   }
 };
 
-export const groupRow = (group: TdeGroup) => ({
-  id: group.id,
-  tenant_id: group.tenantId,
-  name: group.name,
-  vault_id: group.vaultId,
-  created_at: group.createdAt,
-});
+const groupMembers = membersOf<TdeGroup>()(applicationsTables.tde_groups);
+
+export const groupRow = groupMembers.toRow;
 
 export const toGroup = (row: Row<'tde_groups'>, integrity: Integrity): TdeGroup => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  name: row.name,
-  vaultId: row.vault_id,
-  createdAt: row.created_at,
+  ...groupMembers.fromRow(row),
   integrity,
 });
 
+const applicationMembers = membersOf<TdeApplication>()(applicationsTables.tde_applications, 'compatibility', 'callers');
+
 export const applicationRow = (application: TdeApplication) => ({
-  id: application.id,
-  tenant_id: application.tenantId,
-  group_id: application.groupId,
-  name: application.name,
-  app_id: application.appId,
-  state: application.state,
+  ...applicationMembers.toRow(application),
   compatibility: application.compatibility.length === 0 ? null : canonicalJson(application.compatibility),
   callers: isAnyCaller(application.callers) ? null : canonicalJson({ ...application.callers }),
-  created_at: application.createdAt,
 });
 
 export const toApplication = (row: Row<'tde_applications'>, integrity: Integrity): TdeApplication => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  groupId: row.group_id,
-  name: row.name,
-  appId: row.app_id,
-  state: row.state as ApplicationState,
+  ...applicationMembers.fromRow(row),
   compatibility: parseTags(row.compatibility) as readonly CompatibilitySwitch[],
   callers: parseCallers(row.callers),
-  createdAt: row.created_at,
   integrity,
 });
 
-export const accessGuidRow = (accessGuid: StoredAccessGuid) => ({
-  id: accessGuid.id,
-  application_id: accessGuid.applicationId,
-  hash: accessGuid.hash,
-  created_at: accessGuid.createdAt,
-  removed_at: accessGuid.removedAt,
-  last_used_at: accessGuid.lastUsedAt,
-});
+const accessGuidMembers = membersOf<StoredAccessGuid>()(applicationsTables.access_guids);
+
+export const accessGuidRow = accessGuidMembers.toRow;
 
 export const toAccessGuid = (row: Row<'access_guids'>, integrity: Integrity): StoredAccessGuid => ({
-  id: row.id,
-  applicationId: row.application_id,
-  hash: row.hash,
-  createdAt: row.created_at,
-  removedAt: row.removed_at,
-  lastUsedAt: row.last_used_at,
+  ...accessGuidMembers.fromRow(row),
   integrity,
 });
 
-export const instanceRow = (instance: Instance): Row<'instances'> => ({
-  id: instance.id,
-  application_id: instance.applicationId,
-  access_guid_id: instance.accessGuidId,
-  app_id: instance.appId,
-  host: instance.host,
-  process: instance.process,
-  os_user: instance.osUser,
-  library_version: instance.libraryVersion,
-  agent_version: instance.agentVersion,
-  pid: instance.pid,
-  first_used_at: instance.firstUsedAt,
-  last_used_at: instance.lastUsedAt,
-  uses: instance.uses,
-});
+const instanceMembers = membersOf<Instance>()(applicationsTables.instances);
 
-export const toInstance = (row: Row<'instances'>): Instance => ({
-  id: row.id,
-  applicationId: row.application_id,
-  accessGuidId: row.access_guid_id,
-  appId: row.app_id,
-  host: row.host,
-  process: row.process,
-  osUser: row.os_user,
-  libraryVersion: row.library_version,
-  agentVersion: row.agent_version,
-  pid: row.pid,
-  firstUsedAt: row.first_used_at,
-  lastUsedAt: row.last_used_at,
-  uses: row.uses,
-});
+export const instanceRow = instanceMembers.toRow;
+
+export const toInstance = instanceMembers.fromRow;

@@ -1,7 +1,8 @@
 // The audit log and its Merkle tree.
 
-import type { AuditEvent, AuditKind, SubjectKind } from '../../domain/audit-event.ts';
+import type { AuditEvent } from '../../domain/audit-event.ts';
 import { readDocument } from '../documents.ts';
+import { membersOf } from './members.ts';
 import { bytes, integer, long, plainTable, type RowOf, text } from './table.ts';
 
 export const auditTables = {
@@ -67,18 +68,10 @@ export const auditTables = {
 
 type Row<T extends keyof typeof auditTables> = RowOf<(typeof auditTables)[T]>;
 
+export const auditEventMembers = membersOf<AuditEvent>()(auditTables.audit_events, 'details', 'leaf_hash');
+
 export const toAuditEvent = (row: Row<'audit_events'>): AuditEvent => ({
-  sequence: row.sequence,
-  at: row.at,
-  kind: row.kind as AuditKind,
-  actorKind: row.actor_kind as AuditEvent['actorKind'],
-  actorId: row.actor_id,
-  actorName: row.actor_name,
-  peer: row.peer,
-  tenantId: row.tenant_id,
-  subjectKind: row.subject_kind as SubjectKind,
-  subjectId: row.subject_id,
-  requestId: row.request_id,
-  // What is no document any more is found by the verification of the log: it is shown without.
+  ...auditEventMembers.fromRow(row),
+  // The verification of the log finds records that are no longer a document. The list shows them without it.
   details: readDocument<AuditEvent['details']>(row.details, {}, {}),
 });

@@ -6,11 +6,11 @@ import {
   type Endpoint,
   type EndpointCredential,
   type EndpointSettings,
-  type EndpointState,
 } from '../../domain/endpoint.ts';
 import type { Integrity } from '../../domain/vault.ts';
 import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { readDocument } from '../documents.ts';
+import { membersOf } from './members.ts';
 import { integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const endpointsTables = {
@@ -34,7 +34,6 @@ export const endpointsTables = {
       { name: 'endpoints_by_key', columns: ['key_id'] },
       { name: 'endpoints_of_tenant', columns: ['tenant_id', 'id'] },
     ],
-    code: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'settings', 'created_at'],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { marks: ['last_used_at'] },
   }),
@@ -49,7 +48,6 @@ export const endpointsTables = {
       row_version: rowVersion,
     },
     indexes: [{ name: 'endpoint_credentials_by_endpoint', columns: ['endpoint_id'] }],
-    code: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { marks: ['last_used_at'] },
   }),
@@ -91,17 +89,12 @@ const parseSettings = (text: string): EndpointSettings => {
   }
 };
 
-/** Without the time of its use, which is no policy and is written by itself. */
+const endpointMembers = membersOf<Endpoint>()(endpointsTables.endpoints, 'settings', 'last_used_at');
+
+/** Without the time of its use, which is not policy and is written on its own. */
 export const endpointRow = (endpoint: Endpoint) => ({
-  id: endpoint.id,
-  tenant_id: endpoint.tenantId,
-  name: endpoint.name,
-  prefix: endpoint.prefix,
-  vault_id: endpoint.vaultId,
-  key_id: endpoint.keyId,
-  state: endpoint.state,
+  ...endpointMembers.toRow(endpoint),
   settings: canonicalJson(endpoint.settings),
-  created_at: endpoint.createdAt,
 });
 
 export const toEndpoint = (
@@ -109,34 +102,17 @@ export const toEndpoint = (
   credentials: readonly EndpointCredential[],
   integrity: Integrity,
 ): Endpoint => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  name: row.name,
-  prefix: row.prefix,
-  vaultId: row.vault_id,
-  keyId: row.key_id,
-  state: row.state as EndpointState,
+  ...endpointMembers.fromRow(row),
   settings: parseSettings(row.settings),
-  createdAt: row.created_at,
   credentials,
   integrity,
 });
 
-export const credentialRow = (credential: EndpointCredential) => ({
-  id: credential.id,
-  endpoint_id: credential.endpointId,
-  access_key_id: credential.accessKeyId,
-  created_at: credential.createdAt,
-  last_used_at: credential.lastUsedAt,
-});
+const credentialMembers = membersOf<EndpointCredential>()(endpointsTables.endpoint_credentials);
 
-export const toCredential = (row: Row<'endpoint_credentials'>): EndpointCredential => ({
-  id: row.id,
-  endpointId: row.endpoint_id,
-  accessKeyId: row.access_key_id,
-  createdAt: row.created_at,
-  lastUsedAt: row.last_used_at,
-});
+export const credentialRow = credentialMembers.toRow;
+
+export const toCredential = credentialMembers.fromRow;
 
 export const diagnosisRow = (diagnosis: StoredDiagnosis) => ({
   id: diagnosis.id,

@@ -2,6 +2,7 @@
 
 import { type Connection, type ExternalKeyStore, neverLooked } from '../../domain/external-key-store.ts';
 import type { Integrity } from '../../domain/vault.ts';
+import { membersOf } from './members.ts';
 import { long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const externalKeyStoresTables = {
@@ -25,7 +26,6 @@ export const externalKeyStoresTables = {
       { name: 'external_key_stores_of_tenant', columns: ['tenant_id', 'id'] },
       { name: 'external_key_stores_by_look', expression: '(coalesce(looked_at, 0)), id' },
     ],
-    code: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
     beside: { connection: 'what was seen of the cloud', looked_at: 'when the cloud was checked' },
     snapshots: { marks: ['connection', 'looked_at'] },
   }),
@@ -33,7 +33,7 @@ export const externalKeyStoresTables = {
 
 type Row<T extends keyof typeof externalKeyStoresTables> = RowOf<(typeof externalKeyStoresTables)[T]>;
 
-/** What was seen of a connection is no policy: text that cannot be read counts as no observation. */
+/** An observation of a connection is not policy: text that cannot be read counts as none. */
 const parseConnection = (text: string): Connection => {
   try {
     return { ...neverLooked, ...(JSON.parse(text) as Connection) };
@@ -42,26 +42,16 @@ const parseConnection = (text: string): Connection => {
   }
 };
 
+const members = membersOf<ExternalKeyStore>()(externalKeyStoresTables.external_key_stores, 'connection', 'looked_at');
+
 export const externalKeyStoreRow = (store: ExternalKeyStore) => ({
-  id: store.id,
-  tenant_id: store.tenantId,
-  name: store.name,
-  custom_key_store_id: store.customKeyStoreId,
-  region: store.region,
-  endpoint_id: store.endpointId,
-  created_at: store.createdAt,
+  ...members.toRow(store),
   connection: JSON.stringify(store.connection),
   looked_at: store.connection.checkedAt,
 });
 
 export const toExternalKeyStore = (row: Row<'external_key_stores'>, integrity: Integrity): ExternalKeyStore => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  name: row.name,
-  customKeyStoreId: row.custom_key_store_id,
-  region: row.region,
-  endpointId: row.endpoint_id,
-  createdAt: row.created_at,
+  ...members.fromRow(row),
   connection: parseConnection(row.connection),
   integrity,
 });

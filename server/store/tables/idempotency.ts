@@ -17,7 +17,6 @@ export const idempotencyTables = {
       row_version: rowVersion,
     },
     indexes: [{ name: 'idempotency_keys_by_age', columns: ['created_at'] }],
-    code: ['id', 'fingerprint', 'request_id', 'run', 'created_at', 'location', 'body'],
     beside: {},
     snapshots: { without: 'requests of their day' },
   }),

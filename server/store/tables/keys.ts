@@ -1,10 +1,10 @@
 // Keys, their versions and sealed records, and what finds them by tag.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import type { Key, KeyAlgorithm } from '../../domain/key.ts';
-import type { KeyState } from '../../domain/lifecycle.ts';
+import type { Key } from '../../domain/key.ts';
 import type { Integrity } from '../../domain/vault.ts';
-import type { RecordClass, StoredRecord } from '../../ports/records.ts';
+import type { StoredRecord } from '../../ports/records.ts';
+import { membersOf } from './members.ts';
 import {
   bytes,
   bytewise,
@@ -66,27 +66,6 @@ export const keysTables = {
       { name: 'keys_by_copy', columns: ['copy_of', 'id'], where: '"copy_of" is not null' },
     ],
     statistics: { keys_by_scope: "coalesce(tenant_id, '')" },
-    code: [
-      'id',
-      'tenant_id',
-      'vault_id',
-      'name',
-      'kind',
-      'algorithm',
-      'bits',
-      'usages',
-      'state',
-      'disabled_at',
-      'current_version',
-      'created_at',
-      'deleted_at',
-      'reimported_at',
-      'destroyed_at',
-      'unrecoverable_at',
-      'application_id',
-      'tags',
-      'copy_of',
-    ],
     codeWhenSet: ['tags', 'copy_of'],
     beside: { first_used_at: 'a mark of use', last_used_at: 'a mark of use' },
     snapshots: { marks: ['first_used_at', 'last_used_at'] },
@@ -150,62 +129,24 @@ export const keysTables = {
 
 type Row<T extends keyof typeof keysTables> = RowOf<(typeof keysTables)[T]>;
 
+export const recordMembers = membersOf<StoredRecord>()(keysTables.key_records, 'record');
+
 /** Undefined when it was wiped. */
 export const toRecord = (row: Row<'key_records'>): StoredRecord | undefined =>
-  row.record === null
-    ? undefined
-    : {
-        tenantId: row.tenant_id,
-        objectId: row.object_id,
-        version: row.version,
-        class: row.class as RecordClass,
-        attributes: row.attributes,
-        epoch: row.epoch,
-        record: toBuffer(row.record),
-      };
+  row.record === null ? undefined : { ...recordMembers.fromRow(row), record: toBuffer(row.record) };
 
-/** Without the times of its use, which are no policy and are written by themselves. */
+const keyMembers = membersOf<Key>()(keysTables.keys, 'usages', 'first_used_at', 'last_used_at', 'tags');
+
+/** Without the times of its use, which are not policy and are written on their own. */
 export const keyRow = (key: Key) => ({
-  id: key.id,
-  tenant_id: key.tenantId,
-  vault_id: key.vaultId,
-  name: key.name,
-  kind: key.kind,
-  algorithm: key.algorithm,
-  bits: key.bits,
+  ...keyMembers.toRow(key),
   usages: canonicalJson(key.usages),
-  state: key.state,
-  disabled_at: key.disabledAt,
-  current_version: key.currentVersion,
-  created_at: key.createdAt,
-  deleted_at: key.deletedAt,
-  reimported_at: key.reimportedAt,
-  destroyed_at: key.destroyedAt,
-  unrecoverable_at: key.unrecoverableAt,
-  application_id: key.applicationId,
   tags: key.tags.length === 0 ? null : canonicalJson(key.tags),
-  copy_of: key.copyOf,
 });
 
 export const toKey = (row: Row<'keys'>, integrity: Integrity): Key => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  vaultId: row.vault_id,
-  name: row.name,
-  kind: row.kind as Key['kind'],
-  algorithm: row.algorithm as KeyAlgorithm,
-  bits: row.bits,
+  ...keyMembers.fromRow(row),
   usages: parseUsages(row.usages),
-  state: row.state as KeyState,
-  disabledAt: row.disabled_at,
-  currentVersion: row.current_version,
-  createdAt: row.created_at,
-  deletedAt: row.deleted_at,
-  reimportedAt: row.reimported_at,
-  destroyedAt: row.destroyed_at,
-  unrecoverableAt: row.unrecoverable_at,
-  copyOf: row.copy_of,
-  applicationId: row.application_id,
   tags: parseTags(row.tags),
   firstUsedAt: row.first_used_at,
   lastUsedAt: row.last_used_at,

@@ -13,7 +13,6 @@ export const snapshotsTables = {
       row_mac: rowMac,
       row_version: rowVersion,
     },
-    code: ['id', 'name', 'public_key', 'created_at', 'removed_at'],
     beside: {},
     snapshots: 'of no tenant',
   }),

@@ -1,4 +1,4 @@
-// What one table is, declared once: its columns and indexes, which columns the authentication code of a row covers (row-codes.ts), and
+// What one table is, declared once: its columns and indexes, which columns the authentication code of a row leaves out (row-codes.ts), and
 // whether snapshots of a tenant carry its rows. The other files of this folder declare the tables, one file for each aggregate. The types
 // of rows, the SQL that creates the tables, and the lists of policy tables follow from the declarations.
 
@@ -65,26 +65,30 @@ interface Common<C extends Columns> {
   readonly statistics?: { readonly [name: string]: string };
   /** Rows of a new database. */
   readonly rows?: () => readonly { readonly [column: string]: string | number }[];
-  /** Whether snapshots of a tenant carry the rows. `marks`: columns that record use, whose change is no change of the row. */
+  /** Whether snapshots of a tenant carry the rows. `marks`: columns that record use, whose change is not a change of the row. */
   readonly snapshots: { readonly marks: readonly ColumnOf<C>[] } | { readonly without: string } | 'of no tenant';
   /** `dke store migrate` does not copy it: it is about the servers that share one database. */
   readonly ofOneDatabase?: true;
 }
 
 /**
- * A table that decides who may do what. Each row has an authentication code over the columns in `code`, in that order: the order is part of
- * the bytes and never changes. Every other column is in `next to`, with the reason why a person who changes it in the database gains nothing.
+ * A table that decides who may do what. Each row has an authentication code over all columns but those in `beside`, which has the reason why a
+ * person who changes one of them in the database gains nothing. The order of the columns is part of its bytes: new ones come last.
  */
-export const policyTable = <const C extends Columns & CodeColumns, const Code extends readonly ColumnOf<C>[]>(
+export const policyTable = <const C extends Columns & CodeColumns>(
   table: Common<C> & {
-    readonly code: Code;
+    /** Where the bytes have another order than the columns. */
+    readonly code?: readonly ColumnOf<C>[];
     /** Left out of the code of a row in which they are null: rows that were written before these columns stay valid. */
-    readonly codeWhenSet?: readonly Code[number][];
+    readonly codeWhenSet?: readonly ColumnOf<C>[];
     /** Under the code of rows that carry a version only. */
-    readonly codeSinceVersions?: readonly Code[number][];
-    readonly beside: { readonly [Name in Exclude<ColumnOf<C>, Code[number] | keyof CodeColumns>]: string };
+    readonly codeSinceVersions?: readonly ColumnOf<C>[];
+    readonly beside: { readonly [Name in ColumnOf<C>]?: string };
   },
-) => table;
+): typeof table & { readonly code: readonly ColumnOf<C>[] } => {
+  const others = new Set(['row_mac', 'row_version', ...Object.keys(table.beside)]);
+  return { ...table, code: table.code ?? Object.keys(table.columns).filter((name) => !others.has(name)) };
+};
 
 /** A table whose rows have no authentication code, and why. */
 export const plainTable = <const C extends Columns>(

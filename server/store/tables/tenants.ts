@@ -21,17 +21,6 @@ export const tenantsTables = {
       // The name of a purged tenant is free again.
       { name: 'tenants_by_name', columns: ['name'], unique: true, where: `"state" != 'purged'` },
     ],
-    code: [
-      'id',
-      'name',
-      'state',
-      'created_at',
-      'suspended_at',
-      'deleted_at',
-      'purge_at',
-      'purged_at',
-      'unrecoverable_at',
-    ],
     beside: {},
     snapshots: { without: 'restored into one that is there, or made for it' },
   }),

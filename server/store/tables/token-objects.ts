@@ -1,11 +1,10 @@
 // PKCS#11 objects of token keys, and requests of database hosts that were carried out.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import type { KeyAlgorithm } from '../../domain/key.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
-import type { ObjectClass } from '../../domain/tde.ts';
 import type { Integrity } from '../../domain/vault.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
+import { membersOf } from './members.ts';
 import { bytes, integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 import { bytesOf, flag, parseUsages } from './values.ts';
 
@@ -49,32 +48,6 @@ export const tokenObjectsTables = {
       // A snapshot reads the rows of a tenant in the order of their ids.
       { name: 'tde_objects_of_tenant', columns: ['tenant_id', 'id'] },
     ],
-    code: [
-      'handle',
-      'id',
-      'tenant_id',
-      'group_id',
-      'application_id',
-      'class',
-      'label',
-      'algorithm',
-      'bits',
-      'usages',
-      'sensitive',
-      'extractable',
-      'always_sensitive',
-      'never_extractable',
-      'modifiable',
-      'destroyable',
-      'local',
-      'private',
-      'check_value',
-      'public_key',
-      'wrapped_sensitive',
-      'attributes',
-      'created_at',
-      'destroyed_at',
-    ],
     beside: { content: 'a record that authenticates itself' },
     snapshots: { marks: [] },
   }),
@@ -94,16 +67,23 @@ export const tokenObjectsTables = {
 
 type Row<T extends keyof typeof tokenObjectsTables> = RowOf<(typeof tokenObjectsTables)[T]>;
 
+const members = membersOf<StoredObject>()(
+  tokenObjectsTables.tde_objects,
+  'usages',
+  'sensitive',
+  'extractable',
+  'always_sensitive',
+  'never_extractable',
+  'modifiable',
+  'destroyable',
+  'local',
+  'private',
+  'wrapped_sensitive',
+  'content',
+);
+
 export const objectRow = (object: StoredObject) => ({
-  handle: object.handle,
-  id: object.id,
-  tenant_id: object.tenantId,
-  group_id: object.groupId,
-  application_id: object.applicationId,
-  class: object.class,
-  label: object.label,
-  algorithm: object.algorithm,
-  bits: object.bits,
+  ...members.toRow(object),
   usages: canonicalJson(object.usages),
   sensitive: flag(object.sensitive),
   extractable: flag(object.extractable),
@@ -113,25 +93,12 @@ export const objectRow = (object: StoredObject) => ({
   destroyable: flag(object.destroyable),
   local: flag(object.local),
   private: flag(object.private),
-  check_value: object.checkValue,
-  public_key: object.publicKey,
   wrapped_sensitive: flag(object.wrappedSensitive),
-  attributes: object.attributes,
-  created_at: object.createdAt,
-  destroyed_at: object.destroyedAt,
   content: object.content,
 });
 
 export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: Integrity): StoredObject => ({
-  handle: row.handle,
-  id: row.id,
-  tenantId: row.tenant_id,
-  groupId: row.group_id,
-  applicationId: row.application_id,
-  class: row.class as ObjectClass,
-  label: row.label,
-  algorithm: row.algorithm as KeyAlgorithm | null,
-  bits: row.bits,
+  ...members.fromRow(row),
   usages: parseUsages(row.usages),
   sensitive: row.sensitive === 1,
   extractable: row.extractable === 1,
@@ -141,12 +108,7 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   destroyable: row.destroyable === 1,
   local: row.local === 1,
   private: row.private === 1,
-  checkValue: row.check_value,
-  publicKey: row.public_key,
   wrappedSensitive: row.wrapped_sensitive === 1,
-  attributes: row.attributes,
-  createdAt: row.created_at,
-  destroyedAt: row.destroyed_at,
   content: bytesOf(row.content),
   state,
   integrity,

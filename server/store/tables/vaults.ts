@@ -2,8 +2,8 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import type { DualControlRule } from '../../domain/dual-control.ts';
-import type { RotationProfile } from '../../domain/notification.ts';
-import type { Integrity, Vault, VaultState } from '../../domain/vault.ts';
+import type { Integrity, Vault } from '../../domain/vault.ts';
+import { membersOf } from './members.ts';
 import { long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 
 export const vaultsTables = {
@@ -26,7 +26,6 @@ export const vaultsTables = {
       { name: 'vaults_by_name', columns: ['tenant_id', 'name'] },
       { name: 'vaults_of_tenant', columns: ['tenant_id', 'id'] },
     ],
-    code: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at', 'dual_control', 'profile'],
     beside: {},
     snapshots: { marks: [] },
   }),
@@ -34,7 +33,7 @@ export const vaultsTables = {
 
 type Row<T extends keyof typeof vaultsTables> = RowOf<(typeof vaultsTables)[T]>;
 
-/** A rule that is no JSON is in a tampered row, which is refused. */
+/** A rule that is not JSON is in a tampered row, which is refused. */
 const parseRule = (text: string | null): DualControlRule | null => {
   try {
     return text === null ? null : (JSON.parse(text) as DualControlRule);
@@ -43,25 +42,15 @@ const parseRule = (text: string | null): DualControlRule | null => {
   }
 };
 
+const members = membersOf<Vault>()(vaultsTables.vaults, 'dual_control');
+
 export const vaultRow = (vault: Vault) => ({
-  id: vault.id,
-  tenant_id: vault.tenantId,
-  name: vault.name,
-  kind: vault.kind,
-  state: vault.state,
-  created_at: vault.createdAt,
+  ...members.toRow(vault),
   dual_control: vault.dualControl === null ? null : canonicalJson({ ...vault.dualControl }),
-  profile: vault.profile,
 });
 
 export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  name: row.name,
-  kind: row.kind as Vault['kind'],
-  state: row.state as VaultState,
-  createdAt: row.created_at,
+  ...members.fromRow(row),
   dualControl: parseRule(row.dual_control),
-  profile: row.profile as RotationProfile,
   integrity,
 });

@@ -1,5 +1,5 @@
 // What the rules of this folder work with: one library, loaded in the test's own process, a logged-in read-write session, and
-// short names for what every rule needs. A rule says what it saw as plain data, so that one assertion compares it.
+// short names for the calls of every rule. A rule returns its observations as plain data, so that one assertion compares them.
 
 import { Module, type Session } from 'graphene-pk11';
 import pkcs11js from 'pkcs11js';
@@ -17,10 +17,17 @@ export interface Rule {
   readonly name: string;
   /** Of PKCS#11 2.40: the base specification, or "mechanisms" and its section. */
   readonly section: string;
-  /** What the standard says. */
+  /** The result according to the standard. */
   readonly expected: Seen;
   readonly look: (on: Bench) => Seen | Promise<Seen>;
 }
+
+export const rule = (name: string, section: string, expected: Seen, look: Rule['look']): Rule => ({
+  name,
+  section,
+  expected,
+  look,
+});
 
 type Value = number | boolean | string | Buffer;
 export type Wanted = Partial<Record<AttributeName, Value | undefined>>;
@@ -31,7 +38,7 @@ export const template = (wanted: Wanted): pkcs11js.Template =>
     value === undefined ? [] : [{ type: attributes[name as AttributeName].type, value }],
   );
 
-/** A mechanism whose parameter is a structure that pkcs11js knows. */
+/** A mechanism whose parameter is a structure that pkcs11js supports. */
 export const mechanismOf = <Parameter extends pkcs11js.IParams>(
   mechanism: number,
   parameter: Parameter,
@@ -56,7 +63,7 @@ export interface Bench {
   open(readWrite?: boolean): Buffer;
   /** C_CreateObject. */
   create(wanted: Wanted, session?: Buffer): Buffer;
-  /** A session key that shows its value, unless told otherwise. */
+  /** A session key whose value can be read by default. */
   aes(value: Buffer, wanted?: Wanted): Buffer;
   generic(value: Buffer, wanted?: Wanted): Buffer;
   generate(wanted?: Wanted, mechanism?: number): Buffer;
@@ -71,7 +78,7 @@ export interface Bench {
   sign(mechanism: pkcs11js.Mechanism, key: Buffer, data: Buffer): Buffer;
   /** The return value's name. */
   verify(mechanism: pkcs11js.Mechanism, key: Buffer, data: Buffer, signature: Buffer): string;
-  /** The same bench with a read-write session of its own, closed after the look: what a rule leaves behind goes with it. */
+  /** The same bench with its own read-write session, which is closed after the rule together with its objects. */
   apart<Answer>(look: (on: Bench) => Answer | Promise<Answer>): Promise<Answer>;
   end(): void;
 }
@@ -85,7 +92,7 @@ const shown = (name: AttributeName, value: Buffer | undefined): Seen => {
   if (value === undefined) return null;
   const kind = attributeKind(attributes[name].type);
   if (kind === 'boolean' || kind === 'byteBoolean') return value[0] === 1;
-  // CK_UNAVAILABLE_INFORMATION is no number that JavaScript holds.
+  // CK_UNAVAILABLE_INFORMATION is not a number that JavaScript holds.
   if (kind === 'ulong') return value.every((byte) => byte === 0xff) ? 'unavailable' : Number(value.readBigUInt64LE());
   return value.toString('hex');
 };

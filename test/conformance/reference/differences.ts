@@ -143,8 +143,8 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
         'Section 4.1.1 distinguishes an attribute that Cryptoki does not know from a known attribute of another kind of object. SoftHSM2 has one code for both.',
       rules: {
         'C_CreateObject: an attribute that is no such object’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
-        'C_SetAttributeValue: an attribute that is no key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
-        'C_CopyObject: an attribute that is no key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
+        'C_SetAttributeValue: an attribute that is not a key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
+        'C_CopyObject: an attribute that is not a key’s': 'CKR_ATTRIBUTE_TYPE_INVALID',
         'C_GenerateKey with a value': 'CKR_ATTRIBUTE_READ_ONLY',
         'C_GenerateKey of another class': 'CKR_ATTRIBUTE_VALUE_INVALID',
       },
@@ -242,7 +242,7 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
 const isMembers = (seen: Seen): seen is { readonly [name: string]: Seen } =>
   typeof seen === 'object' && seen !== null && !Array.isArray(seen);
 
-/** What a rule has to see on a token: what the standard says, but for a difference. */
+/** The expected result of a rule on a token: the standard's, or the difference. */
 export const expectedOn = (token: TokenName, { name, expected }: Rule): Seen => {
   const seen = differences[token].flatMap((difference) => (name in difference.rules ? [difference.rules[name]] : []));
   const [only = expected] = seen;
@@ -250,7 +250,7 @@ export const expectedOn = (token: TokenName, { name, expected }: Rule): Seen => 
   return isMembers(expected) && isMembers(only) ? { ...expected, ...only } : only;
 };
 
-/** Rows that say nothing: of a rule that there is not, or of what the standard says too. */
+/** Useless rows: for an unknown rule, or equal to the standard. */
 export const idleDifferences = (): string[] => {
   const byName = new Map(rules.map((rule) => [rule.name, rule]));
   return (Object.keys(differences) as TokenName[]).flatMap((token) =>

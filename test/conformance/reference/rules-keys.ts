@@ -1,9 +1,20 @@
-// Keys made, wrapped, unwrapped and derived: PKCS#11 2.40, section 5.14.
+// Keys generated, wrapped, unwrapped and derived: PKCS#11 2.40, section 5.14.
 import { createECDH, createPublicKey, diffieHellman } from 'node:crypto';
 import pkcs11js from 'pkcs11js';
 import { CKD, CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { type Bench, mechanismOf, p256, type Rule, readable, rvOf, type Seen, template, type Wanted } from './bench.ts';
+import {
+  type Bench,
+  mechanismOf,
+  p256,
+  type Rule,
+  readable,
+  rule,
+  rvOf,
+  type Seen,
+  template,
+  type Wanted,
+} from './bench.ts';
 import { ecPrivate, importedEc, rsaPrivate, rsaPublic } from './rules-objects.ts';
 
 const nowhere = Buffer.from('efbeadde00000000', 'hex');
@@ -23,17 +34,17 @@ const made: Readonly<Record<string, Seen>> = {
 };
 const names = Object.keys(made) as (keyof typeof made & 'LOCAL')[];
 const generateRules: readonly Rule[] = where.flatMap((place): Rule[] => [
-  {
-    name: `C_GenerateKey of an AES key of the ${place}: what is computed, and what is as it was asked for`,
-    section: '5.14',
-    expected: {
+  rule(
+    `C_GenerateKey of an AES key of the ${place}: what is computed, and what is as it was asked for`,
+    '5.14',
+    {
       ...made,
       VALUE_LEN: 32,
       KEY_GEN_MECHANISM: CKM.AES_KEY_GEN,
       VALUE: 'CKR_ATTRIBUTE_SENSITIVE',
       ID: '0102',
     },
-    look: (on) => {
+    (on) => {
       const wanted = { ...placed(place, 'generated'), SENSITIVE: true, EXTRACTABLE: false, ID: Buffer.of(1, 2) };
       const key = on.generate(wanted);
       return Object.fromEntries(
@@ -43,12 +54,12 @@ const generateRules: readonly Rule[] = where.flatMap((place): Rule[] => [
         ]),
       );
     },
-  },
-  {
-    name: `C_GenerateKey of a readable AES key of the ${place}: it was never otherwise`,
-    section: '5.14',
-    expected: { sensitive: false, always: false, extractable: true, never: false, length: 16 },
-    look: (on) => {
+  ),
+  rule(
+    `C_GenerateKey of a readable AES key of the ${place}: it was never otherwise`,
+    '5.14',
+    { sensitive: false, always: false, extractable: true, never: false, length: 16 },
+    (on) => {
       const key = on.generate({ ...placed(place, 'readable'), ...readable, VALUE_LEN: 16 });
       return {
         sensitive: on.read(key, 'SENSITIVE'),
@@ -58,27 +69,22 @@ const generateRules: readonly Rule[] = where.flatMap((place): Rule[] => [
         length: on.value(key, 'VALUE').length,
       };
     },
-  },
-  {
-    name: `C_GenerateKey of a generic secret of the ${place}`,
-    section: '5.14',
-    expected: { type: CKK.GENERIC_SECRET, length: 40 },
-    look: (on) => {
-      const wanted = {
-        CLASS: CKO.SECRET_KEY,
-        KEY_TYPE: CKK.GENERIC_SECRET,
-        VALUE_LEN: 40,
-        SIGN: true,
-        ...placed(place, 'generic'),
-      };
-      const key = on.pkcs11.C_GenerateKey(on.session, { mechanism: CKM.GENERIC_SECRET_KEY_GEN }, template(wanted));
-      return { type: on.read(key, 'KEY_TYPE'), length: on.read(key, 'VALUE_LEN') };
-    },
-  },
-  {
-    name: `C_GenerateKeyPair of RSA keys of the ${place}: both halves say what they are`,
-    section: '5.14',
-    expected: {
+  ),
+  rule(`C_GenerateKey of a generic secret of the ${place}`, '5.14', { type: CKK.GENERIC_SECRET, length: 40 }, (on) => {
+    const wanted = {
+      CLASS: CKO.SECRET_KEY,
+      KEY_TYPE: CKK.GENERIC_SECRET,
+      VALUE_LEN: 40,
+      SIGN: true,
+      ...placed(place, 'generic'),
+    };
+    const key = on.pkcs11.C_GenerateKey(on.session, { mechanism: CKM.GENERIC_SECRET_KEY_GEN }, template(wanted));
+    return { type: on.read(key, 'KEY_TYPE'), length: on.read(key, 'VALUE_LEN') };
+  }),
+  rule(
+    `C_GenerateKeyPair of RSA keys of the ${place}: both halves say what they are`,
+    '5.14',
+    {
       modulus: true,
       bits: 2048,
       exponent: '010001',
@@ -89,7 +95,7 @@ const generateRules: readonly Rule[] = where.flatMap((place): Rule[] => [
       exponentOfPrivate: 'CKR_ATTRIBUTE_SENSITIVE',
       mechanism: CKM.RSA_PKCS_KEY_PAIR_GEN,
     },
-    look: (on) => {
+    (on) => {
       const label = { ...placed(place, 'RSA pair'), ID: Buffer.of(7) };
       const { publicKey, privateKey } = on.rsaPair(label, { ...label, SENSITIVE: true, EXTRACTABLE: false });
       return {
@@ -106,12 +112,12 @@ const generateRules: readonly Rule[] = where.flatMap((place): Rule[] => [
         mechanism: on.read(privateKey, 'KEY_GEN_MECHANISM'),
       };
     },
-  },
-  {
-    name: `C_GenerateKeyPair of keys on P-256 of the ${place}: both halves say what they are`,
-    section: '5.14',
-    expected: { parameters: [p256.toString('hex'), p256.toString('hex')], point: 67, value: 'CKR_ATTRIBUTE_SENSITIVE' },
-    look: (on) => {
+  ),
+  rule(
+    `C_GenerateKeyPair of keys on P-256 of the ${place}: both halves say what they are`,
+    '5.14',
+    { parameters: [p256.toString('hex'), p256.toString('hex')], point: 67, value: 'CKR_ATTRIBUTE_SENSITIVE' },
+    (on) => {
       const label = placed(place, 'EC pair');
       const { publicKey, privateKey } = on.ecPair(p256, label, label);
       return {
@@ -120,70 +126,40 @@ const generateRules: readonly Rule[] = where.flatMap((place): Rule[] => [
         value: on.read(privateKey, 'VALUE'),
       };
     },
-  },
+  ),
 ]);
 
 const wrongRules: readonly Rule[] = [
-  {
-    name: 'C_GenerateKey without a length',
-    section: '5.14',
-    expected: 'CKR_TEMPLATE_INCOMPLETE',
-    look: (on) => rvOf(() => on.generate({ VALUE_LEN: undefined })),
-  },
-  {
-    name: 'C_GenerateKey of 17 bytes',
-    section: '5.14',
-    expected: 'CKR_ATTRIBUTE_VALUE_INVALID',
-    look: (on) => rvOf(() => on.generate({ VALUE_LEN: 17 })),
-  },
-  {
-    name: 'C_GenerateKey with a value',
-    section: '5.14',
-    expected: 'CKR_TEMPLATE_INCONSISTENT',
-    look: (on) => rvOf(() => on.generate({ VALUE: Buffer.alloc(32) })),
-  },
-  {
-    name: 'C_GenerateKey of another class',
-    section: '5.14',
-    expected: 'CKR_TEMPLATE_INCONSISTENT',
-    look: (on) => rvOf(() => on.generate({ CLASS: CKO.PUBLIC_KEY })),
-  },
-  {
-    name: 'C_GenerateKey of another type',
-    section: '5.14',
-    expected: 'CKR_TEMPLATE_INCONSISTENT',
-    look: (on) => rvOf(() => on.generate({ KEY_TYPE: CKK.GENERIC_SECRET })),
-  },
-  {
-    name: 'C_GenerateKey with a mechanism of ciphers',
-    section: '5.14',
-    expected: 'CKR_MECHANISM_INVALID',
-    look: (on) => rvOf(() => on.generate({}, CKM.AES_ECB)),
-  },
-  {
-    name: 'C_GenerateKeyPair of RSA without the number of bits',
-    section: '5.14',
-    expected: 'CKR_TEMPLATE_INCOMPLETE',
-    look: (on) => rvOf(() => on.rsaPair({ MODULUS_BITS: undefined })),
-  },
-  {
-    name: 'C_GenerateKeyPair of RSA with 1024 bits',
-    section: '5.14',
-    expected: 'CKR_OK',
-    look: (on) => rvOf(() => on.rsaPair({ MODULUS_BITS: 1024 })),
-  },
-  {
-    name: 'C_GenerateKeyPair on a curve without a name',
-    section: '5.14',
-    expected: 'CKR_TEMPLATE_INCOMPLETE',
-    look: (on) => rvOf(() => on.ecPair(p256, { EC_PARAMS: undefined })),
-  },
-  {
-    name: 'C_GenerateKeyPair on an unknown curve',
-    section: '5.14',
-    expected: 'CKR_CURVE_NOT_SUPPORTED',
-    look: (on) => rvOf(() => on.ecPair(Buffer.from('06032a0304', 'hex'))),
-  },
+  rule('C_GenerateKey without a length', '5.14', 'CKR_TEMPLATE_INCOMPLETE', (on) =>
+    rvOf(() => on.generate({ VALUE_LEN: undefined })),
+  ),
+  rule('C_GenerateKey of 17 bytes', '5.14', 'CKR_ATTRIBUTE_VALUE_INVALID', (on) =>
+    rvOf(() => on.generate({ VALUE_LEN: 17 })),
+  ),
+  rule('C_GenerateKey with a value', '5.14', 'CKR_TEMPLATE_INCONSISTENT', (on) =>
+    rvOf(() => on.generate({ VALUE: Buffer.alloc(32) })),
+  ),
+  rule('C_GenerateKey of another class', '5.14', 'CKR_TEMPLATE_INCONSISTENT', (on) =>
+    rvOf(() => on.generate({ CLASS: CKO.PUBLIC_KEY })),
+  ),
+  rule('C_GenerateKey of another type', '5.14', 'CKR_TEMPLATE_INCONSISTENT', (on) =>
+    rvOf(() => on.generate({ KEY_TYPE: CKK.GENERIC_SECRET })),
+  ),
+  rule('C_GenerateKey with a mechanism of ciphers', '5.14', 'CKR_MECHANISM_INVALID', (on) =>
+    rvOf(() => on.generate({}, CKM.AES_ECB)),
+  ),
+  rule('C_GenerateKeyPair of RSA without the number of bits', '5.14', 'CKR_TEMPLATE_INCOMPLETE', (on) =>
+    rvOf(() => on.rsaPair({ MODULUS_BITS: undefined })),
+  ),
+  rule('C_GenerateKeyPair of RSA with 1024 bits', '5.14', 'CKR_OK', (on) =>
+    rvOf(() => on.rsaPair({ MODULUS_BITS: 1024 })),
+  ),
+  rule('C_GenerateKeyPair on a curve without a name', '5.14', 'CKR_TEMPLATE_INCOMPLETE', (on) =>
+    rvOf(() => on.ecPair(p256, { EC_PARAMS: undefined })),
+  ),
+  rule('C_GenerateKeyPair on an unknown curve', '5.14', 'CKR_CURVE_NOT_SUPPORTED', (on) =>
+    rvOf(() => on.ecPair(Buffer.from('06032a0304', 'hex'))),
+  ),
 ];
 
 const keyWrap = { mechanism: CKM.AES_KEY_WRAP };
@@ -199,7 +175,7 @@ const oaep = mechanismOf<pkcs11js.RsaOAEP>(CKM.RSA_PKCS_OAEP, {
 const kek256 = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex');
 const data256 = Buffer.from('00112233445566778899aabbccddeeff000102030405060708090a0b0c0d0e0f', 'hex');
 const wrapped256 = '28c9f404c4b810f4cbccb35cfb87f8263f5786e2d80ed326cbc7f0e71a99f43bfb988b9b7a02dd21';
-/** Of rules that have wrapped nothing sensitive before: what a key has wrapped, in any session, decides what it unwraps. */
+/** For rules without an earlier wrapping of a sensitive key: a key's wrappings, in any session, decide what it may unwrap. */
 const otherKek = Buffer.alloc(32, 0x77);
 const kek192 = Buffer.from('5840df6e29b02af1ab493b705bf16ea1ae8338f4dcc176a8', 'hex');
 const data20 = Buffer.from('c37b7e6492584340bed12207808941155068f738', 'hex');
@@ -218,11 +194,11 @@ const unwrap = (
 
 const wrapRules: readonly Rule[] = [
   ...where.flatMap((place): Rule[] => [
-    {
-      name: `CKM_AES_KEY_WRAP under a key of the ${place}: the published result, and back`,
-      section: '5.14',
-      expected: { wrapped: wrapped256, back: data256.toString('hex'), local: false, never: false, always: false },
-      look: (on) => {
+    rule(
+      `CKM_AES_KEY_WRAP under a key of the ${place}: the published result, and back`,
+      '5.14',
+      { wrapped: wrapped256, back: data256.toString('hex'), local: false, never: false, always: false },
+      (on) => {
         const by = on.aes(kek256, { ...wrapping, ...placed(place, 'wraps') });
         const wrapped = wrap(on, keyWrap, by, on.aes(data256));
         const back = unwrap(on, keyWrap, by, wrapped, secretKey(CKK.AES));
@@ -234,35 +210,35 @@ const wrapRules: readonly Rule[] = [
           always: on.read(back, 'ALWAYS_SENSITIVE'),
         };
       },
-    },
-    {
-      name: `CKM_AES_KEY_WRAP_PAD under a key of the ${place}: the published result, and back`,
-      section: '5.14',
-      expected: { wrapped: wrapped20, back: data20.toString('hex') },
-      look: (on) => {
+    ),
+    rule(
+      `CKM_AES_KEY_WRAP_PAD under a key of the ${place}: the published result, and back`,
+      '5.14',
+      { wrapped: wrapped20, back: data20.toString('hex') },
+      (on) => {
         const by = on.aes(kek192, { ...wrapping, ...placed(place, 'wraps padded') });
         const wrapped = wrap(on, keyWrapPad, by, on.generic(data20));
         const back = unwrap(on, keyWrapPad, by, wrapped, secretKey(CKK.GENERIC_SECRET));
         return { wrapped: wrapped.toString('hex'), back: on.read(back, 'VALUE') };
       },
-    },
-    {
-      name: `CKM_RSA_PKCS_OAEP wraps under a public key of the ${place} and unwraps with its private key`,
-      section: '5.14',
-      expected: data256.toString('hex'),
-      look: (on) => {
+    ),
+    rule(
+      `CKM_RSA_PKCS_OAEP wraps under a public key of the ${place} and unwraps with its private key`,
+      '5.14',
+      data256.toString('hex'),
+      (on) => {
         const label = placed(place, 'RSA wraps');
         const publicKey = on.create({ ...rsaPublic, WRAP: true, ENCRYPT: false, ...label });
         const privateKey = on.create({ ...rsaPrivate, UNWRAP: true, DECRYPT: false, ...label });
         const wrapped = wrap(on, oaep, publicKey, on.aes(data256));
         return on.read(unwrap(on, oaep, privateKey, wrapped, secretKey(CKK.AES)), 'VALUE');
       },
-    },
-    {
-      name: `a private RSA key is wrapped under a key of the ${place}, and signs when it is back`,
-      section: '5.14',
-      expected: 'CKR_OK',
-      look: (on) => {
+    ),
+    rule(
+      `a private RSA key is wrapped under a key of the ${place}, and signs when it is back`,
+      '5.14',
+      'CKR_OK',
+      (on) => {
         const by = on.aes(kek256, { ...wrapping, ...placed(place, 'wraps private') });
         const key = on.create({ ...rsaPrivate, SIGN: true, SENSITIVE: false, EXTRACTABLE: true });
         const wrapped = wrap(on, keyWrapPad, by, key);
@@ -276,126 +252,79 @@ const wrapRules: readonly Rule[] = [
           signature,
         );
       },
-    },
+    ),
   ]),
-  {
-    name: 'C_WrapKey of a key that is not extractable',
-    section: '5.14',
-    expected: 'CKR_KEY_UNEXTRACTABLE',
-    look: (on) => rvOf(() => wrap(on, keyWrap, on.aes(kek256, wrapping), on.aes(data256, { EXTRACTABLE: false }))),
-  },
-  {
-    name: 'C_WrapKey of a sensitive key that is extractable',
-    section: '5.14',
-    expected: 'CKR_OK',
-    look: (on) =>
-      rvOf(() => wrap(on, keyWrap, on.aes(kek256, wrapping), on.aes(data256, { SENSITIVE: true, EXTRACTABLE: true }))),
-  },
-  {
-    name: 'C_WrapKey of a sensitive key under a key that may decrypt',
-    section: '5.14',
-    expected: 'CKR_OK',
-    look: (on) =>
-      rvOf(() =>
-        wrap(
-          on,
-          keyWrap,
-          on.aes(Buffer.alloc(32, 0x78), { DECRYPT: true }),
-          on.aes(data256, { SENSITIVE: true, EXTRACTABLE: true }),
-        ),
+  rule('C_WrapKey of a key that is not extractable', '5.14', 'CKR_KEY_UNEXTRACTABLE', (on) =>
+    rvOf(() => wrap(on, keyWrap, on.aes(kek256, wrapping), on.aes(data256, { EXTRACTABLE: false }))),
+  ),
+  rule('C_WrapKey of a sensitive key that is extractable', '5.14', 'CKR_OK', (on) =>
+    rvOf(() => wrap(on, keyWrap, on.aes(kek256, wrapping), on.aes(data256, { SENSITIVE: true, EXTRACTABLE: true }))),
+  ),
+  rule('C_WrapKey of a sensitive key under a key that may decrypt', '5.14', 'CKR_OK', (on) =>
+    rvOf(() =>
+      wrap(
+        on,
+        keyWrap,
+        on.aes(Buffer.alloc(32, 0x78), { DECRYPT: true }),
+        on.aes(data256, { SENSITIVE: true, EXTRACTABLE: true }),
       ),
-  },
-  {
-    name: 'C_WrapKey under a key that does not wrap',
-    section: '5.14',
-    expected: 'CKR_KEY_FUNCTION_NOT_PERMITTED',
-    look: (on) => rvOf(() => wrap(on, keyWrap, on.aes(kek256, { WRAP: false }), on.aes(data256))),
-  },
-  {
-    name: 'C_WrapKey under no key, and of no key',
-    section: '5.14',
-    expected: ['CKR_WRAPPING_KEY_HANDLE_INVALID', 'CKR_KEY_HANDLE_INVALID'],
-    look: (on) => [
+    ),
+  ),
+  rule('C_WrapKey under a key that does not wrap', '5.14', 'CKR_KEY_FUNCTION_NOT_PERMITTED', (on) =>
+    rvOf(() => wrap(on, keyWrap, on.aes(kek256, { WRAP: false }), on.aes(data256))),
+  ),
+  rule(
+    'C_WrapKey under no key, and of no key',
+    '5.14',
+    ['CKR_WRAPPING_KEY_HANDLE_INVALID', 'CKR_KEY_HANDLE_INVALID'],
+    (on) => [
       rvOf(() => wrap(on, keyWrap, nowhere, on.aes(data256))),
       rvOf(() => wrap(on, keyWrap, on.aes(kek256, wrapping), nowhere)),
     ],
-  },
-  {
-    name: 'C_WrapKey under a key of another type',
-    section: '5.14',
-    expected: 'CKR_WRAPPING_KEY_TYPE_INCONSISTENT',
-    look: (on) => rvOf(() => wrap(on, keyWrap, on.generic(kek256, { WRAP: true }), on.aes(data256))),
-  },
-  {
-    name: 'C_WrapKey only under a trusted key, when the key says so',
-    section: '4.10',
-    expected: 'CKR_KEY_NOT_WRAPPABLE',
-    look: (on) => rvOf(() => wrap(on, keyWrap, on.aes(kek256, wrapping), on.aes(data256, { WRAP_WITH_TRUSTED: true }))),
-  },
-  {
-    name: 'a buffer that is too small: C_WrapKey',
-    section: '5.2',
-    expected: ['CKR_BUFFER_TOO_SMALL', 'CKR_OK'],
-    look: (on) => {
-      const [by, key] = [on.aes(kek256, wrapping), on.aes(data256)];
-      return [39, 40].map((room) => rvOf(() => on.pkcs11.C_WrapKey(on.session, keyWrap, by, key, Buffer.alloc(room))));
-    },
-  },
-  {
-    name: 'C_UnwrapKey of what was changed',
-    section: '5.14',
-    expected: 'CKR_WRAPPED_KEY_INVALID',
-    look: (on) => {
-      const changed = Buffer.from(wrapped256, 'hex');
-      changed[9] = (changed[9] ?? 0) ^ 1;
-      return rvOf(() => unwrap(on, keyWrap, on.aes(otherKek, wrapping), changed, secretKey(CKK.AES)));
-    },
-  },
-  {
-    name: 'C_UnwrapKey of 39 bytes',
-    section: '5.14',
-    expected: 'CKR_WRAPPED_KEY_LEN_RANGE',
-    look: (on) => {
-      const short = Buffer.from(wrapped256, 'hex').subarray(1);
-      return rvOf(() => unwrap(on, keyWrap, on.aes(otherKek, wrapping), short, secretKey(CKK.AES)));
-    },
-  },
-  {
-    name: 'C_UnwrapKey with no key',
-    section: '5.14',
-    expected: 'CKR_UNWRAPPING_KEY_HANDLE_INVALID',
-    look: (on) => rvOf(() => unwrap(on, keyWrap, nowhere, Buffer.from(wrapped256, 'hex'), secretKey(CKK.AES))),
-  },
-  {
-    name: 'C_UnwrapKey with a key that does not unwrap',
-    section: '5.14',
-    expected: 'CKR_KEY_FUNCTION_NOT_PERMITTED',
-    look: (on) =>
-      rvOf(() =>
-        unwrap(on, keyWrap, on.aes(kek256, { UNWRAP: false }), Buffer.from(wrapped256, 'hex'), secretKey(CKK.AES)),
-      ),
-  },
-  {
-    name: 'C_UnwrapKey: what the key says when its template does not',
-    section: '5.14',
-    expected: { EXTRACTABLE: true, ALWAYS_SENSITIVE: false, NEVER_EXTRACTABLE: false, LOCAL: false },
-    look: (on) => {
+  ),
+  rule('C_WrapKey under a key of another type', '5.14', 'CKR_WRAPPING_KEY_TYPE_INCONSISTENT', (on) =>
+    rvOf(() => wrap(on, keyWrap, on.generic(kek256, { WRAP: true }), on.aes(data256))),
+  ),
+  rule('C_WrapKey only under a trusted key, when the key says so', '4.10', 'CKR_KEY_NOT_WRAPPABLE', (on) =>
+    rvOf(() => wrap(on, keyWrap, on.aes(kek256, wrapping), on.aes(data256, { WRAP_WITH_TRUSTED: true }))),
+  ),
+  rule('a buffer that is too small: C_WrapKey', '5.2', ['CKR_BUFFER_TOO_SMALL', 'CKR_OK'], (on) => {
+    const [by, key] = [on.aes(kek256, wrapping), on.aes(data256)];
+    return [39, 40].map((room) => rvOf(() => on.pkcs11.C_WrapKey(on.session, keyWrap, by, key, Buffer.alloc(room))));
+  }),
+  rule('C_UnwrapKey of what was changed', '5.14', 'CKR_WRAPPED_KEY_INVALID', (on) => {
+    const changed = Buffer.from(wrapped256, 'hex');
+    changed[9] = (changed[9] ?? 0) ^ 1;
+    return rvOf(() => unwrap(on, keyWrap, on.aes(otherKek, wrapping), changed, secretKey(CKK.AES)));
+  }),
+  rule('C_UnwrapKey of 39 bytes', '5.14', 'CKR_WRAPPED_KEY_LEN_RANGE', (on) => {
+    const short = Buffer.from(wrapped256, 'hex').subarray(1);
+    return rvOf(() => unwrap(on, keyWrap, on.aes(otherKek, wrapping), short, secretKey(CKK.AES)));
+  }),
+  rule('C_UnwrapKey with no key', '5.14', 'CKR_UNWRAPPING_KEY_HANDLE_INVALID', (on) =>
+    rvOf(() => unwrap(on, keyWrap, nowhere, Buffer.from(wrapped256, 'hex'), secretKey(CKK.AES))),
+  ),
+  rule('C_UnwrapKey with a key that does not unwrap', '5.14', 'CKR_KEY_FUNCTION_NOT_PERMITTED', (on) =>
+    rvOf(() =>
+      unwrap(on, keyWrap, on.aes(kek256, { UNWRAP: false }), Buffer.from(wrapped256, 'hex'), secretKey(CKK.AES)),
+    ),
+  ),
+  rule(
+    'C_UnwrapKey: what the key says when its template does not',
+    '5.14',
+    { EXTRACTABLE: true, ALWAYS_SENSITIVE: false, NEVER_EXTRACTABLE: false, LOCAL: false },
+    (on) => {
       const key = on.aes(kek256, { ...wrapping, SENSITIVE: true, EXTRACTABLE: false });
       const wanted = template({ CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.AES, SENSITIVE: true });
       const made = unwrap(on, keyWrap, key, Buffer.from(wrapped256, 'hex'), wanted);
       const names = ['EXTRACTABLE', 'ALWAYS_SENSITIVE', 'NEVER_EXTRACTABLE', 'LOCAL'] as const;
       return Object.fromEntries(names.map((name) => [name, on.read(made, name)]));
     },
-  },
-  {
-    name: 'C_UnwrapKey without a type of key',
-    section: '5.14',
-    expected: 'CKR_TEMPLATE_INCOMPLETE',
-    look: (on) => {
-      const wanted = template({ CLASS: CKO.SECRET_KEY });
-      return rvOf(() => unwrap(on, keyWrap, on.aes(kek256, wrapping), Buffer.from(wrapped256, 'hex'), wanted));
-    },
-  },
+  ),
+  rule('C_UnwrapKey without a type of key', '5.14', 'CKR_TEMPLATE_INCOMPLETE', (on) => {
+    const wanted = template({ CLASS: CKO.SECRET_KEY });
+    return rvOf(() => unwrap(on, keyWrap, on.aes(kek256, wrapping), Buffer.from(wrapped256, 'hex'), wanted));
+  }),
 ];
 
 /** The secret that both sides of an agreement have. */
@@ -411,69 +340,49 @@ const ecdh = (publicData: Buffer, kdf: number = CKD.NULL): pkcs11js.Mechanism =>
 const peer = createECDH('prime256v1').generateKeys();
 const deriveRules: readonly Rule[] = [
   ...where.flatMap((place): Rule[] => [
-    {
-      name: `CKM_ECDH1_DERIVE with a private key of the ${place}`,
-      section: '5.14',
-      expected: agreed(peer).toString('hex'),
-      look: (on) => {
-        const privateKey = on.create({ ...ecPrivate, DERIVE: true, ...placed(place, 'ECDH') });
-        const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
-        return on.read(on.pkcs11.C_DeriveKey(on.session, ecdh(peer), privateKey, wanted), 'VALUE');
-      },
-    },
-    {
-      name: `CKM_ECDH1_DERIVE with a private key of the ${place}, of a shorter key: the last bytes`,
-      section: 'mechanisms 2.3',
-      expected: agreed(peer).subarray(16).toString('hex'),
-      look: (on) => {
+    rule(`CKM_ECDH1_DERIVE with a private key of the ${place}`, '5.14', agreed(peer).toString('hex'), (on) => {
+      const privateKey = on.create({ ...ecPrivate, DERIVE: true, ...placed(place, 'ECDH') });
+      const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
+      return on.read(on.pkcs11.C_DeriveKey(on.session, ecdh(peer), privateKey, wanted), 'VALUE');
+    }),
+    rule(
+      `CKM_ECDH1_DERIVE with a private key of the ${place}, of a shorter key: the last bytes`,
+      'mechanisms 2.3',
+      agreed(peer).subarray(16).toString('hex'),
+      (on) => {
         const privateKey = on.create({ ...ecPrivate, DERIVE: true, ...placed(place, 'ECDH') });
         const wanted = secretKey(CKK.AES, { VALUE_LEN: 16 });
         return on.read(on.pkcs11.C_DeriveKey(on.session, ecdh(peer), privateKey, wanted), 'VALUE');
       },
-    },
+    ),
   ]),
-  {
-    name: 'CKM_ECDH1_DERIVE with the point of the other as an OCTET STRING',
-    section: 'mechanisms 2.3',
-    expected: 'CKR_OK',
-    look: (on) => {
-      const privateKey = on.create({ ...ecPrivate, DERIVE: true });
-      const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
-      const wrapped = Buffer.concat([Buffer.of(4, 65), peer]);
-      return rvOf(() => on.pkcs11.C_DeriveKey(on.session, ecdh(wrapped), privateKey, wanted));
-    },
-  },
-  {
-    name: 'CKM_ECDH1_DERIVE with a point that is not on the curve',
-    section: 'mechanisms 2.3',
-    expected: 'CKR_MECHANISM_PARAM_INVALID',
-    look: (on) => {
+  rule('CKM_ECDH1_DERIVE with the point of the other as an OCTET STRING', 'mechanisms 2.3', 'CKR_OK', (on) => {
+    const privateKey = on.create({ ...ecPrivate, DERIVE: true });
+    const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
+    const wrapped = Buffer.concat([Buffer.of(4, 65), peer]);
+    return rvOf(() => on.pkcs11.C_DeriveKey(on.session, ecdh(wrapped), privateKey, wanted));
+  }),
+  rule(
+    'CKM_ECDH1_DERIVE with a point that is not on the curve',
+    'mechanisms 2.3',
+    'CKR_MECHANISM_PARAM_INVALID',
+    (on) => {
       const privateKey = on.create({ ...ecPrivate, DERIVE: true });
       const point = Buffer.from(peer);
       point[64] = (point[64] ?? 0) ^ 1;
       const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
       return rvOf(() => on.pkcs11.C_DeriveKey(on.session, ecdh(point), privateKey, wanted));
     },
-  },
-  {
-    name: 'C_DeriveKey with a key that does not derive',
-    section: '5.14',
-    expected: 'CKR_KEY_FUNCTION_NOT_PERMITTED',
-    look: (on) => {
-      const privateKey = on.create({ ...ecPrivate, DERIVE: false });
-      const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
-      return rvOf(() => on.pkcs11.C_DeriveKey(on.session, ecdh(peer), privateKey, wanted));
-    },
-  },
-  {
-    name: 'C_DeriveKey with no key',
-    section: '5.14',
-    expected: 'CKR_KEY_HANDLE_INVALID',
-    look: (on) => {
-      const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
-      return rvOf(() => on.pkcs11.C_DeriveKey(on.session, ecdh(peer), nowhere, wanted));
-    },
-  },
+  ),
+  rule('C_DeriveKey with a key that does not derive', '5.14', 'CKR_KEY_FUNCTION_NOT_PERMITTED', (on) => {
+    const privateKey = on.create({ ...ecPrivate, DERIVE: false });
+    const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
+    return rvOf(() => on.pkcs11.C_DeriveKey(on.session, ecdh(peer), privateKey, wanted));
+  }),
+  rule('C_DeriveKey with no key', '5.14', 'CKR_KEY_HANDLE_INVALID', (on) => {
+    const wanted = secretKey(CKK.GENERIC_SECRET, { VALUE_LEN: 32 });
+    return rvOf(() => on.pkcs11.C_DeriveKey(on.session, ecdh(peer), nowhere, wanted));
+  }),
 ];
 
 export const keyRules: readonly Rule[] = [...generateRules, ...wrongRules, ...wrapRules, ...deriveRules];

@@ -2,7 +2,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { AttributeName } from '../../../provider/schema/attributes.ts';
 import { CKC, CKK, CKO } from '../../../provider/schema/constants.ts';
-import { type Bench, p256, type Rule, rvOf, type Seen, template, type Wanted } from './bench.ts';
+import { type Bench, p256, type Rule, rule, rvOf, type Seen, template, type Wanted } from './bench.ts';
 
 const nowhere = Buffer.from('efbeadde00000000', 'hex');
 const base64 = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64url');
@@ -45,7 +45,7 @@ const aesValue = Buffer.from('2b7e151628aed2a6abf7158809cf4f3c', 'hex');
 const subject = Buffer.from('300d310b300906035504061302444b', 'hex');
 const certificate = Buffer.from('3003020105', 'hex');
 
-/** How an object of each kind is made, with nothing but what the standard asks for. */
+/** The template of an object of each kind, with only the required attributes. */
 const least: Readonly<Record<string, Wanted>> = {
   'a data object': { CLASS: CKO.DATA, VALUE: Buffer.from('data') },
   'an X.509 certificate': { CLASS: CKO.CERTIFICATE, CERTIFICATE_TYPE: CKC.X_509, SUBJECT: subject, VALUE: certificate },
@@ -81,7 +81,7 @@ const secretAttributes: Partial<Record<AttributeName, Seen>> = {
   WRAP_WITH_TRUSTED: false,
 };
 
-/** What such an object then says, where the standard has a default, or the value follows. */
+/** The attributes of such an object for which the standard has a default, or whose value follows. */
 const attributesOf: Readonly<Record<string, Partial<Record<AttributeName, Seen>>>> = {
   'a data object': { ...storage, CLASS: CKO.DATA, APPLICATION: '', OBJECT_ID: '', VALUE: hexOf(Buffer.from('data')) },
   'an X.509 certificate': {
@@ -175,16 +175,12 @@ const attributesOf: Readonly<Record<string, Partial<Record<AttributeName, Seen>>
 
 const attributeRules: readonly Rule[] = Object.entries(attributesOf).flatMap(([kind, row]) => {
   return (Object.entries(row) as [AttributeName, Seen][]).map(
-    ([name, expected]): Rule => ({
-      name: `${kind}: CKA_${name}`,
-      section: '4',
-      expected,
-      look: (on) => on.read(on.create(least[kind] ?? {}), name),
-    }),
+    ([name, expected]): Rule =>
+      rule(`${kind}: CKA_${name}`, '4', expected, (on) => on.read(on.create(least[kind] ?? {}), name)),
   );
 });
 
-/** A template that cannot be, and what it is called. */
+/** An invalid template, with its name. */
 const refused: readonly (readonly [string, Wanted, string])[] = [
   ['nothing', {}, 'CKR_TEMPLATE_INCOMPLETE'],
   ['no class', { VALUE: Buffer.of(1) }, 'CKR_TEMPLATE_INCOMPLETE'],
@@ -250,7 +246,7 @@ const twins = (on: Bench, wanted: Wanted): string[] => {
   return seen;
 };
 
-/** C_SetAttributeValue and C_CopyObject on a key, and what each says. */
+/** C_SetAttributeValue and C_CopyObject on a key, with the result of each. */
 const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = [
   ['the label', {}, { LABEL: 'new' }, 'CKR_OK', 'CKR_OK'],
   ['the id', {}, { ID: Buffer.of(9) }, 'CKR_OK', 'CKR_OK'],
@@ -263,7 +259,13 @@ const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = 
   ['the key type', {}, { KEY_TYPE: CKK.GENERIC_SECRET }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
   ['the value', {}, { VALUE: Buffer.alloc(16) }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
   ['local', {}, { LOCAL: true }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
-  ['an attribute that is no key’s', {}, { APPLICATION: 'x' }, 'CKR_TEMPLATE_INCONSISTENT', 'CKR_TEMPLATE_INCONSISTENT'],
+  [
+    'an attribute that is not a key’s',
+    {},
+    { APPLICATION: 'x' },
+    'CKR_TEMPLATE_INCONSISTENT',
+    'CKR_TEMPLATE_INCONSISTENT',
+  ],
   ['the label of what is not modifiable', { MODIFIABLE: false }, { LABEL: 'new' }, 'CKR_ACTION_PROHIBITED', 'CKR_OK'],
   ['the label of what is not copyable', { COPYABLE: false }, { LABEL: 'new' }, 'CKR_OK', 'CKR_ACTION_PROHIBITED'],
 ];
@@ -280,69 +282,44 @@ const onToken = (wanted: Wanted): Wanted => ({ ...wanted, TOKEN: true, LABEL: `c
 export const objectRules: readonly Rule[] = [
   ...attributeRules,
   ...refused.map(
-    ([what, wanted, expected]): Rule => ({
-      name: `C_CreateObject: ${what}`,
-      section: '4.1',
-      expected,
-      look: ({ create }) => rvOf(() => create(wanted)),
-    }),
+    ([what, wanted, expected]): Rule =>
+      rule(`C_CreateObject: ${what}`, '4.1', expected, ({ create }) => rvOf(() => create(wanted))),
   ),
   ...changed.flatMap(([what, own, wanted, set, copied]): Rule[] => [
-    {
-      name: `C_SetAttributeValue: ${what}`,
-      section: '5.7',
-      expected: set,
-      look: (on) => rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, key(on, own), template(wanted))),
-    },
-    {
-      name: `C_CopyObject: ${what}`,
-      section: '5.7',
-      expected: copied,
-      look: (on) => rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on, own), template(wanted))),
-    },
+    rule(`C_SetAttributeValue: ${what}`, '5.7', set, (on) =>
+      rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, key(on, own), template(wanted))),
+    ),
+    rule(`C_CopyObject: ${what}`, '5.7', copied, (on) =>
+      rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on, own), template(wanted))),
+    ),
   ]),
   ...protectedOnToken.flatMap(([what, own, wanted, expected]): Rule[] => [
-    {
-      name: `C_SetAttributeValue of a key of the token: ${what}`,
-      section: '5.7',
-      expected,
-      look: (on) => {
-        const object = key(on, onToken(own));
-        const rv = rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, object, template(wanted)));
-        on.pkcs11.C_DestroyObject(on.session, object);
-        return rv;
-      },
-    },
-    {
-      name: `C_CopyObject of a key of the token: ${what}`,
-      section: '5.7',
-      expected,
-      look: (on) => {
-        const made = [key(on, onToken(own))];
-        const copy = template(onToken(wanted));
-        const rv = rvOf(() => made.push(on.pkcs11.C_CopyObject(on.session, made[0] as Buffer, copy)));
-        for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
-        return rv;
-      },
-    },
-  ]),
-  {
-    name: 'a sensitive key of the token is copied',
-    section: '5.7',
-    expected: 'CKR_OK',
-    look: (on) => {
-      const made = [key(on, onToken({}))];
-      const copy = template(onToken({}));
+    rule(`C_SetAttributeValue of a key of the token: ${what}`, '5.7', expected, (on) => {
+      const object = key(on, onToken(own));
+      const rv = rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, object, template(wanted)));
+      on.pkcs11.C_DestroyObject(on.session, object);
+      return rv;
+    }),
+    rule(`C_CopyObject of a key of the token: ${what}`, '5.7', expected, (on) => {
+      const made = [key(on, onToken(own))];
+      const copy = template(onToken(wanted));
       const rv = rvOf(() => made.push(on.pkcs11.C_CopyObject(on.session, made[0] as Buffer, copy)));
       for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
       return rv;
-    },
-  },
-  {
-    name: 'a copy on the token of a key of the session says what its source always and never was',
-    section: '5.7',
-    expected: { always: true, never: true },
-    look: (on) => {
+    }),
+  ]),
+  rule('a sensitive key of the token is copied', '5.7', 'CKR_OK', (on) => {
+    const made = [key(on, onToken({}))];
+    const copy = template(onToken({}));
+    const rv = rvOf(() => made.push(on.pkcs11.C_CopyObject(on.session, made[0] as Buffer, copy)));
+    for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
+    return rv;
+  }),
+  rule(
+    'a copy on the token of a key of the session says what its source always and never was',
+    '5.7',
+    { always: true, never: true },
+    (on) => {
       const made = [on.generate({ SENSITIVE: true, EXTRACTABLE: false })];
       const copy = on.pkcs11.C_CopyObject(on.session, made[0] as Buffer, template(onToken({})));
       made.push(copy);
@@ -350,12 +327,12 @@ export const objectRules: readonly Rule[] = [
       for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
       return seen;
     },
-  },
-  {
-    name: 'a key of the token that was made readable, protected later: what it always and never was',
-    section: '4.10',
-    expected: { sensitive: true, always: false, extractable: false, never: false },
-    look: (on) => {
+  ),
+  rule(
+    'a key of the token that was made readable, protected later: what it always and never was',
+    '4.10',
+    { sensitive: true, always: false, extractable: false, never: false },
+    (on) => {
       const object = on.generate(onToken({ SENSITIVE: false, EXTRACTABLE: true }));
       on.pkcs11.C_SetAttributeValue(on.session, object, template({ SENSITIVE: true, EXTRACTABLE: false }));
       const seen = {
@@ -367,12 +344,12 @@ export const objectRules: readonly Rule[] = [
       on.pkcs11.C_DestroyObject(on.session, object);
       return seen;
     },
-  },
-  {
-    name: 'a copy is like its source but for what the template changes',
-    section: '5.7',
-    expected: { label: hexOf(Buffer.from('copy')), sensitive: true, length: 16, local: false },
-    look: (on) => {
+  ),
+  rule(
+    'a copy is like its source but for what the template changes',
+    '5.7',
+    { label: hexOf(Buffer.from('copy')), sensitive: true, length: 16, local: false },
+    (on) => {
       const copy = on.pkcs11.C_CopyObject(on.session, key(on), template({ LABEL: 'copy' }));
       return {
         label: on.read(copy, 'LABEL'),
@@ -381,136 +358,80 @@ export const objectRules: readonly Rule[] = [
         local: on.read(copy, 'LOCAL'),
       };
     },
-  },
-  {
-    name: 'a change is seen at once',
-    section: '5.7',
-    expected: hexOf(Buffer.from('second')),
-    look: (on) => {
-      const object = note(on, { LABEL: 'first' });
-      on.pkcs11.C_SetAttributeValue(on.session, object, template({ LABEL: 'second' }));
-      return on.read(object, 'LABEL');
-    },
-  },
-  ...(['session', 'token'] as const).map(
-    (place): Rule => ({
-      name: `a key of the ${place} becomes sensitive, and not extractable, and stays so`,
-      section: '4.10',
-      expected: ['CKR_OK', 'CKR_OK', 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
-      look: (on) => {
-        const wanted = place === 'token' ? { TOKEN: true, LABEL: `sticky ${Math.random()}` } : {};
-        const key = on.aes(aesValue, { ...wanted, SENSITIVE: false, EXTRACTABLE: true });
-        return [{ SENSITIVE: true }, { EXTRACTABLE: false }, { SENSITIVE: false }, { EXTRACTABLE: true }].map(
-          (change) => rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, key, template(change))),
-        );
-      },
-    }),
   ),
-  {
-    name: 'a value that may be read is read',
-    section: '5.7',
-    expected: hexOf(aesValue),
-    look: (on) => on.read(on.aes(aesValue), 'VALUE'),
-  },
-  {
-    name: 'a value that is not sensitive, yet not extractable',
-    section: '4.10',
-    expected: 'CKR_ATTRIBUTE_SENSITIVE',
-    look: (on) => on.read(on.aes(aesValue, { EXTRACTABLE: false }), 'VALUE'),
-  },
-  {
-    name: 'C_GetAttributeValue of an attribute that is no such object’s',
-    section: '5.7',
-    expected: 'CKR_ATTRIBUTE_TYPE_INVALID',
-    look: (on) => on.read(note(on), 'MODULUS'),
-  },
-  {
-    name: 'C_GetAttributeValue of no object',
-    section: '5.7',
-    expected: 'CKR_OBJECT_HANDLE_INVALID',
-    look: (on) => on.read(nowhere, 'LABEL'),
-  },
-  {
-    name: 'C_GetObjectSize of an object',
-    section: '5.7',
-    expected: 'CKR_OK',
-    look: (on) => rvOf(() => on.pkcs11.C_GetObjectSize(on.session, note(on))),
-  },
-  {
-    name: 'C_GetObjectSize of no object',
-    section: '5.7',
-    expected: 'CKR_OBJECT_HANDLE_INVALID',
-    look: (on) => rvOf(() => on.pkcs11.C_GetObjectSize(on.session, nowhere)),
-  },
-  {
-    name: 'C_DestroyObject twice',
-    section: '5.7',
-    expected: ['CKR_OK', 'CKR_OBJECT_HANDLE_INVALID'],
-    look: (on) => {
-      const object = note(on);
-      return [0, 1].map(() => rvOf(() => on.pkcs11.C_DestroyObject(on.session, object)));
-    },
-  },
-  {
-    name: 'C_DestroyObject of what is not destroyable',
-    section: '5.7',
-    expected: 'CKR_ACTION_PROHIBITED',
-    look: (on) => {
-      const object = note(on, { DESTROYABLE: false });
-      return rvOf(() => on.pkcs11.C_DestroyObject(on.session, object));
-    },
-  },
-  {
-    name: 'a read-only session makes session objects',
-    section: '5.7',
-    expected: 'CKR_OK',
-    look: (on) => {
-      const session = on.open(false);
-      const rv = rvOf(() => on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1) }, session));
-      on.pkcs11.C_CloseSession(session);
-      return rv;
-    },
-  },
-  {
-    name: 'a read-only session makes no object of the token',
-    section: '5.7',
-    expected: 'CKR_SESSION_READ_ONLY',
-    look: (on) => {
-      const session = on.open(false);
-      const rv = rvOf(() => on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1), TOKEN: true }, session));
-      on.pkcs11.C_CloseSession(session);
-      return rv;
-    },
-  },
-  {
-    name: 'a read-only session destroys no object of the token',
-    section: '5.7',
-    expected: ['CKR_SESSION_READ_ONLY', 'CKR_OK'],
-    look: (on) => {
-      const object = note(on, { TOKEN: true, LABEL: 'read-only' });
-      const session = on.open(false);
-      const rv = rvOf(() => on.pkcs11.C_DestroyObject(session, object));
-      on.pkcs11.C_CloseSession(session);
-      return [rv, rvOf(() => on.pkcs11.C_DestroyObject(on.session, object))];
-    },
-  },
-  {
-    name: 'another session of the application sees a session object, until its session is closed',
-    section: '5.6',
-    expected: [1, 0],
-    look: (on) => {
-      const session = on.open();
-      on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1), LABEL: 'of another session' }, session);
-      const during = on.find({ LABEL: 'of another session' }).length;
-      on.pkcs11.C_CloseSession(session);
-      return [during, on.find({ LABEL: 'of another session' }).length];
-    },
-  },
-  {
-    name: 'C_FindObjects finds by every attribute that is given, and by all of them',
-    section: '5.7',
-    expected: { label: 3, id: 2, both: 1, class: 1, none: 0 },
-    look: (on) => {
+  rule('a change is seen at once', '5.7', hexOf(Buffer.from('second')), (on) => {
+    const object = note(on, { LABEL: 'first' });
+    on.pkcs11.C_SetAttributeValue(on.session, object, template({ LABEL: 'second' }));
+    return on.read(object, 'LABEL');
+  }),
+  ...(['session', 'token'] as const).map(
+    (place): Rule =>
+      rule(
+        `a key of the ${place} becomes sensitive, and not extractable, and stays so`,
+        '4.10',
+        ['CKR_OK', 'CKR_OK', 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+        (on) => {
+          const wanted = place === 'token' ? { TOKEN: true, LABEL: `sticky ${Math.random()}` } : {};
+          const key = on.aes(aesValue, { ...wanted, SENSITIVE: false, EXTRACTABLE: true });
+          return [{ SENSITIVE: true }, { EXTRACTABLE: false }, { SENSITIVE: false }, { EXTRACTABLE: true }].map(
+            (change) => rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, key, template(change))),
+          );
+        },
+      ),
+  ),
+  rule('a value that may be read is read', '5.7', hexOf(aesValue), (on) => on.read(on.aes(aesValue), 'VALUE')),
+  rule('a value that is not sensitive, yet not extractable', '4.10', 'CKR_ATTRIBUTE_SENSITIVE', (on) =>
+    on.read(on.aes(aesValue, { EXTRACTABLE: false }), 'VALUE'),
+  ),
+  rule('C_GetAttributeValue of an attribute that is no such object’s', '5.7', 'CKR_ATTRIBUTE_TYPE_INVALID', (on) =>
+    on.read(note(on), 'MODULUS'),
+  ),
+  rule('C_GetAttributeValue of no object', '5.7', 'CKR_OBJECT_HANDLE_INVALID', (on) => on.read(nowhere, 'LABEL')),
+  rule('C_GetObjectSize of an object', '5.7', 'CKR_OK', (on) =>
+    rvOf(() => on.pkcs11.C_GetObjectSize(on.session, note(on))),
+  ),
+  rule('C_GetObjectSize of no object', '5.7', 'CKR_OBJECT_HANDLE_INVALID', (on) =>
+    rvOf(() => on.pkcs11.C_GetObjectSize(on.session, nowhere)),
+  ),
+  rule('C_DestroyObject twice', '5.7', ['CKR_OK', 'CKR_OBJECT_HANDLE_INVALID'], (on) => {
+    const object = note(on);
+    return [0, 1].map(() => rvOf(() => on.pkcs11.C_DestroyObject(on.session, object)));
+  }),
+  rule('C_DestroyObject of what is not destroyable', '5.7', 'CKR_ACTION_PROHIBITED', (on) => {
+    const object = note(on, { DESTROYABLE: false });
+    return rvOf(() => on.pkcs11.C_DestroyObject(on.session, object));
+  }),
+  rule('a read-only session makes session objects', '5.7', 'CKR_OK', (on) => {
+    const session = on.open(false);
+    const rv = rvOf(() => on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1) }, session));
+    on.pkcs11.C_CloseSession(session);
+    return rv;
+  }),
+  rule('a read-only session makes no object of the token', '5.7', 'CKR_SESSION_READ_ONLY', (on) => {
+    const session = on.open(false);
+    const rv = rvOf(() => on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1), TOKEN: true }, session));
+    on.pkcs11.C_CloseSession(session);
+    return rv;
+  }),
+  rule('a read-only session destroys no object of the token', '5.7', ['CKR_SESSION_READ_ONLY', 'CKR_OK'], (on) => {
+    const object = note(on, { TOKEN: true, LABEL: 'read-only' });
+    const session = on.open(false);
+    const rv = rvOf(() => on.pkcs11.C_DestroyObject(session, object));
+    on.pkcs11.C_CloseSession(session);
+    return [rv, rvOf(() => on.pkcs11.C_DestroyObject(on.session, object))];
+  }),
+  rule('another session of the application sees a session object, until its session is closed', '5.6', [1, 0], (on) => {
+    const session = on.open();
+    on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1), LABEL: 'of another session' }, session);
+    const during = on.find({ LABEL: 'of another session' }).length;
+    on.pkcs11.C_CloseSession(session);
+    return [during, on.find({ LABEL: 'of another session' }).length];
+  }),
+  rule(
+    'C_FindObjects finds by every attribute that is given, and by all of them',
+    '5.7',
+    { label: 3, id: 2, both: 1, class: 1, none: 0 },
+    (on) => {
       key(on, { LABEL: 'find me', ID: Buffer.from('one') });
       key(on, { LABEL: 'find me', ID: Buffer.from('two') });
       note(on, { LABEL: 'find me' });
@@ -523,34 +444,35 @@ export const objectRules: readonly Rule[] = [
         none: on.find({ LABEL: 'find' }).length,
       };
     },
-  },
-  ...(['session', 'token'] as const).map(
-    (place): Rule => ({
-      name: `C_FindObjects finds a certificate and a data object of the ${place} by the value`,
-      section: '5.7',
-      expected: [1, 1, 0],
-      look: (on) => {
-        const value = randomBytes(600);
-        const TOKEN = place === 'token';
-        const made = [
-          note(on, { TOKEN, VALUE: value }),
-          on.create({ ...least['an X.509 certificate'], VALUE: value, TOKEN }),
-        ];
-        const counts = [
-          on.find({ VALUE: value, CLASS: CKO.DATA }).length,
-          on.find({ CLASS: CKO.CERTIFICATE, VALUE: value }).length,
-          on.find({ CLASS: CKO.CERTIFICATE, VALUE: value.subarray(1) }).length,
-        ];
-        for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
-        return counts;
-      },
-    }),
   ),
-  {
-    name: 'C_FindObjects gives each object once, however many are asked for at a time',
-    section: '5.7',
-    expected: { counts: [4, 4, 2, 0], different: 10 },
-    look: (on) => {
+  ...(['session', 'token'] as const).map(
+    (place): Rule =>
+      rule(
+        `C_FindObjects finds a certificate and a data object of the ${place} by the value`,
+        '5.7',
+        [1, 1, 0],
+        (on) => {
+          const value = randomBytes(600);
+          const TOKEN = place === 'token';
+          const made = [
+            note(on, { TOKEN, VALUE: value }),
+            on.create({ ...least['an X.509 certificate'], VALUE: value, TOKEN }),
+          ];
+          const counts = [
+            on.find({ VALUE: value, CLASS: CKO.DATA }).length,
+            on.find({ CLASS: CKO.CERTIFICATE, VALUE: value }).length,
+            on.find({ CLASS: CKO.CERTIFICATE, VALUE: value.subarray(1) }).length,
+          ];
+          for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
+          return counts;
+        },
+      ),
+  ),
+  rule(
+    'C_FindObjects gives each object once, however many are asked for at a time',
+    '5.7',
+    { counts: [4, 4, 2, 0], different: 10 },
+    (on) => {
       for (let each = 0; each < 10; each++) note(on, { LABEL: 'ten' });
       on.pkcs11.C_FindObjectsInit(on.session, template({ LABEL: 'ten' }));
       const batches = [0, 1, 2, 3].map(() => on.pkcs11.C_FindObjects(on.session, 4));
@@ -560,48 +482,38 @@ export const objectRules: readonly Rule[] = [
         different: new Set(batches.flat().map((handle) => handle.toString('hex'))).size,
       };
     },
-  },
-  {
-    name: 'a search knows what was there when it began',
-    section: '5.7',
-    expected: 'CKR_OK',
-    look: (on) => {
-      const object = note(on, { LABEL: 'goes meanwhile' });
-      on.pkcs11.C_FindObjectsInit(on.session, template({ LABEL: 'goes meanwhile' }));
-      on.pkcs11.C_DestroyObject(on.session, object);
-      const rv = rvOf(() => on.pkcs11.C_FindObjects(on.session, 5));
-      on.pkcs11.C_FindObjectsFinal(on.session);
-      return rv;
-    },
-  },
-  {
-    name: 'C_FindObjects without C_FindObjectsInit',
-    section: '5.7',
-    expected: ['CKR_OPERATION_NOT_INITIALIZED', 'CKR_OPERATION_NOT_INITIALIZED'],
-    look: ({ pkcs11, session }) => [
+  ),
+  rule('a search knows what was there when it began', '5.7', 'CKR_OK', (on) => {
+    const object = note(on, { LABEL: 'goes meanwhile' });
+    on.pkcs11.C_FindObjectsInit(on.session, template({ LABEL: 'goes meanwhile' }));
+    on.pkcs11.C_DestroyObject(on.session, object);
+    const rv = rvOf(() => on.pkcs11.C_FindObjects(on.session, 5));
+    on.pkcs11.C_FindObjectsFinal(on.session);
+    return rv;
+  }),
+  rule(
+    'C_FindObjects without C_FindObjectsInit',
+    '5.7',
+    ['CKR_OPERATION_NOT_INITIALIZED', 'CKR_OPERATION_NOT_INITIALIZED'],
+    ({ pkcs11, session }) => [
       rvOf(() => pkcs11.C_FindObjects(session, 1)),
       rvOf(() => pkcs11.C_FindObjectsFinal(session)),
     ],
-  },
-  {
-    name: 'C_FindObjectsInit twice',
-    section: '5.7',
-    expected: ['CKR_OK', 'CKR_OPERATION_ACTIVE', 'CKR_OK'],
-    look: ({ pkcs11, session }) => [
-      rvOf(() => pkcs11.C_FindObjectsInit(session, [])),
-      rvOf(() => pkcs11.C_FindObjectsInit(session, [])),
-      rvOf(() => pkcs11.C_FindObjectsFinal(session)),
-    ],
-  },
-  {
-    name: 'a data object of the token keeps its attributes and takes new ones',
-    section: '4.5',
-    expected: {
+  ),
+  rule('C_FindObjectsInit twice', '5.7', ['CKR_OK', 'CKR_OPERATION_ACTIVE', 'CKR_OK'], ({ pkcs11, session }) => [
+    rvOf(() => pkcs11.C_FindObjectsInit(session, [])),
+    rvOf(() => pkcs11.C_FindObjectsInit(session, [])),
+    rvOf(() => pkcs11.C_FindObjectsFinal(session)),
+  ]),
+  rule(
+    'a data object of the token keeps its attributes and takes new ones',
+    '4.5',
+    {
       value: hexOf(Buffer.from('kept')),
       application: hexOf(Buffer.from('app')),
       label: hexOf(Buffer.from('new')),
     },
-    look: (on) => {
+    (on) => {
       const wanted = { TOKEN: true, LABEL: 'old', APPLICATION: 'app', VALUE: Buffer.from('kept') };
       const object = note(on, wanted);
       on.pkcs11.C_SetAttributeValue(on.session, object, template({ LABEL: 'new' }));
@@ -613,42 +525,24 @@ export const objectRules: readonly Rule[] = [
       on.pkcs11.C_DestroyObject(on.session, object);
       return seen;
     },
-  },
-  {
-    name: 'the value of a data object that is modifiable is changed',
-    section: '4.5',
-    expected: hexOf(Buffer.from('new')),
-    look: (on) => {
-      const object = note(on, { TOKEN: true, MODIFIABLE: true, VALUE: Buffer.from('old') });
-      on.pkcs11.C_SetAttributeValue(on.session, object, template({ VALUE: Buffer.from('new') }));
-      const value = on.read(object, 'VALUE');
-      on.pkcs11.C_DestroyObject(on.session, object);
-      return value;
-    },
-  },
-  {
-    name: 'two keys of the token with one label',
-    section: '4.4',
-    expected: ['CKR_OK', 'CKR_OK'],
-    look: (on) => twins(on, { TOKEN: true, LABEL: 'twin' }),
-  },
-  {
-    name: 'two secret keys of the token that are not modifiable with one label',
-    section: '4.4',
-    expected: ['CKR_OK', 'CKR_OK'],
-    look: (on) => twins(on, { TOKEN: true, LABEL: 'fixed twin', MODIFIABLE: false }),
-  },
-  {
-    name: 'a sensitive key of a session is copied to the token',
-    section: '5.7',
-    expected: 'CKR_OK',
-    look: (on) =>
-      rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on), template({ TOKEN: true, LABEL: 'copied up' }))),
-  },
-  {
-    name: 'an object of the token is left for the end',
-    section: '4.4',
-    expected: 'CKR_OK',
-    look: (on) => rvOf(() => note(on, { TOKEN: true, LABEL: 'outlives C_Finalize' })),
-  },
+  ),
+  rule('the value of a data object that is modifiable is changed', '4.5', hexOf(Buffer.from('new')), (on) => {
+    const object = note(on, { TOKEN: true, MODIFIABLE: true, VALUE: Buffer.from('old') });
+    on.pkcs11.C_SetAttributeValue(on.session, object, template({ VALUE: Buffer.from('new') }));
+    const value = on.read(object, 'VALUE');
+    on.pkcs11.C_DestroyObject(on.session, object);
+    return value;
+  }),
+  rule('two keys of the token with one label', '4.4', ['CKR_OK', 'CKR_OK'], (on) =>
+    twins(on, { TOKEN: true, LABEL: 'twin' }),
+  ),
+  rule('two secret keys of the token that are not modifiable with one label', '4.4', ['CKR_OK', 'CKR_OK'], (on) =>
+    twins(on, { TOKEN: true, LABEL: 'fixed twin', MODIFIABLE: false }),
+  ),
+  rule('a sensitive key of a session is copied to the token', '5.7', 'CKR_OK', (on) =>
+    rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on), template({ TOKEN: true, LABEL: 'copied up' }))),
+  ),
+  rule('an object of the token is left for the end', '4.4', 'CKR_OK', (on) =>
+    rvOf(() => note(on, { TOKEN: true, LABEL: 'outlives C_Finalize' })),
+  ),
 ];

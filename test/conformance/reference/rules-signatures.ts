@@ -11,7 +11,7 @@ import {
 import pkcs11js from 'pkcs11js';
 import { CKG, CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { type Bench, ed25519, type Pair, p256, type Rule, rvOf, type Wanted } from './bench.ts';
+import { type Bench, ed25519, type Pair, p256, type Rule, rule, rvOf, type Wanted } from './bench.ts';
 import { ecPrivate, ecPublic, importedEc, importedRsa, rsaPrivate, rsaPublic } from './rules-objects.ts';
 
 const data = Buffer.from(
@@ -63,31 +63,32 @@ const hmacs = { SHA_1: 'sha1', ...hashes } as const;
 const secret = Buffer.alloc(64, 0x5a);
 const macRules: readonly Rule[] = where.flatMap((place) => [
   ...(Object.entries(hmacs) as [keyof typeof hmacs, string][]).map(
-    ([name, algorithm]): Rule => ({
-      name: `CKM_${name}_HMAC with a key of the ${place}: whole, in parts, and verified`,
-      section: '5.11, 5.12',
-      expected: {
-        whole: createHmac(algorithm, secret).update(data).digest('hex'),
-        parts: createHmac(algorithm, secret).update(data).digest('hex'),
-        right: 'CKR_OK',
-        rightInParts: 'CKR_OK',
-        wrong: 'CKR_SIGNATURE_INVALID',
-        short: 'CKR_SIGNATURE_LEN_RANGE',
-      },
-      look: (on) => {
-        const mechanism = { mechanism: CKM[`${name}_HMAC`] };
-        const key = on.generic(secret, placed(place, `${name} HMAC`));
-        const whole = on.sign(mechanism, key, data);
-        return {
-          whole: whole.toString('hex'),
-          parts: inParts(on, mechanism, key).toString('hex'),
-          right: on.verify(mechanism, key, data, whole),
-          rightInParts: verifiedInParts(on, mechanism, key, whole),
-          wrong: on.verify(mechanism, key, other, whole),
-          short: on.verify(mechanism, key, data, whole.subarray(1)),
-        };
-      },
-    }),
+    ([name, algorithm]): Rule =>
+      rule(
+        `CKM_${name}_HMAC with a key of the ${place}: whole, in parts, and verified`,
+        '5.11, 5.12',
+        {
+          whole: createHmac(algorithm, secret).update(data).digest('hex'),
+          parts: createHmac(algorithm, secret).update(data).digest('hex'),
+          right: 'CKR_OK',
+          rightInParts: 'CKR_OK',
+          wrong: 'CKR_SIGNATURE_INVALID',
+          short: 'CKR_SIGNATURE_LEN_RANGE',
+        },
+        (on) => {
+          const mechanism = { mechanism: CKM[`${name}_HMAC`] };
+          const key = on.generic(secret, placed(place, `${name} HMAC`));
+          const whole = on.sign(mechanism, key, data);
+          return {
+            whole: whole.toString('hex'),
+            parts: inParts(on, mechanism, key).toString('hex'),
+            right: on.verify(mechanism, key, data, whole),
+            rightInParts: verifiedInParts(on, mechanism, key, whole),
+            wrong: on.verify(mechanism, key, other, whole),
+            short: on.verify(mechanism, key, data, whole.subarray(1)),
+          };
+        },
+      ),
   ),
   {
     name: `CKM_AES_CMAC with a key of the ${place}: whole, in parts, and verified`,
@@ -122,10 +123,10 @@ const publicRsa = createPublicKey(importedRsa);
 
 const rsaRules: readonly Rule[] = where.flatMap((place) => [
   ...(Object.entries(hashes) as [HashName, string][]).flatMap(([name, algorithm]): Rule[] => [
-    {
-      name: `CKM_${name}_RSA_PKCS with a key of the ${place}: whole, in parts, and verified`,
-      section: '5.11, 5.12',
-      expected: {
+    rule(
+      `CKM_${name}_RSA_PKCS with a key of the ${place}: whole, in parts, and verified`,
+      '5.11, 5.12',
+      {
         whole: nodeSign(algorithm, data, importedRsa).toString('hex'),
         parts: nodeSign(algorithm, data, importedRsa).toString('hex'),
         right: 'CKR_OK',
@@ -133,7 +134,7 @@ const rsaRules: readonly Rule[] = where.flatMap((place) => [
         wrong: 'CKR_SIGNATURE_INVALID',
         short: 'CKR_SIGNATURE_LEN_RANGE',
       },
-      look: (on) => {
+      (on) => {
         const mechanism = { mechanism: CKM[`${name}_RSA_PKCS`] };
         const { privateKey, publicKey } = rsaPair(on, place);
         const whole = on.sign(mechanism, privateKey, data);
@@ -146,12 +147,12 @@ const rsaRules: readonly Rule[] = where.flatMap((place) => [
           short: on.verify(mechanism, publicKey, data, whole.subarray(1)),
         };
       },
-    },
-    {
-      name: `CKM_${name}_RSA_PKCS_PSS with a key of the ${place}: whole, in parts, and verified`,
-      section: '5.11, 5.12',
-      expected: { whole: true, parts: true, right: 'CKR_OK', wrong: 'CKR_SIGNATURE_INVALID' },
-      look: (on) => {
+    ),
+    rule(
+      `CKM_${name}_RSA_PKCS_PSS with a key of the ${place}: whole, in parts, and verified`,
+      '5.11, 5.12',
+      { whole: true, parts: true, right: 'CKR_OK', wrong: 'CKR_SIGNATURE_INVALID' },
+      (on) => {
         const saltLen = createHash(algorithm).digest().length;
         const parameter = { type: pkcs11js.CK_PARAMS_RSA_PSS, hashAlg: CKM[name], mgf: CKG[`MGF1_${name}`], saltLen };
         const mechanism = { mechanism: CKM[`${name}_RSA_PKCS_PSS`], parameter };
@@ -165,17 +166,17 @@ const rsaRules: readonly Rule[] = where.flatMap((place) => [
           wrong: on.verify(mechanism, publicKey, other, whole),
         };
       },
-    },
+    ),
   ]),
-  {
-    name: `CKM_RSA_PKCS with a key of the ${place}, over a DigestInfo`,
-    section: '5.11, 5.12',
-    expected: {
+  rule(
+    `CKM_RSA_PKCS with a key of the ${place}, over a DigestInfo`,
+    '5.11, 5.12',
+    {
       whole: nodeSign('sha256', data, importedRsa).toString('hex'),
       right: 'CKR_OK',
       tooLong: 'CKR_DATA_LEN_RANGE',
     },
-    look: (on) => {
+    (on) => {
       const info = Buffer.concat([
         Buffer.from('3031300d060960864801650304020105000420', 'hex'),
         createHash('sha256').update(data).digest(),
@@ -188,12 +189,12 @@ const rsaRules: readonly Rule[] = where.flatMap((place) => [
         tooLong: rvOf(() => on.sign({ mechanism: CKM.RSA_PKCS }, privateKey, Buffer.alloc(246))),
       };
     },
-  },
-  {
-    name: `CKM_RSA_PKCS_PSS with a key of the ${place}, over a digest`,
-    section: '5.11, 5.12',
-    expected: { theirs: true, right: 'CKR_OK', wrongLength: 'CKR_DATA_LEN_RANGE' },
-    look: (on) => {
+  ),
+  rule(
+    `CKM_RSA_PKCS_PSS with a key of the ${place}, over a digest`,
+    '5.11, 5.12',
+    { theirs: true, right: 'CKR_OK', wrongLength: 'CKR_DATA_LEN_RANGE' },
+    (on) => {
       const parameter = { type: pkcs11js.CK_PARAMS_RSA_PSS, hashAlg: CKM.SHA256, mgf: CKG.MGF1_SHA256, saltLen: 32 };
       const mechanism = { mechanism: CKM.RSA_PKCS_PSS, parameter };
       const digest = createHash('sha256').update(data).digest();
@@ -206,52 +207,48 @@ const rsaRules: readonly Rule[] = where.flatMap((place) => [
         wrongLength: rvOf(() => on.sign(mechanism, privateKey, digest.subarray(1))),
       };
     },
-  },
+  ),
 ]);
 
 const curveRules: readonly Rule[] = where.flatMap((place) => [
   ...Object.entries(curves).map(
-    ([curve, { parameters, spki, hash }]): Rule => ({
-      name: `CKM_ECDSA with a pair on ${curve} that the ${place} made`,
-      section: '5.11, 5.12',
-      expected: { theirs: true, right: 'CKR_OK', wrong: 'CKR_SIGNATURE_INVALID', short: 'CKR_SIGNATURE_LEN_RANGE' },
-      look: (on) => {
-        const digest = createHash(hash).update(data).digest();
-        const label = placed(place, curve);
-        const { publicKey, privateKey } = on.ecPair(parameters, label, label);
-        const signature = on.sign({ mechanism: CKM.ECDSA }, privateKey, digest);
-        const key = pointKey(unwrapped(on.value(publicKey, 'EC_POINT')), spki);
-        const verify = (over: Buffer, made: Buffer): string =>
-          on.verify({ mechanism: CKM.ECDSA }, publicKey, over, made);
-        return {
-          theirs: nodeVerify(hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature),
-          right: verify(digest, signature),
-          wrong: verify(createHash(hash).update(other).digest(), signature),
-          short: verify(digest, signature.subarray(2)),
-        };
-      },
-    }),
+    ([curve, { parameters, spki, hash }]): Rule =>
+      rule(
+        `CKM_ECDSA with a pair on ${curve} that the ${place} made`,
+        '5.11, 5.12',
+        { theirs: true, right: 'CKR_OK', wrong: 'CKR_SIGNATURE_INVALID', short: 'CKR_SIGNATURE_LEN_RANGE' },
+        (on) => {
+          const digest = createHash(hash).update(data).digest();
+          const label = placed(place, curve);
+          const { publicKey, privateKey } = on.ecPair(parameters, label, label);
+          const signature = on.sign({ mechanism: CKM.ECDSA }, privateKey, digest);
+          const key = pointKey(unwrapped(on.value(publicKey, 'EC_POINT')), spki);
+          const verify = (over: Buffer, made: Buffer): string =>
+            on.verify({ mechanism: CKM.ECDSA }, publicKey, over, made);
+          return {
+            theirs: nodeVerify(hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature),
+            right: verify(digest, signature),
+            wrong: verify(createHash(hash).update(other).digest(), signature),
+            short: verify(digest, signature.subarray(2)),
+          };
+        },
+      ),
   ),
-  {
-    name: `CKM_ECDSA with a key of others on the ${place}`,
-    section: '5.11, 5.12',
-    expected: { theirs: true, right: 'CKR_OK' },
-    look: (on) => {
-      const digest = createHash('sha256').update(data).digest();
-      const privateKey = on.create({ ...ecPrivate, SIGN: true, ...placed(place, 'EC') });
-      const publicKey = on.create({ ...ecPublic, VERIFY: true, ...placed(place, 'EC') });
-      const signature = on.sign({ mechanism: CKM.ECDSA }, privateKey, digest);
-      return {
-        theirs: nodeVerify('sha256', data, { key: createPublicKey(importedEc), dsaEncoding: 'ieee-p1363' }, signature),
-        right: on.verify({ mechanism: CKM.ECDSA }, publicKey, digest, signature),
-      };
-    },
-  },
-  {
-    name: `CKM_EDDSA with a pair that the ${place} made`,
-    section: '5.11, 5.12',
-    expected: { theirs: true, right: 'CKR_OK', wrong: 'CKR_SIGNATURE_INVALID' },
-    look: (on) => {
+  rule(`CKM_ECDSA with a key of others on the ${place}`, '5.11, 5.12', { theirs: true, right: 'CKR_OK' }, (on) => {
+    const digest = createHash('sha256').update(data).digest();
+    const privateKey = on.create({ ...ecPrivate, SIGN: true, ...placed(place, 'EC') });
+    const publicKey = on.create({ ...ecPublic, VERIFY: true, ...placed(place, 'EC') });
+    const signature = on.sign({ mechanism: CKM.ECDSA }, privateKey, digest);
+    return {
+      theirs: nodeVerify('sha256', data, { key: createPublicKey(importedEc), dsaEncoding: 'ieee-p1363' }, signature),
+      right: on.verify({ mechanism: CKM.ECDSA }, publicKey, digest, signature),
+    };
+  }),
+  rule(
+    `CKM_EDDSA with a pair that the ${place} made`,
+    '5.11, 5.12',
+    { theirs: true, right: 'CKR_OK', wrong: 'CKR_SIGNATURE_INVALID' },
+    (on) => {
       const label = placed(place, 'Ed25519');
       const { publicKey, privateKey } = on.ecPair(ed25519, label, label);
       const signature = on.sign({ mechanism: CKM.EDDSA }, privateKey, data);
@@ -262,74 +259,66 @@ const curveRules: readonly Rule[] = where.flatMap((place) => [
         wrong: on.verify({ mechanism: CKM.EDDSA }, publicKey, other, signature),
       };
     },
-  },
+  ),
 ]);
 
 const stateRules: readonly Rule[] = [
-  {
-    name: 'a buffer that is too small keeps the operation: C_Sign',
-    section: '5.2',
-    expected: ['CKR_BUFFER_TOO_SMALL', 'CKR_OK', 'CKR_OPERATION_NOT_INITIALIZED'],
-    look: (on) => {
+  rule(
+    'a buffer that is too small keeps the operation: C_Sign',
+    '5.2',
+    ['CKR_BUFFER_TOO_SMALL', 'CKR_OK', 'CKR_OPERATION_NOT_INITIALIZED'],
+    (on) => {
       on.pkcs11.C_SignInit(on.session, { mechanism: CKM.SHA256_HMAC }, on.generic(secret));
       return [31, 32, 32].map((room) => rvOf(() => on.pkcs11.C_Sign(on.session, data, Buffer.alloc(room))));
     },
-  },
-  {
-    name: 'a buffer that is too small keeps the operation: C_SignFinal of an RSA key',
-    section: '5.2',
-    expected: ['CKR_BUFFER_TOO_SMALL', 'CKR_OK', 'CKR_OPERATION_NOT_INITIALIZED'],
-    look: (on) => {
+  ),
+  rule(
+    'a buffer that is too small keeps the operation: C_SignFinal of an RSA key',
+    '5.2',
+    ['CKR_BUFFER_TOO_SMALL', 'CKR_OK', 'CKR_OPERATION_NOT_INITIALIZED'],
+    (on) => {
       on.pkcs11.C_SignInit(on.session, { mechanism: CKM.SHA256_RSA_PKCS }, on.create({ ...rsaPrivate, SIGN: true }));
       on.pkcs11.C_SignUpdate(on.session, data);
       return [255, 256, 256].map((room) => rvOf(() => on.pkcs11.C_SignFinal(on.session, Buffer.alloc(room))));
     },
-  },
-  {
-    name: 'C_Sign and C_Verify without an Init',
-    section: '5.11, 5.12',
-    expected: ['CKR_OPERATION_NOT_INITIALIZED', 'CKR_OPERATION_NOT_INITIALIZED'],
-    look: ({ pkcs11, session }) => [
+  ),
+  rule(
+    'C_Sign and C_Verify without an Init',
+    '5.11, 5.12',
+    ['CKR_OPERATION_NOT_INITIALIZED', 'CKR_OPERATION_NOT_INITIALIZED'],
+    ({ pkcs11, session }) => [
       rvOf(() => pkcs11.C_Sign(session, data, Buffer.alloc(64))),
       rvOf(() => pkcs11.C_Verify(session, data, Buffer.alloc(64))),
     ],
-  },
-  {
-    name: 'a verification ends its operation, right or wrong',
-    section: '5.12',
-    expected: ['CKR_SIGNATURE_INVALID', 'CKR_OPERATION_NOT_INITIALIZED'],
-    look: (on) => {
+  ),
+  rule(
+    'a verification ends its operation, right or wrong',
+    '5.12',
+    ['CKR_SIGNATURE_INVALID', 'CKR_OPERATION_NOT_INITIALIZED'],
+    (on) => {
       on.pkcs11.C_VerifyInit(on.session, { mechanism: CKM.SHA256_HMAC }, on.generic(secret));
       return [0, 1].map(() => rvOf(() => on.pkcs11.C_Verify(on.session, data, Buffer.alloc(32))));
     },
-  },
-  {
-    name: 'CKM_RSA_PKCS_PSS without its parameter',
-    section: 'mechanisms 2.1',
-    expected: 'CKR_MECHANISM_PARAM_INVALID',
-    look: (on) =>
-      rvOf(() =>
-        on.pkcs11.C_SignInit(
-          on.session,
-          { mechanism: CKM.SHA256_RSA_PKCS_PSS },
-          on.create({ ...rsaPrivate, SIGN: true }),
-        ),
+  ),
+  rule('CKM_RSA_PKCS_PSS without its parameter', 'mechanisms 2.1', 'CKR_MECHANISM_PARAM_INVALID', (on) =>
+    rvOf(() =>
+      on.pkcs11.C_SignInit(
+        on.session,
+        { mechanism: CKM.SHA256_RSA_PKCS_PSS },
+        on.create({ ...rsaPrivate, SIGN: true }),
       ),
-  },
-  {
-    name: 'new signatures over SHA-1',
-    section: 'mechanisms 2.1',
-    expected: 'CKR_OK',
-    look: (on) =>
-      rvOf(() =>
-        on.pkcs11.C_SignInit(on.session, { mechanism: CKM.SHA1_RSA_PKCS }, on.create({ ...rsaPrivate, SIGN: true })),
-      ),
-  },
-  {
-    name: 'an HMAC key shorter than its hash',
-    section: 'mechanisms 2.20',
-    expected: createHmac('sha256', 'Jefe').update(data).digest('hex'),
-    look: (on) => {
+    ),
+  ),
+  rule('new signatures over SHA-1', 'mechanisms 2.1', 'CKR_OK', (on) =>
+    rvOf(() =>
+      on.pkcs11.C_SignInit(on.session, { mechanism: CKM.SHA1_RSA_PKCS }, on.create({ ...rsaPrivate, SIGN: true })),
+    ),
+  ),
+  rule(
+    'an HMAC key shorter than its hash',
+    'mechanisms 2.20',
+    createHmac('sha256', 'Jefe').update(data).digest('hex'),
+    (on) => {
       try {
         return on.sign({ mechanism: CKM.SHA256_HMAC }, on.generic(Buffer.from('Jefe')), data).toString('hex');
       } catch (error) {
@@ -338,12 +327,12 @@ const stateRules: readonly Rule[] = [
         });
       }
     },
-  },
-  {
-    name: 'a public key signs nothing, a private key verifies nothing',
-    section: '5.11, 5.12',
-    expected: ['CKR_KEY_FUNCTION_NOT_PERMITTED', 'CKR_KEY_FUNCTION_NOT_PERMITTED'],
-    look: (on) => {
+  ),
+  rule(
+    'a public key signs nothing, a private key verifies nothing',
+    '5.11, 5.12',
+    ['CKR_KEY_FUNCTION_NOT_PERMITTED', 'CKR_KEY_FUNCTION_NOT_PERMITTED'],
+    (on) => {
       const { publicKey, privateKey } = rsaPair(on, 'session');
       const mechanism = { mechanism: CKM.SHA256_RSA_PKCS };
       return [
@@ -351,17 +340,13 @@ const stateRules: readonly Rule[] = [
         rvOf(() => on.pkcs11.C_VerifyInit(on.session, mechanism, privateKey)),
       ];
     },
-  },
-  {
-    name: 'a type of key that belongs to one hash',
-    section: 'mechanisms 2.20',
-    expected: 'CKR_OK',
-    look: (on) =>
-      rvOf(() => {
-        const key = on.create({ CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.SHA256_HMAC, VALUE: secret, SIGN: true });
-        on.sign({ mechanism: CKM.SHA256_HMAC }, key, data);
-      }),
-  },
+  ),
+  rule('a type of key that belongs to one hash', 'mechanisms 2.20', 'CKR_OK', (on) =>
+    rvOf(() => {
+      const key = on.create({ CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.SHA256_HMAC, VALUE: secret, SIGN: true });
+      on.sign({ mechanism: CKM.SHA256_HMAC }, key, data);
+    }),
+  ),
 ];
 
 /** CMAC of nothing but node's ciphers would be a second implementation; the published example is enough. */

@@ -1,4 +1,4 @@
-// All rules, in the order in which they are checked, and one look: what ends the login or the library comes last.
+// All rules in the order of their execution: those that end the login or the library are last.
 import { type Bench, type Rule, rvOf, type Seen } from './bench.ts';
 import { cipherRules } from './rules-ciphers.ts';
 import { generalRules, lastRules } from './rules-general.ts';
@@ -15,7 +15,7 @@ export const rules: readonly Rule[] = [
   ...lastRules,
 ];
 
-/** What a rule sees on a token. A refusal where the rule foresees none is what it has seen. */
+/** The result of a rule on a token. An unexpected refusal is also a result. */
 export const lookAt = async (rule: Rule, bench: Bench): Promise<Seen> => {
   try {
     return await (lastRules.includes(rule) ? rule.look(bench) : bench.apart(rule.look));

@@ -8,7 +8,7 @@ import { expectedOn } from './differences.ts';
 export interface Wire {
   /** Whose token is behind it. */
   readonly token: Token['name'];
-  /** Rules about mechanisms that it does not let pass, because it does not know what their parameters look like. */
+  /** Rules about mechanisms that it does not forward, because it does not know the form of their parameters. */
   readonly notCarried: RegExp;
   /** What it answers itself, or passes on in another way, and why. */
   readonly own: Readonly<Record<string, { readonly seen: Seen; readonly why: string }>>;
@@ -50,7 +50,7 @@ export const wires = {
   },
 } as const satisfies Readonly<Record<string, Wire>>;
 
-/** Null when a rule saw through a wire what it may see, else what it should have seen. */
+/** Null if the result of a rule over a wire is permitted, else the expected result. */
 export const wronglySeen = (wire: Wire, rule: Rule, seen: Seen): Seen | undefined => {
   const expected = expectedOn(wire.token, rule);
   const allowed = [expected, rule.expected, ...(rule.name in wire.own ? [wire.own[rule.name]?.seen] : [])];

@@ -1,7 +1,7 @@
 /*
  * A C program that loads a PKCS#11 library by its path and checks what only C can see: where output is written and where it
  * is not, and how long it is said to be, of every function that has some; null pointers, structures that are misaligned, calls
- * before C_Initialize, the lists of all versions. The token must be ours, with nothing in it that it would mind. Prints what is wrong; the exit code is the number of faults. test/conformance/c-programs.test.ts runs it.
+ * before C_Initialize, the lists of all versions. The token must be ours, without valuable content. Prints the faults; the exit code is the number of faults. test/conformance/c-programs.test.ts runs it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -42,15 +42,15 @@ static int all(const CK_BYTE *bytes, size_t length, CK_BYTE is) {
 
 static void messages(CK_BBOOL token) {
   const CK_OBJECT_HANDLE key = make_key(token);
-  CK_BYTE iv[16];  /* twelve, and what must stay as it is */
-  CK_BYTE tag[20]; /* sixteen, and what must stay as it is */
+  CK_BYTE iv[16];  /* twelve, and bytes that must not change */
+  CK_BYTE tag[20]; /* sixteen, and bytes that must not change */
   CK_BYTE data[40] = "what is to be kept between two parties";
   CK_BYTE aad[8] = "open";
   CK_BYTE sealed[48];
   CK_BYTE opened[48];
   CK_GCM_MESSAGE_PARAMS parameter = {iv, 12, 0, 0 /* CKG_NO_GENERATE */, tag, 128};
   CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
-  /* The same structure where no compiler would put it. */
+  /* The same structure, misaligned. */
   CK_BYTE misaligned[sizeof parameter + 1];
   CK_ULONG length = sizeof sealed;
 
@@ -92,7 +92,7 @@ static void messages(CK_BBOOL token) {
   IS(p11->C_EncryptMessage(session, &parameter, sizeof parameter, aad, 8, data, 40, sealed, &length), CKR_BUFFER_TOO_SMALL);
   HOLDS(length == 40 && all(sealed, sizeof sealed, 0xee) && all(tag, sizeof tag, 0xee) && all(iv, sizeof iv, 0x11));
 
-  /* The caller's IV stays, ciphertext and tag come, and nothing behind them changes. */
+  /* The caller's IV stays, ciphertext and tag are written, and the bytes after them do not change. */
   IS(p11->C_EncryptMessage(session, &parameter, sizeof parameter, aad, 8, data, 40, sealed, &length), CKR_OK);
   HOLDS(length == 40 && all(sealed + 40, 8, 0xee) && !all(sealed, 40, 0xee));
   HOLDS(all(iv, sizeof iv, 0x11) && all(tag + 16, 4, 0xee) && !all(tag, 16, 0xee));
@@ -112,7 +112,7 @@ static void messages(CK_BBOOL token) {
   HOLDS(all(opened, sizeof opened, 0xee));
   tag[3] ^= 1;
 
-  /* A generated IV comes back behind its fixed bits; encrypted in parts, in place, with the structure misaligned. */
+  /* A generated IV is returned after its fixed bits; encrypted in parts, in place, with the structure misaligned. */
   parameter.ivGenerator = 1; /* CKG_GENERATE */
   memcpy(misaligned + 1, &parameter, sizeof parameter);
   IS(p11->C_EncryptMessageBegin(session, misaligned + 1, sizeof parameter, aad, 8), CKR_OK);
@@ -127,7 +127,7 @@ static void messages(CK_BBOOL token) {
        CKR_OK);
     HOLDS(length == 16);
   } else {
-    /* A key of the service's: everything comes at the end. */
+    /* A key in the service: all output follows at the end. */
     HOLDS(length == 0 && token);
     length = 16;
     IS(p11->C_EncryptMessageNext(session, misaligned + 1, sizeof parameter, sealed + 24, 16, sealed, &length,
@@ -271,7 +271,7 @@ static CK_RV wrap(CK_BYTE_PTR out, CK_ULONG_PTR length) {
   return p11->C_WrapKey(session, &mechanism, wrapper, hmac, out, length);
 }
 
-/* `once`: what was given out is not given again. `lasts`: an error ends nothing. */
+/* `once`: output is not returned again. `lasts`: an error does not end the operation. */
 static const struct output {
   const char *name;
   void (*start)(void);
@@ -316,11 +316,11 @@ static void output_rule(const struct output *output) {
   length = 0;
   IS(output->run(NULL, &length), CKR_OK);
   HOLDS(length == wanted && wanted < sizeof out);
-  /* Too little room, also none, and nothing is written. What is told is exact or more; with room for it, it comes. */
+  /* A buffer that is too small, or empty, is not written. The reported length is exact or larger; a buffer of that length is enough. */
   for (CK_ULONG room = 0; wanted > 0 && room < wanted; room += wanted > 1 ? wanted - 1 : 1) {
     length = room;
     const CK_RV rv = output->run(out, &length);
-    if (rv == CKR_OK && room > 0) goto given; /* the length that was told is the most that could come */
+    if (rv == CKR_OK && room > 0) goto given; /* the reported length is the maximum */
     IS(rv, CKR_BUFFER_TOO_SMALL);
     HOLDS(length > room && length <= wanted && all(out, sizeof out, 0xee));
   }
@@ -332,7 +332,7 @@ given:
     length = sizeof out;
     IS(output->run(out, &length), CKR_OPERATION_NOT_INITIALIZED);
   }
-  /* An error ends the operation, also one that the library finds by itself. Of messages it ends none. */
+  /* An error ends the operation, also one that the library finds on its own. Of messages it ends none. */
   reset();
   output->start();
   IS(output->run(out, NULL), CKR_ARGUMENTS_BAD);
@@ -411,7 +411,7 @@ static void attribute_values(void) {
   CK_ATTRIBUTE asked[] = {
       {CKA_VALUE, NULL, 7}, {CKA_KEY_TYPE, &type, 3}, {CKA_MODULUS, modulus, sizeof modulus}, {CKA_VALUE, value, sizeof value}};
 
-  /* All are checked, whatever is wrong with one of them. */
+  /* All are checked, even if one of them is wrong. */
   memset(value, 0xee, sizeof value);
   HOLDS(p11->C_GetAttributeValue(session, key, asked, 4) != CKR_OK);
   HOLDS(asked[0].ulValueLen == 20);
@@ -425,7 +425,7 @@ static void attribute_values(void) {
   IS(p11->C_DestroyObject(session, key), CKR_OK);
 }
 
-/* --- what is answered without a token --------------------------------------------------------------------------------------- */
+/* --- functions that need no token --------------------------------------------------------------------------------------- */
 
 static void refused(CK_RV wanted) {
   CK_SLOT_ID slot = 5;

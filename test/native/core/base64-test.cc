@@ -1,4 +1,4 @@
-// Base64 (RFC 4648): what is written, and that nothing else is read.
+// Base64 (RFC 4648): the written form is the only one that is accepted.
 #include "base64.h"
 
 #include "support.h"
@@ -22,7 +22,7 @@ ptrdiff_t Decoded(const std::string& text, ByteVector* out = nullptr) {
   return length;
 }
 
-void TheStandardsExamplesHold(void**) {
+TEST(TheStandardsExamplesHold) {
   const std::pair<const char*, const char*> rows[] = {{"", ""},           {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
                                                       {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, text] : rows) {
@@ -34,7 +34,7 @@ void TheStandardsExamplesHold(void**) {
   assert_string_equal(Encoded({0xfb, 0xef, 0xff}).c_str(), "++//");
 }
 
-void EveryLengthAndEveryByteComesBack(void**) {
+TEST(EveryLengthAndEveryByteComesBack) {
   for (size_t length = 0; length <= 300; length++) {
     for (const uint8_t first : {0, 0x55, 0xff}) {
       const ByteVector bytes = Sequence(first, length);
@@ -51,7 +51,7 @@ void EveryLengthAndEveryByteComesBack(void**) {
   }
 }
 
-void OnlyTheAlphabetIsRead(void**) {
+TEST(OnlyTheAlphabetIsRead) {
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (int c = 0; c < 256; c++) {
     for (size_t at = 0; at < 8; at++) {
@@ -63,14 +63,14 @@ void OnlyTheAlphabetIsRead(void**) {
   }
 }
 
-void LengthsAndPaddingAreExact(void**) {
+TEST(LengthsAndPaddingAreExact) {
   for (const char* text : {"A", "AA", "AAA", "AAAAA", "AA=", "=", "==", "====", "A===", "=AAA", "A=AA", "AA=A", "AA==AAAA", "AAA=AAAA", "AAAA====", "AAAA=",
                            "Zg==\n", "Zm9v ", "Zm 9v==="}) {
     if (Decoded(text) >= 0) fail_msg("accepted: %s", text);
   }
 }
 
-void OneTextOnlyStandsForTheSameBytes(void**) {
+TEST(OneTextOnlyStandsForTheSameBytes) {
   // Of the 64 characters before the padding, only those whose spare bits are zero.
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t value = 0; value < 64; value++) {
@@ -82,12 +82,4 @@ void OneTextOnlyStandsForTheSameBytes(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(TheStandardsExamplesHold),  cmocka_unit_test(EveryLengthAndEveryByteComesBack),
-      cmocka_unit_test(OnlyTheAlphabetIsRead),     cmocka_unit_test(LengthsAndPaddingAreExact),
-      cmocka_unit_test(OneTextOnlyStandsForTheSameBytes),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

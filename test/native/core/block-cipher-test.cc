@@ -1,5 +1,5 @@
 // AES-CCM and AES-GCM, whole and in parts, in buffers that are exactly as large as they have to be, so that a sanitizer sees the
-// first byte too many. And keys that are made by encryption.
+// first byte too many. And keys that are derived by encryption.
 #include "block_cipher.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ ByteVector Whole(KeyRef key, Direction direction, const CipherParameters& parame
   return out;
 }
 
-// With `direction` decrypting, nothing comes before the end; encryption gives out each piece.
+// Decryption returns nothing before the end; encryption returns each piece.
 ByteVector InPieces(KeyRef key, Direction direction, const CipherParameters& parameters, const ByteVector& input, size_t piece) {
   const bool opens = direction == Direction::kDecrypt;
   std::unique_ptr<CipherOperation> operation = Good(CipherOperation::Begin(key, direction, parameters));
@@ -64,7 +64,7 @@ ByteVector Unchecked(KeyRef key, const CipherParameters& parameters, const ByteV
 }
 
 // SP 800-38C, example 3.
-void CcmGivesWhatTheStandardPublishes(void**) {
+TEST(CcmGivesWhatTheStandardPublishes) {
   const KeyRef key = Secret(KeyKind::kAes, Sequence(0x40, 16));
   const ByteVector nonce = Sequence(0x10, 12);
   const ByteVector aad = Sequence(0, 20);
@@ -79,8 +79,8 @@ void CcmGivesWhatTheStandardPublishes(void**) {
   }
 }
 
-// Nonces and tags of other lengths follow each other on one key: nothing of the last message is left in its context.
-void CcmMessagesOnOneKeyDoNotDisturbEachOther(void**) {
+// Nonces and tags of different lengths follow each other on one key: the context keeps no state of the last message.
+TEST(CcmMessagesOnOneKeyDoNotDisturbEachOther) {
   const KeyRef key = Good(GenerateAes(256));
   std::vector<std::pair<CipherParameters, ByteVector>> made;
   const ByteVector aad = Sequence(1, 40);
@@ -101,7 +101,7 @@ void CcmMessagesOnOneKeyDoNotDisturbEachOther(void**) {
   }
 }
 
-void AnEmptyMessageIsAuthenticatedToo(void**) {
+TEST(AnEmptyMessageIsAuthenticatedToo) {
   const KeyRef key = Good(GenerateAes(128));
   const ByteVector aad = Sequence(3, 5);
   const CipherParameters parameters = Ccm(Sequence(0, 13), aad, 16, 0);
@@ -113,7 +113,7 @@ void AnEmptyMessageIsAuthenticatedToo(void**) {
   Refused(CipherMessage(key, Direction::kDecrypt, parameters, tag.data(), tag.size(), nullptr, 0), Code::kAuthenticationFailed);
 }
 
-void WhatIsHeldBackEndsWithItsKey(void**) {
+TEST(WhatIsHeldBackEndsWithItsKey) {
   const KeyRef key = Good(GenerateAes(256));
   const ByteVector aad;
   const CipherParameters parameters = Ccm(Sequence(0, 12), aad, 16, 5000);
@@ -130,7 +130,7 @@ void WhatIsHeldBackEndsWithItsKey(void**) {
 
 // Against libcrypto's own CCM, which `Whole` uses: every length of nonce and tag, and additional data on both sides of where their
 // length is written differently.
-void CcmInPartsIsCcm(void**) {
+TEST(CcmInPartsIsCcm) {
   const KeyRef key = Good(GenerateAes(256));
   for (size_t nonce = 7; nonce <= 13; nonce++) {
     for (size_t length : {size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{4095}, size_t{4097}, size_t{60'000}}) {
@@ -147,7 +147,7 @@ void CcmInPartsIsCcm(void**) {
   }
 }
 
-void AMessageInPartsThatIsShorterThanItWasSaidToBeHasNoTag(void**) {
+TEST(AMessageInPartsThatIsShorterThanItWasSaidToBeHasNoTag) {
   const KeyRef key = Good(GenerateAes(256));
   const ByteVector aad;
   const CipherParameters parameters = Ccm(Sequence(0, 12), aad, 16, 100);
@@ -158,7 +158,7 @@ void AMessageInPartsThatIsShorterThanItWasSaidToBeHasNoTag(void**) {
   Refused(operation->Final(out.data(), out.size()), Code::kDataLength);
 }
 
-void PlaintextThatIsGivenOutEarlyIsCheckedAtTheEnd(void**) {
+TEST(PlaintextThatIsGivenOutEarlyIsCheckedAtTheEnd) {
   const KeyRef key = Good(GenerateAes(256));
   CipherParameters gcm{};
   gcm.mode = CipherMode::kGcm;
@@ -179,7 +179,7 @@ void PlaintextThatIsGivenOutEarlyIsCheckedAtTheEnd(void**) {
 }
 
 // In pieces of any size, and not one byte before the tag was checked.
-void WhatIsHeldBackIsTakenInPieces(void**) {
+TEST(WhatIsHeldBackIsTakenInPieces) {
   const KeyRef key = Good(GenerateAes(256));
   CipherParameters parameters{};
   parameters.mode = CipherMode::kGcm;
@@ -205,7 +205,7 @@ void WhatIsHeldBackIsTakenInPieces(void**) {
   AssertBytes(all, data);
 }
 
-void GcmDecryptionHoldsBackWhatItWasGiven(void**) {
+TEST(GcmDecryptionHoldsBackWhatItWasGiven) {
   const KeyRef key = Good(GenerateAes(256));
   CipherParameters parameters{};
   parameters.mode = CipherMode::kGcm;
@@ -218,7 +218,7 @@ void GcmDecryptionHoldsBackWhatItWasGiven(void**) {
 }
 
 // SP 800-38A, F.1.1.
-void AKeyByEncryptionIsItsFront(void**) {
+TEST(AKeyByEncryptionIsItsFront) {
   const KeyRef base = Secret(KeyKind::kAes, Hex("2b7e151628aed2a6abf7158809cf4f3c"));
   const ByteVector data = Hex("6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51");
   const ByteVector all = Hex("3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf");
@@ -243,19 +243,4 @@ void AKeyByEncryptionIsItsFront(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(CcmGivesWhatTheStandardPublishes),
-      cmocka_unit_test(CcmMessagesOnOneKeyDoNotDisturbEachOther),
-      cmocka_unit_test(AnEmptyMessageIsAuthenticatedToo),
-      cmocka_unit_test(WhatIsHeldBackEndsWithItsKey),
-      cmocka_unit_test(CcmInPartsIsCcm),
-      cmocka_unit_test(AMessageInPartsThatIsShorterThanItWasSaidToBeHasNoTag),
-      cmocka_unit_test(PlaintextThatIsGivenOutEarlyIsCheckedAtTheEnd),
-      cmocka_unit_test(WhatIsHeldBackIsTakenInPieces),
-      cmocka_unit_test(GcmDecryptionHoldsBackWhatItWasGiven),
-      cmocka_unit_test(AKeyByEncryptionIsItsFront),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

@@ -20,7 +20,7 @@ Step Together(CpuPlacement& placement, int looks, int64_t now) {
   return step;
 }
 
-void WatchesTheOthersBeforeItGoes(void**) {
+TEST(WatchesTheOthersBeforeItGoes) {
   CpuPlacement placement;
   assert_true(Together(placement, CpuPlacement::kChecks - 1, 1) == Step::kStay);
   assert_true(placement.Check(true, 1) == Step::kBegin);
@@ -28,7 +28,7 @@ void WatchesTheOthersBeforeItGoes(void**) {
   assert_true(placement.Check(true, CpuPlacement::kWatch + 1) == Step::kEnd);
 }
 
-void StaysWhenTheCallerHasGoneElsewhere(void**) {
+TEST(StaysWhenTheCallerHasGoneElsewhere) {
   CpuPlacement placement;
   for (int i = 0; i < 100; ++i) {
     assert_true(Together(placement, CpuPlacement::kChecks - 1, 1) == Step::kStay);
@@ -39,7 +39,7 @@ void StaysWhenTheCallerHasGoneElsewhere(void**) {
   assert_true(placement.Check(true, CpuPlacement::kWatch + 2) == Step::kStay);
 }
 
-void TriesLessAndLessOften(void**) {
+TEST(TriesLessAndLessOften) {
   CpuPlacement placement;
   int64_t now = 0;
   assert_true(Together(placement, CpuPlacement::kChecks, now) == Step::kBegin);
@@ -59,7 +59,7 @@ void TriesLessAndLessOften(void**) {
   assert_true(Together(placement, CpuPlacement::kChecks, now + CpuPlacement::kFirstPause) == Step::kBegin);
 }
 
-void ReadsWhatTheKernelTells(void**) {
+TEST(ReadsWhatTheKernelTells) {
   const std::vector<CpuTime> times = ParseCpuTimes(
       "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 40 5 6 7 8 9 10\ncpu2 1 1 1 1 1 1 1 1 0 0\ncpux 1 1\nintr 12 13\ncpu1");
   assert_int_equal(times.size(), 3);
@@ -72,14 +72,14 @@ void ReadsWhatTheKernelTells(void**) {
   assert_true(ParseCpuTimes("cpu99999999999 1 2 3 4 5\ncpu-1 1 2 3 4 5\n").empty());
 }
 
-void ReadsThisMachines(void**) {
+TEST(ReadsThisMachines) {
   const std::vector<CpuTime> times = ReadCpuTimes();
   assert_false(times.empty());
   assert_true(std::any_of(times.begin(), times.end(), [](const CpuTime& each) { return each.all > 0; }));
   for (const CpuTime& each : times) assert_true(each.idle <= each.all);
 }
 
-void ChoosesTheMostIdleOfThoseAllowed(void**) {
+TEST(ChoosesTheMostIdleOfThoseAllowed) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   for (const int cpu : {0, 1, 2, 4, 5}) CPU_SET(cpu, &allowed);
@@ -95,7 +95,7 @@ void ChoosesTheMostIdleOfThoseAllowed(void**) {
   assert_int_equal(IdleCpu(before, {}, allowed, 0), -1);
 }
 
-void MayRunWhereItMightBefore(void**) {
+TEST(MayRunWhereItMightBefore) {
   cpu_set_t before;
   cpu_set_t after;
   assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
@@ -109,13 +109,4 @@ void MayRunWhereItMightBefore(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(WatchesTheOthersBeforeItGoes),     cmocka_unit_test(StaysWhenTheCallerHasGoneElsewhere),
-      cmocka_unit_test(TriesLessAndLessOften),            cmocka_unit_test(ReadsWhatTheKernelTells),
-      cmocka_unit_test(ReadsThisMachines),                cmocka_unit_test(ChoosesTheMostIdleOfThoseAllowed),
-      cmocka_unit_test(MayRunWhereItMightBefore),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

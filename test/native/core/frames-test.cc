@@ -17,8 +17,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <csetjmp>
-#include <cstdarg>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -27,9 +25,7 @@
 #include <thread>
 #include <vector>
 
-extern "C" {
-#include <cmocka.h>
-}
+#include "../tests.h"
 
 namespace {
 
@@ -41,7 +37,7 @@ using RunResult = FrameLoop::RunResult;
 
 constexpr uint32_t kMaxFrame = 1 << 16;
 
-// First byte of a frame's body: what the handler does with it.
+// First byte of a frame's body: selects what the handler does.
 enum : uint8_t { kEcho = 0, kBig = 1, kAnswerLater = 2, kHangUp = 3, kBreak = 4, kFlood = 5, kCloseMe = 6, kStopAll = 7, kGate = 8, kAdmit = 9, kExpel = 10 };
 
 class Echo : public FrameHandler {
@@ -153,7 +149,7 @@ class Echo : public FrameHandler {
   bool gate_open_ = false;
 };
 
-// A loop in a thread of its own, which runs it again whatever ended the last run, until it is stopped.
+// A loop in a separate thread, which restarts it after each end until it is stopped.
 class Server {
  public:
   std::string folder;
@@ -275,7 +271,7 @@ void ExpectSameText(const std::string& got, const std::string& wanted) {
   assert_memory_equal(got.data(), wanted.data(), wanted.size());
 }
 
-void AVersionByteIsAnsweredByOneAndThePeerIsKnown(void**) {
+TEST(AVersionByteIsAnsweredByOneAndThePeerIsKnown) {
   Server server;
   const int fd = Greet(server.path, 7);
   assert_int_equal(server.handler.versions.at(0), 7);
@@ -285,7 +281,7 @@ void AVersionByteIsAnsweredByOneAndThePeerIsKnown(void**) {
   close(fd);
 }
 
-void ARefusedVersionClosesTheConnectionAndIsNotReportedAsClosed(void**) {
+TEST(ARefusedVersionClosesTheConnectionAndIsNotReportedAsClosed) {
   Server server;
   const int refused = Dial(server.path);
   Write(refused, "\xff");
@@ -296,7 +292,7 @@ void ARefusedVersionClosesTheConnectionAndIsNotReportedAsClosed(void**) {
   assert_int_equal(server.loop->statistics().rejected, 1);
 }
 
-void AReplyCarriesTheCallCodeAndOptionsAreSkipped(void**) {
+TEST(AReplyCarriesTheCallCodeAndOptionsAreSkipped) {
   Server server;
   const int fd = Greet(server.path);
   Write(fd, Frame(0x10, Body(kEcho, "hello"), "module-name"));
@@ -306,7 +302,7 @@ void AReplyCarriesTheCallCodeAndOptionsAreSkipped(void**) {
   close(fd);
 }
 
-void FramesMayArriveByteByByte(void**) {
+TEST(FramesMayArriveByteByByte) {
   Server server;
   const int fd = Dial(server.path);
   const std::string bytes = std::string(1, '\0') + Frame(1, Body(kEcho, "split"), "opt") + Frame(2, Body(kEcho, "again"));
@@ -317,7 +313,7 @@ void FramesMayArriveByteByByte(void**) {
   close(fd);
 }
 
-void ManyFramesInOneWriteAreAnsweredInOrder(void**) {
+TEST(ManyFramesInOneWriteAreAnsweredInOrder) {
   Server server;
   const int fd = Dial(server.path);
   std::string bytes(1, '\0');
@@ -330,7 +326,7 @@ void ManyFramesInOneWriteAreAnsweredInOrder(void**) {
   close(fd);
 }
 
-void RepliesToFramesThatCameTogetherLeaveTogether(void**) {
+TEST(RepliesToFramesThatCameTogetherLeaveTogether) {
   Server server;
   const int fd = Greet(server.path);
   Write(fd, Frame(1, Body(kEcho, "first")) + Frame(2, Body(kGate)) + Frame(3, Body(kEcho, "last")));
@@ -344,7 +340,7 @@ void RepliesToFramesThatCameTogetherLeaveTogether(void**) {
   close(fd);
 }
 
-void RepliesThatWaitForOthersAreSentBeforeTheConnectionIsClosed(void**) {
+TEST(RepliesThatWaitForOthersAreSentBeforeTheConnectionIsClosed) {
   Server server;
   for (const std::string& last : {Frame(0, Body(kEcho)), Frame(3, Body(kHangUp)), U32(3) + U32(kMaxFrame) + U32(1)}) {
     const int fd = Greet(server.path);
@@ -356,7 +352,7 @@ void RepliesThatWaitForOthersAreSentBeforeTheConnectionIsClosed(void**) {
   }
 }
 
-void LargeRepliesToFramesThatCameTogetherAllArrive(void**) {
+TEST(LargeRepliesToFramesThatCameTogetherAllArrive) {
   Server server;
   const int fd = Greet(server.path);
   Write(fd, Frame(1, Body(kEcho, "small")) + Frame(2, Body(kBig)) + Frame(3, Body(kEcho, "small")) + Frame(4, Body(kBig)));
@@ -367,7 +363,7 @@ void LargeRepliesToFramesThatCameTogetherAllArrive(void**) {
   close(fd);
 }
 
-void APeerThatCallsWithoutPauseDoesNotKeepANewOneWaiting(void**) {
+TEST(APeerThatCallsWithoutPauseDoesNotKeepANewOneWaiting) {
   Server server;
   std::atomic<bool> enough{false};
   std::thread caller([&] {
@@ -389,7 +385,7 @@ void APeerThatCallsWithoutPauseDoesNotKeepANewOneWaiting(void**) {
   caller.join();
 }
 
-void TheLargestFrameFitsAndOneByteMoreClosesTheConnection(void**) {
+TEST(TheLargestFrameFitsAndOneByteMoreClosesTheConnection) {
   Server server;
   const int fd = Greet(server.path);
   std::string largest = Body(kEcho, std::string(kMaxFrame - 2, 'x'));
@@ -411,7 +407,7 @@ void TheLargestFrameFitsAndOneByteMoreClosesTheConnection(void**) {
   assert_int_equal(server.loop->statistics().rejected, 3);
 }
 
-void ARequestIsWipedBeforeTheNextOneComes(void**) {
+TEST(ARequestIsWipedBeforeTheNextOneComes) {
   Server server;
   const int fd = Greet(server.path);
   Write(fd, Frame(1, Body(kEcho, std::string(5000, 's'))) + Frame(2, Body(kEcho, "short")));
@@ -422,7 +418,7 @@ void ARequestIsWipedBeforeTheNextOneComes(void**) {
   assert_true(server.handler.request_was_clean);
 }
 
-void ABusyPeerDoesNotKeepTheOthersWaiting(void**) {
+TEST(ABusyPeerDoesNotKeepTheOthersWaiting) {
   Server server;
   const int busy = Greet(server.path);
   const int quiet = Greet(server.path);
@@ -444,7 +440,7 @@ void ABusyPeerDoesNotKeepTheOthersWaiting(void**) {
   close(quiet);
 }
 
-void ALateReplyEndsTheTurnAndLeavesBySend(void**) {
+TEST(ALateReplyEndsTheTurnAndLeavesBySend) {
   Server server;
   server.after_run = [&](FrameLoop* loop, RunResult result) {
     if (result != RunResult::kPending) return;
@@ -460,7 +456,7 @@ void ALateReplyEndsTheTurnAndLeavesBySend(void**) {
   server.handler.Await([&] { return server.handler.closed.size() == 1; });
 }
 
-void AReplyToAConnectionThatHasGoneIsDropped(void**) {
+TEST(AReplyToAConnectionThatHasGoneIsDropped) {
   Server server;
   bool sent = false;
   server.after_run = [&](FrameLoop* loop, RunResult result) {
@@ -477,7 +473,7 @@ void AReplyToAConnectionThatHasGoneIsDropped(void**) {
   server.handler.Await([&] { return sent; });
 }
 
-void AHandlerMayCloseAConnectionInEveryWay(void**) {
+TEST(AHandlerMayCloseAConnectionInEveryWay) {
   Server server;
   for (const uint8_t what : {kHangUp, kCloseMe, kBreak}) {
     const int fd = Greet(server.path);
@@ -497,7 +493,7 @@ void AHandlerMayCloseAConnectionInEveryWay(void**) {
   assert_int_equal(server.handler.frames_of.size(), 3);
 }
 
-void APeerThatDoesNotReadIsHeldBackAndThenDropped(void**) {
+TEST(APeerThatDoesNotReadIsHeldBackAndThenDropped) {
   Server server([](FrameOptions* options) { options->stall_milliseconds = 50; });
   const int fd = Greet(server.path);
   const int good = Greet(server.path);
@@ -514,7 +510,7 @@ void APeerThatDoesNotReadIsHeldBackAndThenDropped(void**) {
   close(fd);
 }
 
-void APeerThatReadsLateGetsEveryReply(void**) {
+TEST(APeerThatReadsLateGetsEveryReply) {
   Server server;
   const int fd = Greet(server.path);
   std::string bytes;
@@ -528,7 +524,7 @@ void APeerThatReadsLateGetsEveryReply(void**) {
 }
 
 // Threads that ask at once may all be answered at once.
-void LateRepliesWaitUntilThePeerReadsThem(void**) {
+TEST(LateRepliesWaitUntilThePeerReadsThem) {
   Server server;
   const int fd = Greet(server.path);
   Write(fd, Frame(1, Body(kFlood)));
@@ -539,7 +535,7 @@ void LateRepliesWaitUntilThePeerReadsThem(void**) {
 
 constexpr uint32_t kUserBytes = 256 * 1024;
 
-void LateRepliesThatTheirUserHasNoRoomForAreNotKept(void**) {
+TEST(LateRepliesThatTheirUserHasNoRoomForAreNotKept) {
   Server server([](FrameOptions* options) { options->user_bytes = kUserBytes; });
   const int fd = Greet(server.path);
   Write(fd, Frame(1, Body(kFlood)));
@@ -554,7 +550,7 @@ void LateRepliesThatTheirUserHasNoRoomForAreNotKept(void**) {
 }
 
 // Peers that begin large frames and do not end them.
-void AFrameThatItsUserHasNoRoomForIsThrownAwayAndAnswered(void**) {
+TEST(AFrameThatItsUserHasNoRoomForIsThrownAwayAndAnswered) {
   Server server([](FrameOptions* options) { options->user_bytes = kUserBytes; });
   const std::string largest = Frame(7, Body(kEcho, std::string(kMaxFrame - 2, 'x')));
   std::vector<int> fds;
@@ -585,7 +581,7 @@ void AFrameThatItsUserHasNoRoomForIsThrownAwayAndAnswered(void**) {
 }
 
 // Peers that ask for large answers and do not read them.
-void AnAnswerThatItsUserHasNoRoomForIsReplaced(void**) {
+TEST(AnAnswerThatItsUserHasNoRoomForIsReplaced) {
   Server server([](FrameOptions* options) { options->user_bytes = kUserBytes; });
   std::vector<int> fds;
   for (int i = 0; i < 20; ++i) {
@@ -604,7 +600,7 @@ void AnAnswerThatItsUserHasNoRoomForIsReplaced(void**) {
   }
 }
 
-void AUserWithTooManyConnectionsIsRefusedAndReportedOnce(void**) {
+TEST(AUserWithTooManyConnectionsIsRefusedAndReportedOnce) {
   Server server([](FrameOptions* options) { options->user_connections = 3; });
   std::vector<int> fds;
   for (int i = 0; i < 3; ++i) fds.push_back(Greet(server.path));
@@ -622,7 +618,7 @@ void AUserWithTooManyConnectionsIsRefusedAndReportedOnce(void**) {
 }
 
 // The limits are each user's own. Only root can become another user.
-void AnotherUserIsNotAffected(void**) {
+TEST(AnotherUserIsNotAffected) {
   if (geteuid() != 0) {
     print_message("skipped: only root can connect as another user\n");
     skip();
@@ -666,7 +662,7 @@ void AnotherUserIsNotAffected(void**) {
   close(ready[0]);
 }
 
-void APeerThatIsNotAdmittedInTimeIsDropped(void**) {
+TEST(APeerThatIsNotAdmittedInTimeIsDropped) {
   Server server([](FrameOptions* options) {
     options->admission_milliseconds = 100;
     options->admission_frame = 1000;
@@ -688,7 +684,7 @@ void APeerThatIsNotAdmittedInTimeIsDropped(void**) {
   for (const int fd : {silent, greeted, calling}) close(fd);
 }
 
-void APeerThatIsAdmittedStaysAndMaySendLargeFrames(void**) {
+TEST(APeerThatIsAdmittedStaysAndMaySendLargeFrames) {
   Server server([](FrameOptions* options) {
     options->admission_milliseconds = 100;
     options->admission_frame = 1000;
@@ -713,7 +709,7 @@ void APeerThatIsAdmittedStaysAndMaySendLargeFrames(void**) {
   close(fd);
 }
 
-void APeerThatSaysNothingIsDropped(void**) {
+TEST(APeerThatSaysNothingIsDropped) {
   Server server([](FrameOptions* options) { options->stall_milliseconds = 50; });
   const int greeted = Greet(server.path);
   const int silent = Dial(server.path);
@@ -725,7 +721,7 @@ void APeerThatSaysNothingIsDropped(void**) {
   close(greeted);
 }
 
-void APeerThatGoesInTheMiddleOfAFrameIsReportedClosed(void**) {
+TEST(APeerThatGoesInTheMiddleOfAFrameIsReportedClosed) {
   Server server;
   for (size_t cut = 1; cut < 24; ++cut) {
     const int fd = Greet(server.path);
@@ -752,7 +748,7 @@ int Watched() {
 }
 
 // A process that is forked has every descriptor until it execs: a socket that the loop closes in that time lives on.
-void AConnectionThatAForkedProcessStillHasIsForgotten(void**) {
+TEST(AConnectionThatAForkedProcessStillHasIsForgotten) {
   Server server;
   const int before = Watched();
   const int fd = Greet(server.path);
@@ -770,7 +766,7 @@ void AConnectionThatAForkedProcessStillHasIsForgotten(void**) {
   close(fd);
 }
 
-void MoreConnectionsThanAllowedAreRefused(void**) {
+TEST(MoreConnectionsThanAllowedAreRefused) {
   Server server([](FrameOptions* options) { options->max_connections = 3; });
   std::vector<int> fds;
   for (int i = 0; i < 3; ++i) fds.push_back(Greet(server.path));
@@ -783,7 +779,7 @@ void MoreConnectionsThanAllowedAreRefused(void**) {
   for (const int fd : fds) close(fd);
 }
 
-void SixHundredConnectionsAreServedTogether(void**) {
+TEST(SixHundredConnectionsAreServedTogether) {
   Server server;
   std::vector<int> fds;
   for (int i = 0; i < 600; ++i) {
@@ -798,7 +794,7 @@ void SixHundredConnectionsAreServedTogether(void**) {
   server.handler.Await([&] { return server.handler.closed.size() == 600; });
 }
 
-void ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers(void**) {
+TEST(ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers) {
   Server server;
   std::vector<std::thread> threads;
   for (uint32_t number = 0; number < 8; ++number) {
@@ -817,8 +813,8 @@ void ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers(void**) {
   server.handler.Await([&] { return server.handler.closed.size() == 8; });
 }
 
-// A host with work of its own left must not sleep, and must not keep others waiting, however often it is woken.
-void AGlanceServesWhatIsThereAndDoesNotSleep(void**) {
+// A host with pending work must not sleep, and must not delay others, however often it is woken.
+TEST(AGlanceServesWhatIsThereAndDoesNotSleep) {
   FrameOptions options;
   char name[] = "/tmp/dke-frames-XXXXXX";
   const std::string folder = mkdtemp(name);
@@ -846,7 +842,7 @@ void AGlanceServesWhatIsThereAndDoesNotSleep(void**) {
   rmdir(folder.c_str());
 }
 
-void AWakeBeforeTheTurnEndsItAtOnce(void**) {
+TEST(AWakeBeforeTheTurnEndsItAtOnce) {
   FrameOptions options;
   char name[] = "/tmp/dke-frames-XXXXXX";
   const std::string folder = mkdtemp(name);
@@ -868,7 +864,7 @@ void AWakeBeforeTheTurnEndsItAtOnce(void**) {
   assert_true(loop->Watch(pipe_ends[0]));
   assert_int_equal(write(pipe_ends[1], "x", 1), 1);
   assert_true(loop->Run(&handler) == RunResult::kWoken);
-  // The loop does not sleep over work that its host has left.
+  // The loop does not sleep while its host has pending work.
   assert_true(loop->Run(&handler) == RunResult::kWoken);
   char byte;
   assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
@@ -885,7 +881,7 @@ void AWakeBeforeTheTurnEndsItAtOnce(void**) {
   rmdir(folder.c_str());
 }
 
-void AStopClosesEveryConnectionAndReportsIt(void**) {
+TEST(AStopClosesEveryConnectionAndReportsIt) {
   Server server;
   std::vector<int> fds;
   for (int i = 0; i < 5; ++i) fds.push_back(Greet(server.path));
@@ -898,7 +894,7 @@ void AStopClosesEveryConnectionAndReportsIt(void**) {
   assert_int_equal(server.handler.closed.size(), 5);
 }
 
-void AHandlerMayStopTheLoop(void**) {
+TEST(AHandlerMayStopTheLoop) {
   Server server;
   const int other = Greet(server.path);
   const int fd = Greet(server.path);
@@ -910,7 +906,7 @@ void AHandlerMayStopTheLoop(void**) {
   close(other);
 }
 
-void TheSocketHasItsModeFromTheStart(void**) {
+TEST(TheSocketHasItsModeFromTheStart) {
   const mode_t before = umask(0077);
   {
     Server server([](FrameOptions* options) { options->mode = 0666; });
@@ -937,14 +933,14 @@ std::string OpenFails(const FrameOptions& options, FrameLoop::Fault wanted) {
   return message;
 }
 
-void ASocketPathIsTakenOverOnlyFromTheDead(void**) {
+TEST(ASocketPathIsTakenOverOnlyFromTheDead) {
   char name[] = "/tmp/dke-frames-XXXXXX";
   const std::string folder = mkdtemp(name);
   FrameOptions options;
   options.path = folder + "/socket";
   // A file that is not a socket stays.
   close(open(options.path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "is no socket"));
+  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "is not a socket"));
   unlink(options.path.c_str());
   // A dead owner's socket is replaced.
   const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -970,7 +966,7 @@ void ASocketPathIsTakenOverOnlyFromTheDead(void**) {
   rmdir(folder.c_str());
 }
 
-void BadOptionsAreRefusedWithTheReason(void**) {
+TEST(BadOptionsAreRefusedWithTheReason) {
   FrameOptions options;
   OpenFails(options, FrameLoop::Fault::kArgument);
   options.path = "/tmp/x";
@@ -993,7 +989,7 @@ void BadOptionsAreRefusedWithTheReason(void**) {
   close(options.fd);
 }
 
-void AListeningDescriptorMayBeHandedIn(void**) {
+TEST(AListeningDescriptorMayBeHandedIn) {
   char name[] = "/tmp/dke-frames-XXXXXX";
   const std::string folder = mkdtemp(name);
   const std::string path = folder + "/socket";
@@ -1013,13 +1009,13 @@ void AListeningDescriptorMayBeHandedIn(void**) {
     ExpectReply(fd, 1, Body(kEcho, "!"));
     close(fd);
   }
-  // The user who made the path keeps it.
+  // The user who created the path keeps it.
   assert_int_equal(access(path.c_str(), F_OK), 0);
   unlink(path.c_str());
   rmdir(folder.c_str());
 }
 
-void EveryDescriptorIsClosedOnExec(void**) {
+TEST(EveryDescriptorIsClosedOnExec) {
   Server server;
   const int fd = Greet(server.path);
   DIR* const folder = opendir("/proc/self/fd");
@@ -1039,48 +1035,4 @@ void EveryDescriptorIsClosedOnExec(void**) {
 
 }  // namespace
 
-int main() {
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(AVersionByteIsAnsweredByOneAndThePeerIsKnown),
-      cmocka_unit_test(ARefusedVersionClosesTheConnectionAndIsNotReportedAsClosed),
-      cmocka_unit_test(AReplyCarriesTheCallCodeAndOptionsAreSkipped),
-      cmocka_unit_test(FramesMayArriveByteByByte),
-      cmocka_unit_test(ManyFramesInOneWriteAreAnsweredInOrder),
-      cmocka_unit_test(RepliesToFramesThatCameTogetherLeaveTogether),
-      cmocka_unit_test(RepliesThatWaitForOthersAreSentBeforeTheConnectionIsClosed),
-      cmocka_unit_test(LargeRepliesToFramesThatCameTogetherAllArrive),
-      cmocka_unit_test(APeerThatCallsWithoutPauseDoesNotKeepANewOneWaiting),
-      cmocka_unit_test(TheLargestFrameFitsAndOneByteMoreClosesTheConnection),
-      cmocka_unit_test(ARequestIsWipedBeforeTheNextOneComes),
-      cmocka_unit_test(ABusyPeerDoesNotKeepTheOthersWaiting),
-      cmocka_unit_test(ALateReplyEndsTheTurnAndLeavesBySend),
-      cmocka_unit_test(AReplyToAConnectionThatHasGoneIsDropped),
-      cmocka_unit_test(AHandlerMayCloseAConnectionInEveryWay),
-      cmocka_unit_test(APeerThatDoesNotReadIsHeldBackAndThenDropped),
-      cmocka_unit_test(APeerThatReadsLateGetsEveryReply),
-      cmocka_unit_test(LateRepliesWaitUntilThePeerReadsThem),
-      cmocka_unit_test(LateRepliesThatTheirUserHasNoRoomForAreNotKept),
-      cmocka_unit_test(AFrameThatItsUserHasNoRoomForIsThrownAwayAndAnswered),
-      cmocka_unit_test(AnAnswerThatItsUserHasNoRoomForIsReplaced),
-      cmocka_unit_test(AUserWithTooManyConnectionsIsRefusedAndReportedOnce),
-      cmocka_unit_test(AnotherUserIsNotAffected),
-      cmocka_unit_test(APeerThatIsNotAdmittedInTimeIsDropped),
-      cmocka_unit_test(APeerThatIsAdmittedStaysAndMaySendLargeFrames),
-      cmocka_unit_test(APeerThatSaysNothingIsDropped),
-      cmocka_unit_test(APeerThatGoesInTheMiddleOfAFrameIsReportedClosed),
-      cmocka_unit_test(AConnectionThatAForkedProcessStillHasIsForgotten),
-      cmocka_unit_test(MoreConnectionsThanAllowedAreRefused),
-      cmocka_unit_test(SixHundredConnectionsAreServedTogether),
-      cmocka_unit_test(ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers),
-      cmocka_unit_test(AGlanceServesWhatIsThereAndDoesNotSleep),
-      cmocka_unit_test(AWakeBeforeTheTurnEndsItAtOnce),
-      cmocka_unit_test(AStopClosesEveryConnectionAndReportsIt),
-      cmocka_unit_test(AHandlerMayStopTheLoop),
-      cmocka_unit_test(TheSocketHasItsModeFromTheStart),
-      cmocka_unit_test(ASocketPathIsTakenOverOnlyFromTheDead),
-      cmocka_unit_test(BadOptionsAreRefusedWithTheReason),
-      cmocka_unit_test(AListeningDescriptorMayBeHandedIn),
-      cmocka_unit_test(EveryDescriptorIsClosedOnExec),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

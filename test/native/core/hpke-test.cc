@@ -33,7 +33,7 @@ Result<KeyRef> Open(KeyRef own, const ByteVector& sealed, UnwrappedKind kind, co
   return key.ok() ? AddKey(key.Take()) : key.status();
 }
 
-void ThePublishedMessageIsMadeByteForByte(void**) {
+TEST(ThePublishedMessageIsMadeByteForByte) {
   const Vector vector("hpke");
   const ByteVector secret = vector.Bytes("ephemeral");
   const ByteVector recipient = vector.Bytes("recipient");
@@ -45,7 +45,7 @@ void ThePublishedMessageIsMadeByteForByte(void**) {
               vector.Bytes("sealed"));
 }
 
-void ThePublishedMessageOpens(void**) {
+TEST(ThePublishedMessageOpens) {
   const Vector vector("hpke");
   const KeyRef own = OwnKey(vector.Bytes("recipientPrivate"));
   AssertBytes(Good(HpkePublicKey(own)), vector.Bytes("recipient"));
@@ -54,7 +54,7 @@ void ThePublishedMessageOpens(void**) {
   AssertBytes(ValueOf(key), vector.Bytes("plaintext"));
 }
 
-void AKeyPairFollowsFromASecret(void**) {
+TEST(AKeyPairFollowsFromASecret) {
   const Vector vector("hpke key pair");
   const KeyRef secret = Secret(KeyKind::kGeneric, vector.Bytes("secret"));
   const KeyRef own = Good(DeriveHpkeKey(secret));
@@ -70,7 +70,7 @@ void AKeyPairFollowsFromASecret(void**) {
   Refused(DeriveHpkeKey(secret), Code::kBadKey);
 }
 
-void EveryKindOfKeyTravels(void**) {
+TEST(EveryKindOfKeyTravels) {
   const KeyRef own = Good(GenerateHpkeKey());
   const std::pair<KeyRef, UnwrappedKind> keys[] = {
       {Good(GenerateAes(128)), KeyKind::kAes},
@@ -93,7 +93,7 @@ void EveryKindOfKeyTravels(void**) {
   }
 }
 
-void EmptyInfoAndAadAreBoundToo(void**) {
+TEST(EmptyInfoAndAadAreBoundToo) {
   const KeyRef own = Good(GenerateHpkeKey());
   const ByteVector sealed = Seal(own, Good(GenerateAes(256)), {}, {});
   Good(Open(own, sealed, KeyKind::kAes, {}, {}));
@@ -101,7 +101,7 @@ void EmptyInfoAndAadAreBoundToo(void**) {
   Refused(Open(own, sealed, KeyKind::kAes, {}, Hex("00")), Code::kAuthenticationFailed);
 }
 
-void EveryChangedBitIsRefused(void**) {
+TEST(EveryChangedBitIsRefused) {
   const KeyRef own = Good(GenerateHpkeKey());
   const ByteVector sealed = Seal(own, Good(GenerateAes(256)));
   for (size_t at = 0; at < sealed.size(); at++) {
@@ -114,7 +114,7 @@ void EveryChangedBitIsRefused(void**) {
   }
 }
 
-void EveryOtherLengthIsRefused(void**) {
+TEST(EveryOtherLengthIsRefused) {
   const KeyRef own = Good(GenerateHpkeKey());
   ByteVector sealed = Seal(own, Good(GenerateAes(256)));
   for (size_t length = 0; length < sealed.size(); length++) {
@@ -125,7 +125,7 @@ void EveryOtherLengthIsRefused(void**) {
   Refused(Open(own, ByteVector(1 << 20), KeyKind::kAes), Code::kAuthenticationFailed);
 }
 
-void InfoAndAadAreBoundAndKeptApart(void**) {
+TEST(InfoAndAadAreBoundAndKeptApart) {
   const KeyRef own = Good(GenerateHpkeKey());
   const ByteVector sealed = Seal(own, Good(GenerateAes(256)));
   for (size_t at = 0; at < kInfo.size(); at++) {
@@ -142,7 +142,7 @@ void InfoAndAadAreBoundAndKeptApart(void**) {
   Good(Open(own, sealed, KeyKind::kAes));
 }
 
-void OnlyTheRecipientOpens(void**) {
+TEST(OnlyTheRecipientOpens) {
   const KeyRef own = Good(GenerateHpkeKey());
   const ByteVector sealed = Seal(own, Good(GenerateAes(256)));
   Refused(Open(Good(GenerateHpkeKey()), sealed, KeyKind::kAes), Code::kAuthenticationFailed);
@@ -152,19 +152,19 @@ void OnlyTheRecipientOpens(void**) {
   Refused(Open(own, sealed, KeyKind::kAes), Code::kBadKey);
 }
 
-void AValueThatIsNoSuchKeyIsRefusedLikeAWrongOne(void**) {
+TEST(AValueThatIsNoSuchKeyIsRefusedLikeAWrongOne) {
   const KeyRef own = Good(GenerateHpkeKey());
   const ByteVector twenty = Seal(own, Good(GenerateSecret(KeyKind::kGeneric, 20)));
   Refused(Open(own, twenty, KeyKind::kAes), Code::kAuthenticationFailed);
   Refused(Open(own, twenty, std::nullopt), Code::kAuthenticationFailed);
   Good(Open(own, twenty, KeyKind::kGeneric));
-  // A PKCS#8 of a sort that this library does not carry: 1.3.101.114 is no algorithm.
+  // A PKCS#8 of a sort that this library does not carry: 1.3.101.114 is not an algorithm.
   ByteVector unknown = Hex("3046020100300506032b6572043a0438");
   unknown.resize(unknown.size() + 56, 0x11);
   Refused(Open(own, Seal(own, Secret(KeyKind::kGeneric, unknown)), std::nullopt), Code::kAuthenticationFailed);
 }
 
-void PointsOfLowOrderAreRefused(void**) {
+TEST(PointsOfLowOrderAreRefused) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef key = Good(GenerateAes(256));
   const ByteVector sealed = Seal(own, key);
@@ -187,7 +187,7 @@ void PointsOfLowOrderAreRefused(void**) {
   }
 }
 
-void ARecipientHas32Bytes(void**) {
+TEST(ARecipientHas32Bytes) {
   const KeyRef key = Good(GenerateAes(256));
   for (const size_t length : {size_t{0}, size_t{31}, size_t{33}}) {
     const ByteVector recipient(length, 9);
@@ -195,7 +195,7 @@ void ARecipientHas32Bytes(void**) {
   }
 }
 
-void AKekAndAPublicKeyDoNotTravel(void**) {
+TEST(AKekAndAPublicKeyDoNotTravel) {
   const ByteVector recipient = Good(HpkePublicKey(Good(GenerateHpkeKey())));
   const ByteVector spki = Good(ExportPublicKey(Good(GenerateEc(Curve::kEd25519))));
   for (const KeyRef key : {Good(GenerateSecret(KeyKind::kKek, 32)), Good(ImportPublicKey(spki.data(), spki.size()))}) {
@@ -213,7 +213,7 @@ Result<KeyRef> OpenKek(KeyRef own, const ByteVector& sealed, const ByteVector& i
   return HpkeOpenKek(own, ContextOf(info, aad), exact.data(), exact.size());
 }
 
-void AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone(void**) {
+TEST(AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef kek = Good(GenerateSecret(KeyKind::kKek, 32));
   const ByteVector sealed = Good(SealKek(own, kek));
@@ -221,12 +221,12 @@ void AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone(void**) {
   const KeyRef back = Good(OpenKek(own, sealed));
   assert_int_equal(static_cast<int>(Good(DescribeKey(back)).kind), static_cast<int>(KeyKind::kKek));
   AssertBytes(ValueOf(back), ValueOf(kek));
-  // What was sealed as a KEK is no other key's way out of the memory: what comes of it is a KEK again.
+  // A sealed KEK can only be opened as a KEK, so this is not a way to export other keys.
   assert_int_equal(static_cast<int>(Good(DescribeKey(Good(OpenKek(own, Seal(own, Good(GenerateAes(256))))))).kind),
                    static_cast<int>(KeyKind::kKek));
 }
 
-void NoOtherKeyTravelsAsAKek(void**) {
+TEST(NoOtherKeyTravelsAsAKek) {
   const KeyRef own = Good(GenerateHpkeKey());
   for (const KeyRef key : {Good(GenerateAes(256)), Good(GenerateSecret(KeyKind::kGeneric, 32)), Good(GenerateEc(Curve::kEd25519)), own}) {
     Refused(SealKek(own, key), Code::kKeyType);
@@ -243,7 +243,7 @@ void NoOtherKeyTravelsAsAKek(void**) {
   Refused(HpkeSealKek(low_order.data(), low_order.size(), ContextOf(kInfo, kAad), kek), Code::kBadArgument);
 }
 
-void AKekOfAnotherLengthOrForAnotherIsRefusedLikeAWrongTag(void**) {
+TEST(AKekOfAnotherLengthOrForAnotherIsRefusedLikeAWrongTag) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef kek = Good(GenerateSecret(KeyKind::kKek, 32));
   const ByteVector sealed = Good(SealKek(own, kek));
@@ -266,7 +266,7 @@ void AKekOfAnotherLengthOrForAnotherIsRefusedLikeAWrongTag(void**) {
   assert_int_equal(KeyArenaStatus().used, before);
 }
 
-void TheDocumentsRootKeyOnItsWayOpens(void**) {
+TEST(TheDocumentsRootKeyOnItsWayOpens) {
   const Vector vector("root key on its way");
   const KeyRef own = OwnKey(vector.Bytes("nodePrivate"));
   AssertBytes(Good(HpkePublicKey(own)), vector.Bytes("node"));
@@ -280,7 +280,7 @@ void TheDocumentsRootKeyOnItsWayOpens(void**) {
               vector.Bytes("sealed"));
 }
 
-void EachSealHasAKeyOfItsOwn(void**) {
+TEST(EachSealHasAKeyOfItsOwn) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef key = Good(GenerateAes(256));
   const ByteVector first = Seal(own, key);
@@ -289,7 +289,7 @@ void EachSealHasAKeyOfItsOwn(void**) {
   assert_memory_not_equal(&first[32], &second[32], 32);
 }
 
-void InfoHasAtMost64KibAndAadOneMib(void**) {
+TEST(InfoHasAtMost64KibAndAadOneMib) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef key = Good(GenerateAes(256));
   const ByteVector info(1 << 16, 1);
@@ -301,7 +301,7 @@ void InfoHasAtMost64KibAndAadOneMib(void**) {
   Refused(HpkeSealKey(recipient.data(), recipient.size(), ContextOf(info, too_long), key), Code::kBadArgument);
 }
 
-void NothingIsLeftInTheArena(void**) {
+TEST(NothingIsLeftInTheArena) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef key = Good(GenerateAes(256));
   const size_t before = KeyArenaStatus().used;
@@ -315,29 +315,4 @@ void NothingIsLeftInTheArena(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(ThePublishedMessageIsMadeByteForByte),
-      cmocka_unit_test(ThePublishedMessageOpens),
-      cmocka_unit_test(AKeyPairFollowsFromASecret),
-      cmocka_unit_test(EveryKindOfKeyTravels),
-      cmocka_unit_test(EmptyInfoAndAadAreBoundToo),
-      cmocka_unit_test(EveryChangedBitIsRefused),
-      cmocka_unit_test(EveryOtherLengthIsRefused),
-      cmocka_unit_test(InfoAndAadAreBoundAndKeptApart),
-      cmocka_unit_test(OnlyTheRecipientOpens),
-      cmocka_unit_test(AValueThatIsNoSuchKeyIsRefusedLikeAWrongOne),
-      cmocka_unit_test(PointsOfLowOrderAreRefused),
-      cmocka_unit_test(ARecipientHas32Bytes),
-      cmocka_unit_test(AKekAndAPublicKeyDoNotTravel),
-      cmocka_unit_test(AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone),
-      cmocka_unit_test(NoOtherKeyTravelsAsAKek),
-      cmocka_unit_test(AKekOfAnotherLengthOrForAnotherIsRefusedLikeAWrongTag),
-      cmocka_unit_test(TheDocumentsRootKeyOnItsWayOpens),
-      cmocka_unit_test(EachSealHasAKeyOfItsOwn),
-      cmocka_unit_test(InfoHasAtMost64KibAndAadOneMib),
-      cmocka_unit_test(NothingIsLeftInTheArena),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

@@ -1,4 +1,4 @@
-// The strict JSON reader (RFC 8259): what it accepts, what it refuses, what it shows its visitor.
+// The strict JSON reader (RFC 8259): accepted and refused texts, and the calls of its visitor.
 #include "json_reader.h"
 
 #include "support.h"
@@ -6,7 +6,7 @@
 namespace dke {
 namespace {
 
-// Writes down what it is shown: "depth parent/name type text;".
+// Records the visitor's calls: "depth parent/name type text;".
 struct Recorder final : JsonVisitor {
   std::string seen;
   std::string refuse = "(none)";
@@ -37,7 +37,7 @@ void Refuses(const std::string& text, const char* why) {
   assert_string_equal(refused, why);
 }
 
-void EveryMemberIsShownWithItsPlace(void**) {
+TEST(EveryMemberIsShownWithItsPlace) {
   Accepts("{}", "");
   Accepts(" \t\r\n{ \t\r\n} \t\r\n", "");
   Accepts(R"({"a":"x"})", "1 /a string x;");
@@ -47,7 +47,7 @@ void EveryMemberIsShownWithItsPlace(void**) {
   Accepts(R"({"":"","a\u0062":""})", "1 / string ;1 /ab string ;");
 }
 
-void NumbersAreThoseOfTheStandard(void**) {
+TEST(NumbersAreThoseOfTheStandard) {
   for (const char* number : {"0", "-0", "7", "10", "-10", "0.5", "1.25", "1e5", "1E+5", "1e-05", "-0.0e0"}) {
     Accepts(std::string("{\"n\":") + number + "}", (std::string("1 /n number ") + number + ";").c_str());
   }
@@ -58,14 +58,14 @@ void NumbersAreThoseOfTheStandard(void**) {
   for (const char* rest : {"01", "0x10", "1_000", "1 2"}) Refuses(std::string("{\"n\":") + rest + "}", "a comma is missing");
 }
 
-void WhatIsNoObjectIsRefused(void**) {
+TEST(WhatIsNoObjectIsRefused) {
   for (const char* text : {"", " ", "[]", "1", "\"x\"", "null", "x", "\xef\xbb\xbf{}"}) Refuses(text, "the body is not a JSON object");
   Refuses("{}{}", "there is more after the JSON object");
   Refuses("{} x", "there is more after the JSON object");
   Refuses(std::string("{}\0", 3), "there is more after the JSON object");
 }
 
-void BrokenStructureIsRefused(void**) {
+TEST(BrokenStructureIsRefused) {
   Refuses("{", "a member's name is missing");
   Refuses("{,}", "a member's name is missing");
   Refuses(R"({"a":1,})", "a member's name is missing");
@@ -85,7 +85,7 @@ void BrokenStructureIsRefused(void**) {
   Refuses(R"({"a":1/**/})", "a comma is missing");
 }
 
-void StringsAreThoseOfTheStandard(void**) {
+TEST(StringsAreThoseOfTheStandard) {
   Accepts(R"({"a":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"})", R"(1 /a string \"\\\/\b\f\n\r\t\u00e9\ud83d\ude00;)");
   const char* const broken = "the JSON holds a broken string";
   Refuses(R"({"a":"x)", broken);
@@ -104,7 +104,7 @@ void StringsAreThoseOfTheStandard(void**) {
   Accepts("{\"a\":\"\x7f\"}", "1 /a string \x7f;");
 }
 
-void OnlyValidUtf8IsAccepted(void**) {
+TEST(OnlyValidUtf8IsAccepted) {
   for (const char* good : {"\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
     Accepts(std::string("{\"a\":\"") + good + "\"}", (std::string("1 /a string ") + good + ";").c_str());
   }
@@ -117,7 +117,7 @@ void OnlyValidUtf8IsAccepted(void**) {
   Refuses("{\"a\":\"\xf0\x9f", "the JSON is not valid UTF-8");
 }
 
-void NoMemberStandsTwice(void**) {
+TEST(NoMemberStandsTwice) {
   Refuses(R"({"a":1,"a":1})", "a member stands twice");
   Refuses(R"({"a":1,"b":2,"\u0061":3})", "a member stands twice");
   Refuses(R"({"x":{"a":1,"a":2}})", "a member stands twice");
@@ -125,7 +125,7 @@ void NoMemberStandsTwice(void**) {
   Accepts(R"({"a":{"a":1},"A":2})", R"(2 a/a number 1;1 /a object {"a":1};1 /A number 2;)");
 }
 
-void DepthAndWidthAreCapped(void**) {
+TEST(DepthAndWidthAreCapped) {
   const auto nested = [](size_t depth, const char* open, const char* close) {
     std::string text = "{\"a\":";
     for (size_t i = 1; i < depth; i++) text += open;
@@ -149,14 +149,14 @@ void DepthAndWidthAreCapped(void**) {
   Refuses(wide + ",\"256\":0}", "an object has too many members");
 }
 
-void AVisitorMayRefuse(void**) {
+TEST(AVisitorMayRefuse) {
   Recorder recorder;
   recorder.refuse = "b";
   assert_string_equal(Read(R"({"a":1,"b":2,"c":3})", recorder), "a member is refused");
   assert_string_equal(recorder.seen.c_str(), "1 /a number 1;1 /b number 2;");
 }
 
-void EscapesAreResolved(void**) {
+TEST(EscapesAreResolved) {
   const auto resolved = [](const std::string& text) {
     std::string out(text.size(), '#');
     out.resize(UnescapeJson(text, reinterpret_cast<uint8_t*>(out.data())));
@@ -173,14 +173,4 @@ void EscapesAreResolved(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(EveryMemberIsShownWithItsPlace), cmocka_unit_test(NumbersAreThoseOfTheStandard),
-      cmocka_unit_test(WhatIsNoObjectIsRefused),        cmocka_unit_test(BrokenStructureIsRefused),
-      cmocka_unit_test(StringsAreThoseOfTheStandard),   cmocka_unit_test(OnlyValidUtf8IsAccepted),
-      cmocka_unit_test(NoMemberStandsTwice),            cmocka_unit_test(DepthAndWidthAreCapped),
-      cmocka_unit_test(AVisitorMayRefuse),              cmocka_unit_test(EscapesAreResolved),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

@@ -1,4 +1,4 @@
-// scrypt gives the published bytes (RFC 7914, 12), and what a file asks for does not take the machine down.
+// scrypt returns the published bytes (RFC 7914, 12), and the parameters in a file cannot exhaust the machine.
 #include "kdf.h"
 
 #include "agreement.h"
@@ -23,7 +23,7 @@ constexpr Row kRows[] = {
      "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887"},
 };
 
-void ScryptGivesThePublishedBytes(void**) {
+TEST(ScryptGivesThePublishedBytes) {
   for (const Row& row : kRows) {
     const ByteVector passphrase = BytesOf(row.passphrase);
     const ByteVector salt = BytesOf(row.salt);
@@ -35,7 +35,7 @@ void ScryptGivesThePublishedBytes(void**) {
   }
 }
 
-void WhatWouldTakeMoreThanAGigabyteIsRefused(void**) {
+TEST(WhatWouldTakeMoreThanAGigabyteIsRefused) {
   const ByteVector text = BytesOf("passphrase");
   const auto refused = [&](uint32_t cost, uint32_t r, uint32_t p) {
     Refused(ScryptKey(text.data(), text.size(), text.data(), text.size(), cost, r, p), Code::kBadArgument);
@@ -49,7 +49,7 @@ void WhatWouldTakeMoreThanAGigabyteIsRefused(void**) {
 }
 
 // The info of HKDF, and the shared info of ECDH, are hashed once for each block of the derived key.
-void LongInfoIsRefused(void**) {
+TEST(LongInfoIsRefused) {
   const KeyRef key = Good(GenerateSecret(KeyKind::kGeneric, 32));
   const ByteVector info(32769, 1);
   const auto derive = [&](size_t info_length, size_t bytes) {
@@ -62,7 +62,7 @@ void LongInfoIsRefused(void**) {
   assert_int_equal(ValueOf(Good(derive(4096, 4096))).size(), 4096);
 }
 
-void LongSharedInfoIsRefused(void**) {
+TEST(LongSharedInfoIsRefused) {
   const KeyRef own = Good(GenerateEc(Curve::kP256));
   const ByteVector spki = Good(ExportPublicKey(own));
   const ByteVector point(spki.end() - 65, spki.end());
@@ -83,9 +83,4 @@ void LongSharedInfoIsRefused(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {cmocka_unit_test(ScryptGivesThePublishedBytes), cmocka_unit_test(WhatWouldTakeMoreThanAGigabyteIsRefused),
-                              cmocka_unit_test(LongInfoIsRefused), cmocka_unit_test(LongSharedInfoIsRefused)};
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

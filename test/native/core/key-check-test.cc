@@ -1,4 +1,4 @@
-// Keys from outside, encoded here by hand: what is refused for its form, and that this comes before any arithmetic. A key whose size is
+// Keys from outside, encoded here manually: the form is checked before any arithmetic. A key whose size is
 // not one of the core's is "unsupported" even when its numbers are nonsense: had arithmetic come first, they would be "bad".
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -67,16 +67,16 @@ ByteVector RsaPrivate(const Numbers& numbers, unsigned version = 0) {
 void RefusedPrivate(const ByteVector& der, Code code) { Refused(ImportPrivateKey(der.data(), der.size()), code); }
 void RefusedPublic(const ByteVector& der, Code code) { Refused(ImportPublicKey(der.data(), der.size()), code); }
 
-void AnRsaKeyOfAnotherSizeIsRefusedBeforeArithmetic(void**) {
+TEST(AnRsaKeyOfAnotherSizeIsRefusedBeforeArithmetic) {
   for (const int bits : {512, 1022, 4098, 8192, 14336}) {
     RefusedPrivate(RsaPrivate(OfSize(bits)), Code::kUnsupported);
     RefusedPublic(RsaPublic(Odd(bits), kExponent), Code::kUnsupported);
   }
-  // Of a size that the core has, only arithmetic can tell.
+  // For a size that the core supports, only arithmetic finds the fault.
   RefusedPrivate(RsaPrivate(OfSize(2048)), Code::kBadArgument);
 }
 
-void APublicExponentIsOddAndShort(void**) {
+TEST(APublicExponentIsOddAndShort) {
   for (const int bits : {65, 256, 2048, 4096}) {
     RefusedPublic(RsaPublic(Odd(2048), Odd(bits)), Code::kUnsupported);
     Numbers numbers = OfSize(2048);
@@ -111,7 +111,7 @@ Numbers NumbersOf(EVP_PKEY* pkey) {
   return numbers;
 }
 
-void TheNumbersOfAnRsaKeyFitTogether(void**) {
+TEST(TheNumbersOfAnRsaKeyFitTogether) {
   EvpPkeyPtr fresh(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", size_t{2048}));
   const Numbers good = NumbersOf(fresh.get());
   const ByteVector der = RsaPrivate(good);
@@ -140,7 +140,7 @@ void TheNumbersOfAnRsaKeyFitTogether(void**) {
   RefusedPrivate(RsaPrivate(more), Code::kBadArgument);
 }
 
-void ThePrimesAreAboutHalfAsLongAsTheModulus(void**) {
+TEST(ThePrimesAreAboutHalfAsLongAsTheModulus) {
   for (const int bits : {2, 512, 1007, 1041, 1536, 2046}) {
     Numbers numbers = OfSize(2048);
     numbers[3] = Odd(bits);
@@ -160,8 +160,8 @@ ByteVector Integer(const Bignum& number) {
   return Integer(bytes);
 }
 
-// All numbers agree with each other, but the "primes" are products: what is encrypted does not come back.
-void AKeyWhosePrimesAreNoneIsRefused(void**) {
+// All numbers agree with each other, but the "primes" are products: decryption does not return the plaintext.
+TEST(AKeyWhosePrimesAreNoneIsRefused) {
   BN_CTX* context = BN_CTX_new();
   Bignum e(BN_new());
   BN_set_word(e.get(), 65537);
@@ -211,7 +211,7 @@ ByteVector EcPrivate(const ByteVector& number, const std::vector<ByteVector>& re
   return Sequence(fields);
 }
 
-void AnotherCurveIsRefusedBeforeArithmetic(void**) {
+TEST(AnotherCurveIsRefusedBeforeArithmetic) {
   const ByteVector others[] = {Oid("2b81040008") /* secp160r1 */, Oid("2b81040027") /* sect571r1 */, Oid("2a0304"), Explicit(), kNull, Sequence({})};
   for (const ByteVector& parameters : others) {
     for (const size_t bytes : {20, 32, 72}) {
@@ -233,7 +233,7 @@ void AnotherCurveIsRefusedBeforeArithmetic(void**) {
   ReleaseKey(Good(ImportPrivateKey(good.data(), good.size())));
 }
 
-void OtherAlgorithmsAreRefused(void**) {
+TEST(OtherAlgorithmsAreRefused) {
   for (const char* oid : {"2a864886f70d01010a" /* RSASSA-PSS */, "2a8648ce380401" /* DSA */, "2a864886f70d010301" /* DH */, "2a"}) {
     RefusedPrivate(Private(Sequence({Oid(oid), kNull}), Sequence({Odd(8192)})), Code::kUnsupported);
     RefusedPublic(Public(Sequence({Oid(oid), kNull}), Sequence({Odd(8192)})), Code::kUnsupported);
@@ -244,7 +244,7 @@ void OtherAlgorithmsAreRefused(void**) {
   }
 }
 
-void LengthsThatLieAreRefused(void**) {
+TEST(LengthsThatLieAreRefused) {
   const ByteVector good = RsaPrivate(OfSize(8192));
   for (size_t at = 0; at < 40; at++) {
     for (const uint8_t byte : {0x00, 0x7f, 0x80, 0x81, 0x84, 0x88, 0xff}) {
@@ -256,8 +256,8 @@ void LengthsThatLieAreRefused(void**) {
   }
 }
 
-// A wrapped key comes in like any other, and no more than a key is wrapped.
-void AWrappedKeyIsNoWayAroundTheCheck(void**) {
+// A wrapped key is imported like any other, and only keys are wrapped.
+TEST(AWrappedKeyIsNoWayAroundTheCheck) {
   const KeyRef wrapping = Good(GenerateAes(256));
   const ByteVector large = RsaPrivate(OfSize(14336));
   const ByteVector wrapped = Good(WrapData(wrapping, large.data(), large.size(), {true, nullptr}));
@@ -275,18 +275,6 @@ void AWrappedKeyIsNoWayAroundTheCheck(void**) {
 }  // namespace dke
 
 int main() {
-  using namespace dke;
-  if (!AdoptCryptoAllocations() || !InitializeMemory(size_t{4} << 20, true).ok()) return 1;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(AnRsaKeyOfAnotherSizeIsRefusedBeforeArithmetic),
-      cmocka_unit_test(APublicExponentIsOddAndShort),
-      cmocka_unit_test(TheNumbersOfAnRsaKeyFitTogether),
-      cmocka_unit_test(ThePrimesAreAboutHalfAsLongAsTheModulus),
-      cmocka_unit_test(AKeyWhosePrimesAreNoneIsRefused),
-      cmocka_unit_test(AnotherCurveIsRefusedBeforeArithmetic),
-      cmocka_unit_test(OtherAlgorithmsAreRefused),
-      cmocka_unit_test(LengthsThatLieAreRefused),
-      cmocka_unit_test(AWrappedKeyIsNoWayAroundTheCheck),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
+  if (!dke::AdoptCryptoAllocations() || !dke::InitializeMemory(size_t{4} << 20, true).ok()) return 1;
+  return run_written_tests(nullptr, nullptr);
 }

@@ -31,7 +31,7 @@ KeyRef KekOf(const Vector& vector) { return Secret(KeyKind::kKek, vector.Bytes("
 
 const char* const kVectors[] = {"record aes", "record kek", "record generic", "record ed25519"};
 
-void SealingWithTheGivenSaltGivesTheDocumentsBytes(void**) {
+TEST(SealingWithTheGivenSaltGivesTheDocumentsBytes) {
   for (const char* name : kVectors) {
     const Vector vector(name);
     uint8_t salt[kRecordSalt];
@@ -40,7 +40,7 @@ void SealingWithTheGivenSaltGivesTheDocumentsBytes(void**) {
   }
 }
 
-void TheDocumentsRecordsGiveTheirKeysBack(void**) {
+TEST(TheDocumentsRecordsGiveTheirKeysBack) {
   for (const char* name : kVectors) {
     const Vector vector(name);
     const ByteVector record = vector.Bytes("record");
@@ -53,7 +53,7 @@ void TheDocumentsRecordsGiveTheirKeysBack(void**) {
   }
 }
 
-void EveryChangedByteIsRefused(void**) {
+TEST(EveryChangedByteIsRefused) {
   for (const char* name : kVectors) {
     const Vector vector(name);
     const KeyRef kek = KekOf(vector);
@@ -70,7 +70,7 @@ void EveryChangedByteIsRefused(void**) {
   }
 }
 
-void EveryOtherLengthIsRefused(void**) {
+TEST(EveryOtherLengthIsRefused) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   const RecordContext context = ContextOf(vector);
@@ -85,7 +85,7 @@ void EveryOtherLengthIsRefused(void**) {
   Refused(OpenRecord(kek, context, record.data(), record.size()), Code::kAuthenticationFailed);
 }
 
-void AnUnknownFormatOrSuiteSaysSo(void**) {
+TEST(AnUnknownFormatOrSuiteSaysSo) {
   ByteVector record = Vector("record aes").Bytes("record");
   record[3] = '2';
   const Result<RecordHead> format = PeekRecord(record.data(), record.size());
@@ -99,10 +99,10 @@ void AnUnknownFormatOrSuiteSaysSo(void**) {
   record[0] = 'X';
   const Result<RecordHead> none = PeekRecord(record.data(), record.size());
   Refused(none, Code::kFormat);
-  assert_string_equal(none.status().message().c_str(), "this is no key record");
+  assert_string_equal(none.status().message().c_str(), "this is not a key record");
 }
 
-void EveryBoundFieldIsBound(void**) {
+TEST(EveryBoundFieldIsBound) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   const ByteVector record = vector.Bytes("record");
@@ -133,7 +133,7 @@ void EveryBoundFieldIsBound(void**) {
   }
 }
 
-void OnlyTheKekThatSealedOpens(void**) {
+TEST(OnlyTheKekThatSealedOpens) {
   const Vector vector("record aes");
   const RecordContext context = ContextOf(vector);
   const ByteVector record = vector.Bytes("record");
@@ -142,7 +142,7 @@ void OnlyTheKekThatSealedOpens(void**) {
     value[at] ^= 1;
     Refused(OpenRecord(Secret(KeyKind::kKek, value), context, record.data(), record.size()), Code::kAuthenticationFailed);
   }
-  // A data key with the very bytes of the KEK is no KEK.
+  // A data key with the very bytes of the KEK is not a KEK.
   Refused(OpenRecord(Secret(KeyKind::kAes, vector.Bytes("kek")), context, record.data(), record.size()), Code::kKeyType);
   const KeyRef released = KekOf(vector);
   ReleaseKey(released);
@@ -150,7 +150,7 @@ void OnlyTheKekThatSealedOpens(void**) {
   Refused(SealRecord(released, context, KeyOf(vector)), Code::kBadKey);
 }
 
-void EachSealHasASaltOfItsOwn(void**) {
+TEST(EachSealHasASaltOfItsOwn) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   const KeyRef key = KeyOf(vector);
@@ -165,7 +165,7 @@ void EachSealHasASaltOfItsOwn(void**) {
   assert_memory_not_equal(&first[122], &second[122], 33);
 }
 
-void EveryKindOfKeyComesBack(void**) {
+TEST(EveryKindOfKeyComesBack) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   const RecordContext context = ContextOf(vector);
@@ -183,14 +183,14 @@ void EveryKindOfKeyComesBack(void**) {
   }
 }
 
-void APublicKeyIsNotSealed(void**) {
+TEST(APublicKeyIsNotSealed) {
   const Vector vector("record aes");
   const ByteVector spki = Good(ExportPublicKey(Good(GenerateEc(Curve::kEd25519))));
   const KeyRef key = Good(ImportPublicKey(spki.data(), spki.size()));
   Refused(SealRecord(KekOf(vector), ContextOf(vector), key), Code::kKeyType);
 }
 
-void TheClassHasOneTo255Bytes(void**) {
+TEST(TheClassHasOneTo255Bytes) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   RecordContext context = ContextOf(vector);
@@ -222,7 +222,7 @@ KeyRef WithoutCheck(const ByteVector& pkcs8) {
   return Good(AddPkey(std::move(pkey), true));
 }
 
-void ARecordThatAuthenticatesOpensWithoutAnotherCheckOfItsKey(void**) {
+TEST(ARecordThatAuthenticatesOpensWithoutAnotherCheckOfItsKey) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   const RecordContext context = ContextOf(vector);
@@ -232,7 +232,7 @@ void ARecordThatAuthenticatesOpensWithoutAnotherCheckOfItsKey(void**) {
   AssertBytes(ValueOf(Good(OpenRecord(kek, context, record.data(), record.size()))), pair);
 }
 
-void ResealingMovesTheKeyToTheOtherKekAndContext(void**) {
+TEST(ResealingMovesTheKeyToTheOtherKekAndContext) {
   for (const char* name : kVectors) {
     const Vector vector(name);
     const KeyRef from = KekOf(vector);
@@ -253,7 +253,7 @@ void ResealingMovesTheKeyToTheOtherKekAndContext(void**) {
   }
 }
 
-void ResealingDoesNoArithmeticOnTheKey(void**) {
+TEST(ResealingDoesNoArithmeticOnTheKey) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   const RecordContext context = ContextOf(vector);
@@ -265,7 +265,7 @@ void ResealingDoesNoArithmeticOnTheKey(void**) {
   AssertBytes(ValueOf(Good(OpenRecord(kek, context, moved.data(), moved.size()))), pair);
 }
 
-void ResealingRefusesWhatDoesNotOpen(void**) {
+TEST(ResealingRefusesWhatDoesNotOpen) {
   for (const char* name : kVectors) {
     const Vector vector(name);
     const KeyRef kek = KekOf(vector);
@@ -284,7 +284,7 @@ void ResealingRefusesWhatDoesNotOpen(void**) {
   }
 }
 
-void NothingIsLeftInTheArena(void**) {
+TEST(NothingIsLeftInTheArena) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
   const KeyRef key = KeyOf(vector);
@@ -302,25 +302,4 @@ void NothingIsLeftInTheArena(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(SealingWithTheGivenSaltGivesTheDocumentsBytes),
-      cmocka_unit_test(TheDocumentsRecordsGiveTheirKeysBack),
-      cmocka_unit_test(EveryChangedByteIsRefused),
-      cmocka_unit_test(EveryOtherLengthIsRefused),
-      cmocka_unit_test(AnUnknownFormatOrSuiteSaysSo),
-      cmocka_unit_test(EveryBoundFieldIsBound),
-      cmocka_unit_test(OnlyTheKekThatSealedOpens),
-      cmocka_unit_test(EachSealHasASaltOfItsOwn),
-      cmocka_unit_test(EveryKindOfKeyComesBack),
-      cmocka_unit_test(APublicKeyIsNotSealed),
-      cmocka_unit_test(TheClassHasOneTo255Bytes),
-      cmocka_unit_test(ARecordThatAuthenticatesOpensWithoutAnotherCheckOfItsKey),
-      cmocka_unit_test(ResealingMovesTheKeyToTheOtherKekAndContext),
-      cmocka_unit_test(ResealingDoesNoArithmeticOnTheKey),
-      cmocka_unit_test(ResealingRefusesWhatDoesNotOpen),
-      cmocka_unit_test(NothingIsLeftInTheArena),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

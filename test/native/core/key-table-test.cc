@@ -1,4 +1,4 @@
-// Keys behind numbers: a number is given once, a released key is gone for everyone at once, what comes in from outside is
+// Keys behind numbers: a number is used once, a released key is unavailable to everyone immediately, a key from outside is
 // checked. And the operations that run on them.
 #include "key_table.h"
 
@@ -27,7 +27,7 @@ CipherParameters Ecb() {
   return parameters;
 }
 
-void ANumberIsGivenOnce(void**) {
+TEST(ANumberIsGivenOnce) {
   std::set<KeyRef> seen;
   KeyRef last = 0;
   for (int round = 0; round < 20000; round++) {
@@ -44,7 +44,7 @@ void ANumberIsGivenOnce(void**) {
   }
 }
 
-void AReleasedNumberIsRefusedEverywhere(void**) {
+TEST(AReleasedNumberIsRefusedEverywhere) {
   const KeyRef alive = Good(GenerateAes(256));
   const KeyRef aes = Good(GenerateAes(256));
   const KeyRef pair = Good(GenerateEc(Curve::kP256));
@@ -85,7 +85,7 @@ void AReleasedNumberIsRefusedEverywhere(void**) {
   ReleaseKey(alive);
 }
 
-void AReleasedSecretIsWipedAtOnceForWhoStillHoldsIt(void**) {
+TEST(AReleasedSecretIsWipedAtOnceForWhoStillHoldsIt) {
   const KeyRef ref = Secret(KeyKind::kAes, Sequence(0x80, 32));
   const KeyPtr held = FindKey(ref);
   const uint8_t* memory = held->secret.data();
@@ -98,7 +98,7 @@ void AReleasedSecretIsWipedAtOnceForWhoStillHoldsIt(void**) {
   Refused(ExportKey(held), Code::kBadKey);
 }
 
-void ARunningOperationEndsWithItsKey(void**) {
+TEST(ARunningOperationEndsWithItsKey) {
   const KeyRef key = Good(GenerateAes(256));
   const auto cipher = Good(CipherOperation::Begin(key, Direction::kEncrypt, Ecb()));
   const auto untouched = Good(CipherOperation::Begin(key, Direction::kEncrypt, Ecb()));
@@ -118,7 +118,7 @@ void ARunningOperationEndsWithItsKey(void**) {
   }
 }
 
-void AKeyMayBeReleasedWhileOthersUseIt(void**) {
+TEST(AKeyMayBeReleasedWhileOthersUseIt) {
   for (int round = 0; round < 50; round++) {
     const KeyRef key = Good(GenerateAes(256));
     std::atomic<int> wrong{0};
@@ -145,7 +145,7 @@ void AKeyMayBeReleasedWhileOthersUseIt(void**) {
   }
 }
 
-void WhatAThreadMadeGoesWithIt(void**) {
+TEST(WhatAThreadMadeGoesWithIt) {
   const size_t keys = KeyCount();
   const size_t operations = OperationCount();
   const KeyRef mine = Good(GenerateAes(256));
@@ -175,7 +175,7 @@ void WhatAThreadMadeGoesWithIt(void**) {
   ReleaseKey(mine);
 }
 
-void AnOperationsNumberIsGivenOnceToo(void**) {
+TEST(AnOperationsNumberIsGivenOnceToo) {
   std::set<OperationRef> seen;
   for (int round = 0; round < 20000; round++) {
     const OperationRef ref = AddOperation(Good(DigestOperation::Begin(Digest::kSha256)));
@@ -192,7 +192,7 @@ void AnOperationsNumberIsGivenOnceToo(void**) {
   assert_null(FindOperation(~OperationRef{0}, OperationType::kDigest));
 }
 
-void SecretKeysHaveTheirSizes(void**) {
+TEST(SecretKeysHaveTheirSizes) {
   for (size_t size = 0; size <= 40; size++) {
     const ByteVector value = Sequence(1, size);
     const bool aes = size == 16 || size == 24 || size == 32;
@@ -222,7 +222,7 @@ ByteVector Pkcs8(const char* type, const char* group = nullptr, size_t bits = 0)
   return ValueOf(key);
 }
 
-void APrivateKeyThatDoesNotHoldTogetherIsRefused(void**) {
+TEST(APrivateKeyThatDoesNotHoldTogetherIsRefused) {
   for (const ByteVector& good : {Pkcs8("RSA", nullptr, 2048), Pkcs8("EC", "prime256v1"), Pkcs8("EC", "secp384r1"), Pkcs8("EC", "secp521r1")}) {
     assert_true(ImportPrivateKey(good.data(), good.size()).ok());
     // Each byte of the last third belongs to numbers that depend on each other (the CRT part, or the public point).
@@ -245,7 +245,7 @@ void APrivateKeyThatDoesNotHoldTogetherIsRefused(void**) {
   Refused(ImportPrivateKey(Sequence(0, 20000).data(), 20000), Code::kBadArgument);
 }
 
-void KeysOfOtherSortsAreRefused(void**) {
+TEST(KeysOfOtherSortsAreRefused) {
   const auto refused = [](EVP_PKEY* raw) {
     EvpPkeyPtr pkey(raw);
     assert_non_null(pkey.get());
@@ -257,7 +257,7 @@ void KeysOfOtherSortsAreRefused(void**) {
   refused(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "sect283r1"));
 }
 
-void APublicKeyIsReadWholeAndChecked(void**) {
+TEST(APublicKeyIsReadWholeAndChecked) {
   const ByteVector spki = Good(ExportPublicKey(Good(GenerateEc(Curve::kP256))));
   const KeyRef key = Good(ImportPublicKey(spki.data(), spki.size()));
   AssertBytes(Good(ExportPublicKey(key)), spki);
@@ -276,7 +276,7 @@ void APublicKeyIsReadWholeAndChecked(void**) {
   Refused(ImportPublicKey(longer.data(), longer.size()), Code::kBadArgument);
 }
 
-void AKekSealsAndNothingElse(void**) {
+TEST(AKekSealsAndNothingElse) {
   const KeyRef kek = Good(GenerateSecret(KeyKind::kKek, 32));
   const KeyRef aes = Good(GenerateAes(256));
   uint8_t data[32] = {};
@@ -295,7 +295,7 @@ void AKekSealsAndNothingElse(void**) {
   Good(HkdfKey(kek, Digest::kSha256, nullptr, 0, nullptr, 0, KeyKind::kGeneric, 32));
 }
 
-void KeysOfTheWrongSortAreRefused(void**) {
+TEST(KeysOfTheWrongSortAreRefused) {
   const KeyRef generic = Good(GenerateSecret(KeyKind::kGeneric, 32));
   const KeyRef aes = Good(GenerateAes(256));
   const KeyRef ec = Good(GenerateEc(Curve::kP256));
@@ -327,22 +327,4 @@ void KeysOfTheWrongSortAreRefused(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(ANumberIsGivenOnce),
-      cmocka_unit_test(AReleasedNumberIsRefusedEverywhere),
-      cmocka_unit_test(AReleasedSecretIsWipedAtOnceForWhoStillHoldsIt),
-      cmocka_unit_test(ARunningOperationEndsWithItsKey),
-      cmocka_unit_test(AKeyMayBeReleasedWhileOthersUseIt),
-      cmocka_unit_test(WhatAThreadMadeGoesWithIt),
-      cmocka_unit_test(AnOperationsNumberIsGivenOnceToo),
-      cmocka_unit_test(SecretKeysHaveTheirSizes),
-      cmocka_unit_test(APrivateKeyThatDoesNotHoldTogetherIsRefused),
-      cmocka_unit_test(KeysOfOtherSortsAreRefused),
-      cmocka_unit_test(APublicKeyIsReadWholeAndChecked),
-      cmocka_unit_test(AKekSealsAndNothingElse),
-      cmocka_unit_test(KeysOfTheWrongSortAreRefused),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

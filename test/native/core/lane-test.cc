@@ -1,4 +1,4 @@
-// The lane of the frame server, from the other side: a peer that maps what it was offered and keeps to the layout of
+// The lane of the frame server, from the other side: a peer that maps the offered memory and follows the layout of
 // provider/PROTOCOL.md ("Lane"), or breaks it. Framing over the socket is frames-test's business.
 #include "lane.h"
 
@@ -17,8 +17,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <csetjmp>
-#include <cstdarg>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -28,10 +26,7 @@
 #include <vector>
 
 #include "frames.h"
-
-extern "C" {
-#include <cmocka.h>
-}
+#include "../tests.h"
 
 namespace {
 
@@ -71,7 +66,7 @@ struct Server {
   std::unique_ptr<dke::FrameLoop> loop;
   std::thread thread;
 
-  // A second of spinning: a caller without pauses is waited for.
+  // A second of spinning, for a caller without pauses.
   explicit Server(uint32_t spin = 1'000'000) {
     char name[] = "/tmp/dke-lane-XXXXXX";
     folder = mkdtemp(name);
@@ -195,14 +190,14 @@ struct Peer {
     // A loop that was not scheduled for longer than it spins has gone to sleep in the meantime.
     if (Watching() == 0) Ring();
   }
-  // A peer that breaks the rules may find that the other one has gone.
+  // A peer that breaks the rules may find the connection closed.
   void Ring() const {
     const std::string ring(12, '\0');
     [[maybe_unused]] const ssize_t sent = send(fd, ring.data(), ring.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   // Puts a message there while the loop looks, and waits for its answer in the lane. A loop that went to sleep in between, because
-  // it was not run for longer than it spins, answers through the socket: then it is done once more.
+  // it was not run for longer than it spins, answers through the socket: then it is done again.
   void PutAndAwait(const std::string& message, int frames) {
     for (bool there = false; !there;) {
       Listening() = 1;
@@ -242,7 +237,7 @@ void ExpectSame(const std::string& got, const std::string& wanted) {
   assert_memory_equal(got.data(), wanted.data(), wanted.size());
 }
 
-void ALaneIsOfferedToTheOwnDialectAloneAndCannotShrink(void**) {
+TEST(ALaneIsOfferedToTheOwnDialectAloneAndCannotShrink) {
   Server server;
   const Peer foreign(server, 0);
   assert_int_equal(foreign.lane_fd, -1);
@@ -252,7 +247,7 @@ void ALaneIsOfferedToTheOwnDialectAloneAndCannotShrink(void**) {
   assert_int_equal(peer.Watching(), 0);
 }
 
-void WhileCallsFlowACallAndItsAnswerPassThroughTheLaneAndLeaveNothingThere(void**) {
+TEST(WhileCallsFlowACallAndItsAnswerPassThroughTheLaneAndLeaveNothingThere) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -267,7 +262,7 @@ void WhileCallsFlowACallAndItsAnswerPassThroughTheLaneAndLeaveNothingThere(void*
   assert_int_equal(recv(peer.fd, &byte, 1, MSG_DONTWAIT), -1);
 }
 
-void APeerThatDoesNotListenIsAnsweredThroughTheSocket(void**) {
+TEST(APeerThatDoesNotListenIsAnsweredThroughTheSocket) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -278,7 +273,7 @@ void APeerThatDoesNotListenIsAnsweredThroughTheSocket(void**) {
   assert_int_equal(peer.Answered(), 0);
 }
 
-void AnAnswerThatWasNotFetchedIsNotOverwritten(void**) {
+TEST(AnAnswerThatWasNotFetchedIsNotOverwritten) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -290,7 +285,7 @@ void AnAnswerThatWasNotFetchedIsNotOverwritten(void**) {
   ExpectSame(peer.Fetch(), Peer::Frame(7, "x" + std::to_string(before)));
 }
 
-void WhatIsPutThereAsTheLoopGoesToSleepIsServedWhenItIsRung(void**) {
+TEST(WhatIsPutThereAsTheLoopGoesToSleepIsServedWhenItIsRung) {
   Server server(1);  // sleeps after a microsecond
   Peer peer(server);
   const int before = server.handler.frames;
@@ -301,7 +296,7 @@ void WhatIsPutThereAsTheLoopGoesToSleepIsServedWhenItIsRung(void**) {
   }
 }
 
-void WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt(void**) {
+TEST(WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -316,7 +311,7 @@ void WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt(void**) {
   }
 }
 
-void APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed(void**) {
+TEST(APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed) {
   Server server;
   Peer good(server);
   const std::function<void(Peer&)> crimes[] = {
@@ -344,7 +339,7 @@ void APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed(void**) {
   }
 }
 
-void ForAPeerThatSleepsTheLoopDoesNotSpin(void**) {
+TEST(ForAPeerThatSleepsTheLoopDoesNotSpin) {
   Server server;
   Peer peer(server);
   peer.Spinning() = 0;
@@ -360,7 +355,7 @@ void ForAPeerThatSleepsTheLoopDoesNotSpin(void**) {
 
 // Makes the peer stop listening at the one moment when the loop has decided for the lane and writes the answer into it: the page of
 // answers in the loop's own mapping is read-only until the first write, whose fault is handled by writing 0 into `listening`;
-// if the peer `reads`, after it has read what the socket holds.
+// if the peer `reads`, after it has read the socket.
 class Deafener {
  public:
   explicit Deafener(const Peer& peer, bool reads) {
@@ -420,7 +415,7 @@ class Deafener {
 
 const std::string kRing(12, '\0');
 
-void WhoStopsListeningWhileAnAnswerIsPutThereIsRung(void**) {
+TEST(WhoStopsListeningWhileAnAnswerIsPutThereIsRung) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -434,7 +429,7 @@ void WhoStopsListeningWhileAnAnswerIsPutThereIsRung(void**) {
 }
 
 // Between the decision for the lane and the ring, the socket gets room again, and the rest of a large answer still waits for it.
-void NothingComesBetweenTheBytesOfAnAnswerThatIsPartlySent(void**) {
+TEST(NothingComesBetweenTheBytesOfAnAnswerThatIsPartlySent) {
   Server server;
   Peer peer(server);
   for (int i = 0; i < 20; ++i) {
@@ -479,7 +474,7 @@ int LoopsEnd(const Server& server) {
   return -1;
 }
 
-void ARingThatTheSocketDoesNotTakeIsSentLater(void**) {
+TEST(ARingThatTheSocketDoesNotTakeIsSentLater) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -494,7 +489,7 @@ void ARingThatTheSocketDoesNotTakeIsSentLater(void**) {
   int room = 0;
   socklen_t size = sizeof room;
   assert_int_equal(getsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, &size), 0);
-  // Answers so short that the socket takes each one whole or not at all: so it is full, and nothing waits for it.
+  // Answers so short that the socket accepts each one completely or not at all, so that it is full and nothing is pending.
   std::string wanted;
   while (in_flight() < room) {
     const std::string answer = Peer::Frame(7, std::string(500, 'x') + std::to_string(server.handler.frames + 1));
@@ -516,7 +511,7 @@ void ARingThatTheSocketDoesNotTakeIsSentLater(void**) {
   assert_int_equal(Deafener::hits(), 1);
 }
 
-void ARingFromWhoHasNoLaneIsABrokenFrame(void**) {
+TEST(ARingFromWhoHasNoLaneIsABrokenFrame) {
   Server server;
   const Peer foreign(server, 0);
   foreign.Send(std::string(12, '\0'));
@@ -533,7 +528,7 @@ bool SleepAtLane(const Peer& peer, uint32_t heard) {
   return peer.Bell() != heard;
 }
 
-void WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket(void**) {
+TEST(WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -545,7 +540,7 @@ void WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket(void**) {
     // The bell for the answer before this one rings after that answer was sent, and so perhaps only now.
     if (peer.Answered() == peer.fetched) assert_true(SleepAtLane(peer, heard + 1));
     assert_int_equal(peer.Answered(), peer.fetched + 1);
-    // The next one finds its place taken.
+    // The next one finds its slot in use.
     heard = peer.Bell();
     peer.Put(Peer::Frame(8, "y"));
     assert_true(SleepAtLane(peer, heard));
@@ -555,7 +550,7 @@ void WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket(void**) {
   }
 }
 
-void WhoSleepsAtTheLaneIsWokenWhenItIsDropped(void**) {
+TEST(WhoSleepsAtTheLaneIsWokenWhenItIsDropped) {
   Server server;
   Peer peer(server);
   peer.WarmUp();
@@ -566,7 +561,7 @@ void WhoSleepsAtTheLaneIsWokenWhenItIsDropped(void**) {
   assert_int_equal(peer.Receive(1).size(), 0);
 }
 
-void ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone(void**) {
+TEST(ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone) {
   Server server(20);
   Peer lone(server);
   lone.WarmUp();
@@ -610,7 +605,7 @@ void ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone(void**) {
   });
 }
 
-void ThePeersCpuIsWhatItTells(void**) {
+TEST(ThePeersCpuIsWhatItTells) {
   const std::unique_ptr<dke::FrameLane> lane = dke::FrameLane::Create();
   assert_non_null(lane.get());
   void* const mapped = mmap(nullptr, 16384, PROT_READ | PROT_WRITE, MAP_SHARED, lane->fd(), 0);
@@ -624,7 +619,7 @@ void ThePeersCpuIsWhatItTells(void**) {
   munmap(mapped, 16384);
 }
 
-void ManyPeersAreAllServedWhicheverWayTheyAsk(void**) {
+TEST(ManyPeersAreAllServedWhicheverWayTheyAsk) {
   Server server(20);
   std::vector<std::thread> threads;
   std::atomic<int> answered{0};
@@ -650,25 +645,4 @@ void ManyPeersAreAllServedWhicheverWayTheyAsk(void**) {
 
 }  // namespace
 
-int main() {
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(ALaneIsOfferedToTheOwnDialectAloneAndCannotShrink),
-      cmocka_unit_test(WhileCallsFlowACallAndItsAnswerPassThroughTheLaneAndLeaveNothingThere),
-      cmocka_unit_test(APeerThatDoesNotListenIsAnsweredThroughTheSocket),
-      cmocka_unit_test(AnAnswerThatWasNotFetchedIsNotOverwritten),
-      cmocka_unit_test(WhatIsPutThereAsTheLoopGoesToSleepIsServedWhenItIsRung),
-      cmocka_unit_test(WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt),
-      cmocka_unit_test(APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed),
-      cmocka_unit_test(ForAPeerThatSleepsTheLoopDoesNotSpin),
-      cmocka_unit_test(WhoStopsListeningWhileAnAnswerIsPutThereIsRung),
-      cmocka_unit_test(NothingComesBetweenTheBytesOfAnAnswerThatIsPartlySent),
-      cmocka_unit_test(ARingThatTheSocketDoesNotTakeIsSentLater),
-      cmocka_unit_test(ARingFromWhoHasNoLaneIsABrokenFrame),
-      cmocka_unit_test(WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket),
-      cmocka_unit_test(WhoSleepsAtTheLaneIsWokenWhenItIsDropped),
-      cmocka_unit_test(ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone),
-      cmocka_unit_test(ThePeersCpuIsWhatItTells),
-      cmocka_unit_test(ManyPeersAreAllServedWhicheverWayTheyAsk),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

@@ -1,5 +1,5 @@
 // Messages part by part against libcrypto's answer for the whole: every mode and digest, odd lengths of parts, and states that were
-// changed, mixed up or taken back.
+// changed, mixed up or reset.
 #include "message_part.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ ByteVector Slice(const ByteVector& all, size_t from, size_t to) {
 }
 
 Result<ByteVector> One(KeyRef key, PartUse use, CipherParameters parameters, const ByteVector& input, ByteVector& state, bool last) {
-  // The additional data come with the first part alone.
+  // Only the first part has additional data.
   if (!state.empty()) parameters.aad_length = 0;
   ByteVector out(CipherPartLength(use, parameters, last, input.size()));
   Result<ByteVector> next = CipherPart(key, use, parameters, PartOf(input, state, last), out.data(), out.size());
@@ -83,7 +83,7 @@ void Compare(CipherMode mode, size_t key_bytes, size_t iv, size_t aad_length, si
   ReleaseKey(key);
 }
 
-void GcmPartsMakeTheMessage(void**) {
+TEST(GcmPartsMakeTheMessage) {
   for (size_t iv : {1, 8, 12, 16, 60, 128})
     for (size_t aad : {0, 5, 16, 33, 70000})
       for (size_t length : {0, 1, 16, 100, 4097}) Compare(CipherMode::kGcm, 32, iv, aad, 16, length, length % 3 == 0 ? 37 : 1000);
@@ -93,7 +93,7 @@ void GcmPartsMakeTheMessage(void**) {
   Compare(CipherMode::kGcm, 32, 12, 20, 16, 70001, 16384);
 }
 
-void CcmPartsMakeTheMessage(void**) {
+TEST(CcmPartsMakeTheMessage) {
   for (size_t nonce = 7; nonce <= 13; nonce++)
     for (size_t aad : {0, 5, 14, 30, 65279, 65280})
       for (size_t length : {0, 1, 16, 100, 4097}) Compare(CipherMode::kCcm, 16, nonce, aad, 16, length, length % 3 == 0 ? 37 : 1000);
@@ -103,7 +103,7 @@ void CcmPartsMakeTheMessage(void**) {
 }
 
 // The counter of GCM has 32 bits, and starts anywhere where the IV has not 12 bytes. An IV is looked for whose counter runs over soon.
-void TheCounterOfGcmRunsOver(void**) {
+TEST(TheCounterOfGcmRunsOver) {
   const KeyRef key = Secret(KeyKind::kAes, Sequence(1, 16));
   const CipherParameters ecb = Parameters(CipherMode::kEcb, {}, {}, 16, 0);
   CipherParameters parameters = Parameters(CipherMode::kGcm, Sequence(0, 16), {}, 16, 0);
@@ -123,7 +123,7 @@ void TheCounterOfGcmRunsOver(void**) {
   }
 }
 
-void WhatIsChangedDoesNotAuthenticate(void**) {
+TEST(WhatIsChangedDoesNotAuthenticate) {
   const KeyRef key = Secret(KeyKind::kAes, Sequence(1, 32));
   const ByteVector data = Sequence(5, 300);
   for (CipherMode mode : {CipherMode::kGcm, CipherMode::kCcm}) {
@@ -145,7 +145,7 @@ void WhatIsChangedDoesNotAuthenticate(void**) {
   }
 }
 
-void AStateOpensOnlyWhereItBelongs(void**) {
+TEST(AStateOpensOnlyWhereItBelongs) {
   const KeyRef key = Secret(KeyKind::kAes, Sequence(1, 32));
   const KeyRef other = Secret(KeyKind::kAes, Sequence(2, 32));
   const CipherParameters parameters = Parameters(CipherMode::kGcm, Sequence(9, 12), {}, 16, 0);
@@ -184,7 +184,7 @@ void AStateOpensOnlyWhereItBelongs(void**) {
   part = PartOf(data, state, false);
   Refused(CipherPart(key, PartUse::kEncrypt, parameters, part, out.data(), out.size() - 1), Code::kBufferTooSmall);
   Refused(MacPart(key, MacParameters(), part), Code::kBadArgument);
-  // CCM says how long the message is.
+  // CCM includes the length of the message.
   const CipherParameters ccm = Parameters(CipherMode::kCcm, Sequence(9, 12), {}, 16, 150);
   ByteVector ccm_state;
   (void)Good(One(key, PartUse::kEncrypt, ccm, data, ccm_state, false));
@@ -194,7 +194,7 @@ void AStateOpensOnlyWhereItBelongs(void**) {
   Refused(One(key, PartUse::kEncrypt, ccm, Slice(data, 0, 49), ccm_state, true), Code::kDataLength);
 }
 
-void MacsOfPartsAreMacsOfTheWhole(void**) {
+TEST(MacsOfPartsAreMacsOfTheWhole) {
   const auto compare = [](KeyRef key, const MacParameters& parameters, size_t length, size_t piece) {
     const ByteVector data = Sequence(static_cast<uint8_t>(length), length);
     ByteVector whole(MacLength(parameters));
@@ -232,15 +232,4 @@ void MacsOfPartsAreMacsOfTheWhole(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(GcmPartsMakeTheMessage),
-      cmocka_unit_test(CcmPartsMakeTheMessage),
-      cmocka_unit_test(TheCounterOfGcmRunsOver),
-      cmocka_unit_test(WhatIsChangedDoesNotAuthenticate),
-      cmocka_unit_test(AStateOpensOnlyWhereItBelongs),
-      cmocka_unit_test(MacsOfPartsAreMacsOfTheWhole),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

@@ -1,4 +1,4 @@
-// The replay cache below JavaScript: which messages are answered without the handler, and what the handler is shown afterwards. That no one can
+// The replay cache below JavaScript: which messages are answered without the handler, and what the handler gets afterwards. That callers cannot
 // tell the difference, with the agent's own functions behind it, is test/unit/agent/replays.test.ts.
 #include "replay_cache.h"
 
@@ -59,7 +59,7 @@ ByteVector Unseen(ReplayCache& replays) {
   return message;
 }
 
-void AnswersAnInitWhateverItsIvAndItsOperation(void**) {
+TEST(AnswersAnInitWhateverItsIvAndItsOperation) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   assert_int_equal(replays.Learn(Cbc("a", 1, key)), -1);
@@ -95,7 +95,7 @@ Replay CbcInParts(const std::string& name, uint64_t session, KeyRef key) {
   return replay;
 }
 
-void AnswersAnOperationOfOnePart(void**) {
+TEST(AnswersAnOperationOfOnePart) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(CbcInParts("p", 1, key));
@@ -115,7 +115,7 @@ void AnswersAnOperationOfOnePart(void**) {
   ReleaseKey(key);
 }
 
-void ShowsTheHandlerThePartThatItHasNotSeen(void**) {
+TEST(ShowsTheHandlerThePartThatItHasNotSeen) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(CbcInParts("p", 1, key));
@@ -123,13 +123,13 @@ void ShowsTheHandlerThePartThatItHasNotSeen(void**) {
   Ask(replays, Init("p", 3));
   Ask(replays, Part("p", 32, 32));
   Ask(replays, Init("a", 4));
-  // A second part, a Final that asks for its length, and data that is no whole block are the handler's.
+  // The handler gets a second part, a Final that queries its length, and data that is not a whole block.
   for (const ByteVector& message : {Part("p", 32, 32), Last("p", 0xffffffff), BytesOf("something else")}) assert_true(Ask(replays, message).empty());
   assert_true(Unseen(replays) == Init("p", 3));
   assert_true(Unseen(replays) == Part("p", 32, 32));
   assert_true(Unseen(replays) == Init("a", 4));
   assert_false(replays.unseen());
-  // Nothing of it is left.
+  // All of it is removed.
   assert_true(Ask(replays, Last("p", 0)).empty());
   Ask(replays, Init("p", 5));
   assert_true(Ask(replays, Last("p", 0)).empty());
@@ -151,18 +151,18 @@ int AnsweredInVain(ReplayCache& replays, int operations) {
   return answered;
 }
 
-void LeavesPartsThatTheHandlerHasToSeeAnywayToIt(void**) {
+TEST(LeavesPartsThatTheHandlerHasToSeeAnywayToIt) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(CbcInParts("p", 1, key));
   assert_int_equal(AnsweredInVain(replays, 17 + 64), 17);
-  // Tried again, and left alone twice as long.
+  // Tried again, then with twice the delay.
   assert_int_equal(AnsweredInVain(replays, 17 + 128), 17);
   assert_int_equal(AnsweredInVain(replays, 1), 1);
   ReleaseKey(key);
 }
 
-void AnswersPartsAgainThatCameInTurnWithOthersForATime(void**) {
+TEST(AnswersPartsAgainThatCameInTurnWithOthersForATime) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(CbcInParts("p", 1, key));
@@ -178,7 +178,7 @@ void AnswersPartsAgainThatCameInTurnWithOthersForATime(void**) {
   ReleaseKey(key);
 }
 
-void GivesTheFirstBytesOfAMac(void**) {
+TEST(GivesTheFirstBytesOfAMac) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   Replay replay = Cbc("m", 1, key);
@@ -196,7 +196,7 @@ void GivesTheFirstBytesOfAMac(void**) {
   ReleaseKey(key);
 }
 
-void LeavesEverythingElseToTheHandlerBehindWhatWasStarted(void**) {
+TEST(LeavesEverythingElseToTheHandlerBehindWhatWasStarted) {
   const KeyRef key = MakeKey();
   const ByteVector whole = Operation("a", 16, 16);
   ByteVector absent = whole;
@@ -229,7 +229,7 @@ void LeavesEverythingElseToTheHandlerBehindWhatWasStarted(void**) {
   ReleaseKey(key);
 }
 
-void OneOperationRunsInASlotAndIsShownInTheirOrder(void**) {
+TEST(OneOperationRunsInASlotAndIsShownInTheirOrder) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(Cbc("a", 1, key));
@@ -244,7 +244,7 @@ void OneOperationRunsInASlotAndIsShownInTheirOrder(void**) {
   ReleaseKey(key);
 }
 
-void WaitsWhileItIsSuspended(void**) {
+TEST(WaitsWhileItIsSuspended) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(Cbc("a", 1, key));
@@ -264,7 +264,7 @@ void WaitsWhileItIsSuspended(void**) {
   ReleaseKey(key);
 }
 
-void AReleasedKeyIsTheHandlersBusiness(void**) {
+TEST(AReleasedKeyIsTheHandlersBusiness) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(Cbc("a", 1, key));
@@ -274,7 +274,7 @@ void AReleasedKeyIsTheHandlersBusiness(void**) {
   assert_true(replays.unseen());
 }
 
-void AnIvThatIsUsedUpIsAnsweredOnce(void**) {
+TEST(AnIvThatIsUsedUpIsAnsweredOnce) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   const uint64_t owner = NewIvOwner();
@@ -302,7 +302,7 @@ void AnIvThatIsUsedUpIsAnsweredOnce(void**) {
   ReleaseKey(key);
 }
 
-void ForgetsAll(void**) {
+TEST(ForgetsAll) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(Cbc("a", 1, key));
@@ -312,7 +312,7 @@ void ForgetsAll(void**) {
   ReleaseKey(key);
 }
 
-void TheOneThatWasUsedLongestAgoMakesRoom(void**) {
+TEST(TheOneThatWasUsedLongestAgoMakesRoom) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   for (size_t i = 0; i < ReplayCache::kMost; ++i) assert_int_equal(replays.Learn(Cbc(std::to_string(i), i, key)), -1);
@@ -330,22 +330,4 @@ void TheOneThatWasUsedLongestAgoMakesRoom(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(AnswersAnInitWhateverItsIvAndItsOperation),
-      cmocka_unit_test(AnswersAnOperationOfOnePart),
-      cmocka_unit_test(ShowsTheHandlerThePartThatItHasNotSeen),
-      cmocka_unit_test(LeavesPartsThatTheHandlerHasToSeeAnywayToIt),
-      cmocka_unit_test(AnswersPartsAgainThatCameInTurnWithOthersForATime),
-      cmocka_unit_test(GivesTheFirstBytesOfAMac),
-      cmocka_unit_test(LeavesEverythingElseToTheHandlerBehindWhatWasStarted),
-      cmocka_unit_test(OneOperationRunsInASlotAndIsShownInTheirOrder),
-      cmocka_unit_test(WaitsWhileItIsSuspended),
-      cmocka_unit_test(AReleasedKeyIsTheHandlersBusiness),
-      cmocka_unit_test(AnIvThatIsUsedUpIsAnsweredOnce),
-      cmocka_unit_test(ForgetsAll),
-      cmocka_unit_test(TheOneThatWasUsedLongestAgoMakesRoom),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

@@ -54,7 +54,7 @@ void RefusedSaying(const std::string& path, Code code, const char* words) {
   assert_non_null(strstr(opened.status().message().c_str(), "/tmp/dke-core-"));
 }
 
-void ANewFileHasTheDocumentsLayout(void**) {
+TEST(ANewFileHasTheDocumentsLayout) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   const RootSlot made = Good(CreateRootFile(path));
@@ -70,7 +70,7 @@ void ANewFileHasTheDocumentsLayout(void**) {
   assert_int_equal(static_cast<int>(Good(DescribeKey(made.key)).kind), static_cast<int>(KeyKind::kKek));
 }
 
-void TheDocumentsSlotIsReadInEitherPlace(void**) {
+TEST(TheDocumentsSlotIsReadInEitherPlace) {
   const Vector vector("root slot");
   AssertBytes(SlotOf(vector.Number("epoch"), vector.Bytes("key")), vector.Bytes("slot"));
   for (int index = 0; index < 2; index++) {
@@ -82,7 +82,7 @@ void TheDocumentsSlotIsReadInEitherPlace(void**) {
     assert_int_equal(slots.size(), 1);
     assert_int_equal(slots[0].epoch, vector.Number("epoch"));
     AssertBytes(ValueOf(slots[0].key), vector.Bytes("key"));
-    // It opens what was sealed under it.
+    // It opens data that were sealed under it.
     const Vector record("record generic");
     RecordContext context{};
     memcpy(context.tenant, record.Bytes("tenant").data(), 16);
@@ -95,7 +95,7 @@ void TheDocumentsSlotIsReadInEitherPlace(void**) {
   }
 }
 
-void ATurnLeavesTheNewEpochAlone(void**) {
+TEST(ATurnLeavesTheNewEpochAlone) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   RootSlot current = Good(CreateRootFile(path));
@@ -130,7 +130,7 @@ void ATurnLeavesTheNewEpochAlone(void**) {
   Refused(EraseRootEpoch(path, 6), Code::kBadArgument);
 }
 
-void AGivenKeyIsTakenUnderItsOwnEpoch(void**) {
+TEST(AGivenKeyIsTakenUnderItsOwnEpoch) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   Good(CreateRootFile(path));
@@ -155,7 +155,7 @@ void AGivenKeyIsTakenUnderItsOwnEpoch(void**) {
   assert_int_equal(Good(AddRootEpoch(path)).epoch, 8);
 }
 
-void AGivenKeyThatIsNoNewerOrNoKekIsRefusedAndChangesNothing(void**) {
+TEST(AGivenKeyThatIsNoNewerOrNoKekIsRefusedAndChangesNothing) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   Good(CreateRootFile(path));
@@ -175,7 +175,7 @@ void AGivenKeyThatIsNoNewerOrNoKekIsRefusedAndChangesNothing(void**) {
   Refused(AddRootEpoch(path, {9, kek}), Code::kBadArgument);  // both places are taken
 }
 
-void AKeyInUseLivesOnWhenItsSlotIsErased(void**) {
+TEST(AKeyInUseLivesOnWhenItsSlotIsErased) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   const RootSlot first = Good(CreateRootFile(path));
@@ -184,7 +184,7 @@ void AKeyInUseLivesOnWhenItsSlotIsErased(void**) {
   assert_int_equal(ValueOf(first.key).size(), 32);
 }
 
-void ASlotThatACrashToreIsAFreeOne(void**) {
+TEST(ASlotThatACrashToreIsAFreeOne) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   const ByteVector old_key = Sequence(0x40, 32);
@@ -208,7 +208,7 @@ void ASlotThatACrashToreIsAFreeOne(void**) {
   assert_int_equal(Good(OpenRootFile(path)).size(), 2);
 }
 
-void EveryChangedByteOfTheOnlySlotIsRefused(void**) {
+TEST(EveryChangedByteOfTheOnlySlotIsRefused) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   ByteVector file = EmptyFile();
@@ -236,7 +236,7 @@ void EveryChangedByteOfTheOnlySlotIsRefused(void**) {
   RefusedSaying(path, Code::kFormat, "holds one epoch twice");
 }
 
-void TheLastEpochHasNoSuccessor(void**) {
+TEST(TheLastEpochHasNoSuccessor) {
   const Folder folder;
   ByteVector file = EmptyFile();
   PutSlot(file, 0, SlotOf(0xffffffff, Sequence(1, 32)));
@@ -244,7 +244,7 @@ void TheLastEpochHasNoSuccessor(void**) {
   Refused(AddRootEpoch(folder.File("root.key")), Code::kBadArgument);
 }
 
-void WhatOthersCanReachIsRefusedWithTheModeToSet(void**) {
+TEST(WhatOthersCanReachIsRefusedWithTheModeToSet) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   Good(CreateRootFile(path));
@@ -275,7 +275,7 @@ void WhatOthersCanReachIsRefusedWithTheModeToSet(void**) {
   }
 }
 
-void WhatIsNoFileOfItsOwnIsRefused(void**) {
+TEST(WhatIsNoFileOfItsOwnIsRefused) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   Good(CreateRootFile(path));
@@ -289,7 +289,7 @@ void WhatIsNoFileOfItsOwnIsRefused(void**) {
   RefusedSaying(folder.File("missing"), Code::kIo, "No such file");
 }
 
-void AnExistingFileIsNotReplaced(void**) {
+TEST(AnExistingFileIsNotReplaced) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   Good(CreateRootFile(path));
@@ -299,7 +299,7 @@ void AnExistingFileIsNotReplaced(void**) {
   Refused(CreateRootFile(folder.File("no/root.key")), Code::kIo);
 }
 
-void ARefusedFileLeavesNoKeyBehind(void**) {
+TEST(ARefusedFileLeavesNoKeyBehind) {
   const Folder folder;
   const std::string path = folder.File("root.key");
   Good(CreateRootFile(path));
@@ -318,7 +318,7 @@ void ARefusedFileLeavesNoKeyBehind(void**) {
   assert_int_equal(KeyArenaStatus().used, used);
 }
 
-void TheFileSystemIsNamed(void**) {
+TEST(TheFileSystemIsNamed) {
   const FileSystem system = Good(FileSystemOf("/proc/.."));
   assert_true(!system.name.empty());
   // procfs is none of those that are known to overwrite in place.
@@ -329,23 +329,4 @@ void TheFileSystemIsNamed(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(ANewFileHasTheDocumentsLayout),
-      cmocka_unit_test(TheDocumentsSlotIsReadInEitherPlace),
-      cmocka_unit_test(ATurnLeavesTheNewEpochAlone),
-      cmocka_unit_test(AGivenKeyIsTakenUnderItsOwnEpoch),
-      cmocka_unit_test(AGivenKeyThatIsNoNewerOrNoKekIsRefusedAndChangesNothing),
-      cmocka_unit_test(AKeyInUseLivesOnWhenItsSlotIsErased),
-      cmocka_unit_test(ASlotThatACrashToreIsAFreeOne),
-      cmocka_unit_test(EveryChangedByteOfTheOnlySlotIsRefused),
-      cmocka_unit_test(TheLastEpochHasNoSuccessor),
-      cmocka_unit_test(WhatOthersCanReachIsRefusedWithTheModeToSet),
-      cmocka_unit_test(WhatIsNoFileOfItsOwnIsRefused),
-      cmocka_unit_test(AnExistingFileIsNotReplaced),
-      cmocka_unit_test(ARefusedFileLeavesNoKeyBehind),
-      cmocka_unit_test(TheFileSystemIsNamed),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

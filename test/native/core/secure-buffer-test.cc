@@ -1,5 +1,5 @@
-// The two heaps of secure_buffer.h as the kernel sees them: locked, left out of dumps, empty in a child, wiped; and as their
-// users do: blocks that do not overlap, room that comes back, an end with a reason.
+// The two heaps of secure_buffer.h as the kernel sees them: locked, excluded from dumps, empty in a child, wiped; and as their
+// users see them: blocks that do not overlap, space that is reused, an end with a reason.
 #include "secure_buffer.h"
 
 #include <openssl/crypto.h>
@@ -39,7 +39,7 @@ std::string FlagsOf(const void* address) {
 
 bool HasFlag(const void* address, const char* flag) { return FlagsOf(address).find(std::string(" ") + flag + " ") != std::string::npos; }
 
-// What a child does ends by this signal, or 0 when it ends by itself.
+// What a child does ends by this signal, or 0 when it ends on its own.
 int SignalOf(const std::function<void()>& act) {
   const pid_t child = fork();
   if (child == 0) {
@@ -70,14 +70,14 @@ constexpr bool kLocks = true;
 
 // The tests are in the order in which a process lives: before the arena, making it, using it.
 
-void WithoutAnArenaThereIsNoBuffer(void**) {
+TEST(WithoutAnArenaThereIsNoBuffer) {
   const Result<SecureBuffer> made = SecureBuffer::Make(32);
   Refused(made, Code::kMemoryLock);
   assert_true(SecureBuffer::Make(0).ok());
   assert_int_equal(KeyArenaStatus().capacity, 0);
 }
 
-void LibcryptoIsAdoptedBeforeItAllocates(void**) {
+TEST(LibcryptoIsAdoptedBeforeItAllocates) {
   assert_true(AdoptCryptoAllocations());
   void* early = OPENSSL_malloc(100);
   assert_non_null(early);
@@ -85,18 +85,18 @@ void LibcryptoIsAdoptedBeforeItAllocates(void**) {
   OPENSSL_free(early);
 }
 
-void AnArenaHas128KibTo4Gib(void**) {
+TEST(AnArenaHas128KibTo4Gib) {
   Refused(InitializeMemory(0, true), Code::kBadArgument);
   Refused(InitializeMemory((size_t{1} << 17) - 1, true), Code::kBadArgument);
   Refused(InitializeMemory((size_t{1} << 32) + 1, true), Code::kBadArgument);
 }
 
-void ALimitThatIsTooLowIsNamedWithItsCure(void**) {
+TEST(ALimitThatIsTooLowIsNamedWithItsCure) {
   if (!kLocks) {
     print_message("skipped: the sanitizer replaces mlock\n");
     return;
   }
-  // Root may lock beyond the limit (CAP_IPC_LOCK): the child gives its rights away.
+  // Root may lock beyond the limit (CAP_IPC_LOCK), so the child drops its capabilities.
   const pid_t child = fork();
   if (child == 0) {
     const rlimit low{65536, 65536};
@@ -114,7 +114,7 @@ void ALimitThatIsTooLowIsNamedWithItsCure(void**) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-void TheArenaIsLockedAndLeftOutOfDumps(void**) {
+TEST(TheArenaIsLockedAndLeftOutOfDumps) {
   void* early = OPENSSL_malloc(100);
   Good(InitializeMemory(kArena + 5000, false));
   assert_true(KeyArenaStatus().locked);
@@ -124,7 +124,7 @@ void TheArenaIsLockedAndLeftOutOfDumps(void**) {
   if (kLocks) assert_true(HasFlag(buffer.data(), "lo"));
   assert_true(HasFlag(buffer.data(), "dd"));
   assert_true(HasFlag(buffer.data(), "wf"));
-  // What libcrypto had before, and what it gets from now on.
+  // Memory that libcrypto had before, and memory that it allocates now.
   void* late = OPENSSL_malloc(100);
   for (void* memory : {early, late}) {
     if (kLocks) assert_true(HasFlag(memory, "lo"));
@@ -133,7 +133,7 @@ void TheArenaIsLockedAndLeftOutOfDumps(void**) {
   }
 }
 
-void ALargeCryptoBlockIsLockedAndLeftOutOfDumps(void**) {
+TEST(ALargeCryptoBlockIsLockedAndLeftOutOfDumps) {
   uint8_t* memory = static_cast<uint8_t*>(OPENSSL_malloc(1000000));
   assert_non_null(memory);
   memory[999999] = 1;
@@ -142,7 +142,7 @@ void ALargeCryptoBlockIsLockedAndLeftOutOfDumps(void**) {
   OPENSSL_free(memory);
 }
 
-void AForkedChildSeesNothing(void**) {
+TEST(AForkedChildSeesNothing) {
   const SecureBuffer buffer = Good(SecureBuffer::CopyOf("the secret value", 16));
   const pid_t child = fork();
   if (child == 0) {
@@ -156,7 +156,7 @@ void AForkedChildSeesNothing(void**) {
   assert_memory_equal(buffer.data(), "the secret value", 16);
 }
 
-void WhatIsGivenBackIsWiped(void**) {
+TEST(WhatIsGivenBackIsWiped) {
   for (const size_t size : {size_t{1}, size_t{16}, size_t{32}, size_t{100}, size_t{4096}, kLargest}) {
     SecureBuffer buffer = Good(SecureBuffer::Make(size));
     for (size_t i = 0; i < size; i++) assert_int_equal(buffer.data()[i], 0);
@@ -165,7 +165,7 @@ void WhatIsGivenBackIsWiped(void**) {
     buffer.Release();
     assert_null(buffer.data());
     assert_int_equal(buffer.size(), 0);
-    // The arena stays mapped: what was there can be checked. Joining and splitting may write addresses, never 0xa5.
+    // The arena stays mapped, so its old content can be checked. Joining and splitting may write addresses, never 0xa5.
     for (size_t i = 0; i < size; i++) assert_int_not_equal(memory[i], 0xa5);
     // Whatever is handed out next is zero throughout.
     for (const size_t next : {size_t{24}, size}) {
@@ -175,7 +175,7 @@ void WhatIsGivenBackIsWiped(void**) {
   }
 }
 
-void CuttingAndMovingLeaveNothingBehind(void**) {
+TEST(CuttingAndMovingLeaveNothingBehind) {
   SecureBuffer buffer = Good(SecureBuffer::CopyOf("0123456789abcdef", 16));
   buffer.Truncate(4);
   assert_int_equal(buffer.size(), 4);
@@ -192,7 +192,7 @@ void CuttingAndMovingLeaveNothingBehind(void**) {
   assert_memory_equal(other.data(), "0123", 4);
 }
 
-void CryptoMemoryIsWipedAndGrowsWithItsContents(void**) {
+TEST(CryptoMemoryIsWipedAndGrowsWithItsContents) {
   uint8_t* memory = static_cast<uint8_t*>(OPENSSL_malloc(48));
   memset(memory, 0x5a, 48);
   uint8_t* larger = static_cast<uint8_t*>(OPENSSL_realloc(memory, 4000));
@@ -204,7 +204,7 @@ void CryptoMemoryIsWipedAndGrowsWithItsContents(void**) {
   uint8_t* smaller = static_cast<uint8_t*>(OPENSSL_realloc(larger, 8));
   for (size_t i = 0; i < 8; i++) assert_int_equal(smaller[i], 0x5a);
   OPENSSL_free(smaller);
-  // Across the border of what is mapped by itself.
+  // Across the size from which blocks are mapped separately.
   uint8_t* mapped = static_cast<uint8_t*>(OPENSSL_malloc(kLargest));
   memset(mapped, 0x77, kLargest);
   mapped = static_cast<uint8_t*>(OPENSSL_realloc(mapped, kLargest + 1));
@@ -214,7 +214,7 @@ void CryptoMemoryIsWipedAndGrowsWithItsContents(void**) {
   OPENSSL_free(mapped);
 }
 
-void ABlockThatIsFreedTwiceOrForeignEndsTheProcess(void**) {
+TEST(ABlockThatIsFreedTwiceOrForeignEndsTheProcess) {
   assert_int_equal(SignalOf([] {
                      void* memory = OPENSSL_malloc(40);
                      OPENSSL_free(memory);
@@ -236,7 +236,7 @@ void ABlockThatIsFreedTwiceOrForeignEndsTheProcess(void**) {
                    SIGABRT);
 }
 
-void AFullArenaSaysSoAndComesBack(void**) {
+TEST(AFullArenaSaysSoAndComesBack) {
   const size_t before = KeyArenaStatus().used;
   for (const size_t size : {size_t{16}, size_t{40}, size_t{3000}, kLargest}) {
     std::vector<SecureBuffer> held;
@@ -249,7 +249,7 @@ void AFullArenaSaysSoAndComesBack(void**) {
       }
       held.push_back(made.Take());
     }
-    // Nothing is lost: what was small before can be large now, down to the last block.
+    // No space is lost: small blocks can be joined to large ones, down to the last block.
     assert_int_equal(KeyArenaStatus().used, kArena);
     held.clear();
     assert_int_equal(KeyArenaStatus().used, before);
@@ -259,7 +259,7 @@ void AFullArenaSaysSoAndComesBack(void**) {
   Refused(SecureBuffer::Make(SIZE_MAX / 2), Code::kInternal);
 }
 
-void BlocksNeverOverlap(void**) {
+TEST(BlocksNeverOverlap) {
   // A fixed walk (a 64-bit linear congruential generator) of 200,000 steps over sizes and places.
   uint64_t state = 42;
   const auto pick = [&state](uint64_t below) {
@@ -300,13 +300,13 @@ void BlocksNeverOverlap(void**) {
   assert_int_equal(KeyArenaStatus().used, before);
   // The walk must have met a full arena, or it has not tried joining.
   assert_true(refused > 0);
-  // Every half has found its other half again: the whole arena can be had in its largest blocks.
+  // All halves are joined again: the whole arena can be allocated in its largest blocks.
   std::vector<SecureBuffer> largest;
   for (Result<SecureBuffer> made = SecureBuffer::Make(kLargest); made.ok(); made = SecureBuffer::Make(kLargest)) largest.push_back(made.Take());
   assert_int_equal(largest.size(), kArena / (kLargest + 16));
 }
 
-void ManyThreadsShareTheHeaps(void**) {
+TEST(ManyThreadsShareTheHeaps) {
   const size_t before = KeyArenaStatus().used;
   std::vector<std::thread> threads;
   std::atomic<int> faults{0};
@@ -338,23 +338,4 @@ void ManyThreadsShareTheHeaps(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(WithoutAnArenaThereIsNoBuffer),
-      cmocka_unit_test(LibcryptoIsAdoptedBeforeItAllocates),
-      cmocka_unit_test(AnArenaHas128KibTo4Gib),
-      cmocka_unit_test(ALimitThatIsTooLowIsNamedWithItsCure),
-      cmocka_unit_test(TheArenaIsLockedAndLeftOutOfDumps),
-      cmocka_unit_test(ALargeCryptoBlockIsLockedAndLeftOutOfDumps),
-      cmocka_unit_test(AForkedChildSeesNothing),
-      cmocka_unit_test(WhatIsGivenBackIsWiped),
-      cmocka_unit_test(CuttingAndMovingLeaveNothingBehind),
-      cmocka_unit_test(CryptoMemoryIsWipedAndGrowsWithItsContents),
-      cmocka_unit_test(ABlockThatIsFreedTwiceOrForeignEndsTheProcess),
-      cmocka_unit_test(AFullArenaSaysSoAndComesBack),
-      cmocka_unit_test(BlocksNeverOverlap),
-      cmocka_unit_test(ManyThreadsShareTheHeaps),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

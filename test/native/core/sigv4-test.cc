@@ -1,4 +1,4 @@
-// The two secret steps of SigV4, against the examples that AWS publishes, and what a signature may not be.
+// The two secret steps of SigV4, against the examples that AWS publishes, and invalid signatures.
 #include "sigv4.h"
 
 #include <cctype>
@@ -20,7 +20,7 @@ const char kSignature[] = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5
 KeyRef SecretKey() { return Secret(KeyKind::kGeneric, BytesOf(kSecret)); }
 KeyRef SigningKey() { return Good(SigV4SigningKey(SecretKey(), "20150830", "us-east-1", "iam")); }
 
-// The published request, with what a test changes of it.
+// The published request, with a test's changes.
 struct Published {
   std::string head = kHead;
   std::string body;
@@ -33,15 +33,15 @@ bool Verified(KeyRef key, const std::string& signature, const Published& request
                                 request.stated_hash, signature}));
 }
 
-void TheSigningKeyIsThePublishedOne(void**) {
+TEST(TheSigningKeyIsThePublishedOne) {
   AssertBytes(ValueOf(SigningKey()), Hex("c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9"));
   AssertBytes(ValueOf(Good(SigV4SigningKey(SecretKey(), "20120215", "us-east-1", "iam"))),
               Hex("f4780e2d9f65fa895f9c67b32ce1baf0b0d8a43505a000a1a9e090d414db404d"));
 }
 
-void ThePublishedSignatureVerifies(void**) { assert_true(Verified(SigningKey(), kSignature)); }
+TEST(ThePublishedSignatureVerifies) { assert_true(Verified(SigningKey(), kSignature)); }
 
-void EveryOtherSignatureIsWrong(void**) {
+TEST(EveryOtherSignatureIsWrong) {
   const KeyRef key = SigningKey();
   const std::string good = kSignature;
   for (size_t at = 0; at < good.size(); at++) {
@@ -61,7 +61,7 @@ void EveryOtherSignatureIsWrong(void**) {
   assert_false(Verified(key, good + std::string(1, '\0')));
 }
 
-void EveryPartOfTheRequestCounts(void**) {
+TEST(EveryPartOfTheRequestCounts) {
   const KeyRef key = SigningKey();
   assert_true(Verified(key, kSignature, {kHead, "", kScope, kEmptyHash}));
   assert_false(Verified(key, kSignature, {"", "", kScope, ""}));
@@ -76,7 +76,7 @@ void EveryPartOfTheRequestCounts(void**) {
   assert_false(Verified(key, kSignature, {kHead, "", kScope, "e3b0"}));
 }
 
-void DateRegionServiceAndSecretAllCount(void**) {
+TEST(DateRegionServiceAndSecretAllCount) {
   for (const auto& [date, region, service] : {std::tuple("20150831", "us-east-1", "iam"), std::tuple("20150830", "us-east-2", "iam"),
                                               std::tuple("20150830", "us-east-1", "kms-xks-proxy"), std::tuple("20150830", "us-east-1", "")}) {
     assert_false(Verified(Good(SigV4SigningKey(SecretKey(), date, region, service)), kSignature));
@@ -86,7 +86,7 @@ void DateRegionServiceAndSecretAllCount(void**) {
   assert_false(Verified(Good(SigV4SigningKey(Secret(KeyKind::kGeneric, other), "20150830", "us-east-1", "iam")), kSignature));
 }
 
-void OnlyALiveSecretKeyDerives(void**) {
+TEST(OnlyALiveSecretKeyDerives) {
   const KeyRef released = SecretKey();
   ReleaseKey(released);
   Refused(SigV4SigningKey(released, "20150830", "us-east-1", "iam"), Code::kBadKey);
@@ -97,7 +97,7 @@ void OnlyALiveSecretKeyDerives(void**) {
   Refused(SigV4Verify(signing, {kHead, nullptr, 0, kScope, "", kSignature}), Code::kBadKey);
 }
 
-void AFreshSecretAccessKeyHas64CharactersOfTheAlphabet(void**) {
+TEST(AFreshSecretAccessKeyHas64CharactersOfTheAlphabet) {
   int seen[256] = {};
   for (int round = 0; round < 200; round++) {
     const SecureBuffer characters = Good(MakeSecretAccessKey());
@@ -117,13 +117,4 @@ void AFreshSecretAccessKeyHas64CharactersOfTheAlphabet(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(TheSigningKeyIsThePublishedOne),     cmocka_unit_test(ThePublishedSignatureVerifies),
-      cmocka_unit_test(EveryOtherSignatureIsWrong),         cmocka_unit_test(EveryPartOfTheRequestCounts),
-      cmocka_unit_test(DateRegionServiceAndSecretAllCount),
-      cmocka_unit_test(OnlyALiveSecretKeyDerives),          cmocka_unit_test(AFreshSecretAccessKeyHas64CharactersOfTheAlphabet),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

@@ -1,4 +1,4 @@
-// How long the loop looks for calls: by what the pauses between them were.
+// How long the loop polls for calls, depending on the pauses between them.
 #include "spin_policy.h"
 
 #include "support.h"
@@ -12,12 +12,12 @@ void Pauses(SpinPolicy& policy, int64_t pause, int count) {
   for (int i = 0; i < count; ++i) policy.Note(pause, kWindow);
 }
 
-void LooksAsLongAsUsualAtFirst(void**) {
+TEST(LooksAsLongAsUsualAtFirst) {
   const SpinPolicy policy;
   assert_int_equal(policy.Window(kWindow), kWindow);
 }
 
-void LooksLongerForPausesThatThisMeets(void**) {
+TEST(LooksLongerForPausesThatThisMeets) {
   SpinPolicy policy;
   Pauses(policy, 3 * kWindow, SpinPolicy::kExtendAt - 1);
   assert_int_equal(policy.Window(kWindow), kWindow);
@@ -28,7 +28,7 @@ void LooksLongerForPausesThatThisMeets(void**) {
   assert_int_equal(policy.Window(kWindow), SpinPolicy::kExtended * kWindow);
 }
 
-void DoesNotForPausesThatAreLongerStill(void**) {
+TEST(DoesNotForPausesThatAreLongerStill) {
   SpinPolicy policy;
   for (int i = 0; i < 1'000; ++i) {
     Pauses(policy, 3 * kWindow, 1);
@@ -37,7 +37,7 @@ void DoesNotForPausesThatAreLongerStill(void**) {
   }
 }
 
-void LosesPatienceWithinSomeCalls(void**) {
+TEST(LosesPatienceWithinSomeCalls) {
   SpinPolicy policy;
   Pauses(policy, 3 * kWindow, 1'000);
   Pauses(policy, 1'000 * kWindow, SpinPolicy::kMost / SpinPolicy::kLoss - 1);
@@ -46,7 +46,7 @@ void LosesPatienceWithinSomeCalls(void**) {
   assert_int_equal(policy.Window(kWindow), kWindow);
 }
 
-void GivesWayToOthers(void**) {
+TEST(GivesWayToOthers) {
   SpinPolicy policy;
   Pauses(policy, 3 * kWindow, 1'000);
   for (int i = 0; i < SpinPolicy::kMost / SpinPolicy::kLoss; ++i) policy.Disturb();
@@ -61,12 +61,4 @@ void GivesWayToOthers(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(LooksAsLongAsUsualAtFirst),          cmocka_unit_test(LooksLongerForPausesThatThisMeets),
-      cmocka_unit_test(DoesNotForPausesThatAreLongerStill), cmocka_unit_test(LosesPatienceWithinSomeCalls),
-      cmocka_unit_test(GivesWayToOthers),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
+int main() { return run_written_tests(nullptr, nullptr); }

@@ -2,10 +2,6 @@
 // to a key. Leaves out everything that only one test needs.
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,10 +13,7 @@
 #include <utility>
 #include <vector>
 
-extern "C" {
-#include <cmocka.h>
-}
-
+#include "../tests.h"
 #include "key_table.h"
 #include "secure_buffer.h"
 

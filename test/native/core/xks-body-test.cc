@@ -1,5 +1,5 @@
 // The XKS bodies (external key store proxy specification v1.0.x): which requests are read, how the others are refused, that
-// what was encrypted decrypts under the same key and binding alone.
+// ciphertext decrypts only under the same key and binding.
 #include "xks_body.h"
 
 #include <openssl/evp.h>
@@ -73,7 +73,7 @@ constexpr char kUnsupported[] = "UnsupportedOperationException";
 constexpr auto kEncrypt = XksOperation::kEncrypt;
 constexpr auto kDecrypt = XksOperation::kDecrypt;
 
-void TheDocumentsCiphertextDecrypts(void**) {
+TEST(TheDocumentsCiphertextDecrypts) {
   const Vector vector("xks ciphertext");
   const ByteVector binding = vector.Bytes("binding");
   const auto body = Accepted(kDecrypt, DecryptRequest());
@@ -83,7 +83,7 @@ void TheDocumentsCiphertextDecrypts(void**) {
   AssertBytes(ByteVector(answer.data(), answer.data() + answer.size()), BytesOf(expected));
 }
 
-void NothingBesideItDecrypts(void**) {
+TEST(NothingBesideItDecrypts) {
   const Vector vector("xks ciphertext");
   const KeyRef key = Secret(KeyKind::kAes, vector.Bytes("key"));
   const ByteVector binding = vector.Bytes("binding");
@@ -142,7 +142,7 @@ std::map<std::string, ByteVector> AnswerOf(const ByteVector& answer) {
   return members;
 }
 
-void WhatIsEncryptedDecrypts(void**) {
+TEST(WhatIsEncryptedDecrypts) {
   const KeyRef key = Good(GenerateAes(256));
   const ByteVector binding = Sequence(1, 32);
   for (const size_t size : {size_t{1}, size_t{2}, size_t{3}, size_t{16}, size_t{1000}, size_t{32768}}) {
@@ -175,7 +175,7 @@ void WhatIsEncryptedDecrypts(void**) {
   }
 }
 
-void TwoEncryptionsHaveNothingInCommon(void**) {
+TEST(TwoEncryptionsHaveNothingInCommon) {
   const KeyRef key = Good(GenerateAes(256));
   const auto body = Accepted(kEncrypt, EncryptRequest());
   const auto first = AnswerOf(Good(XksEncrypt(*body, key, 1, nullptr, 0)));
@@ -184,7 +184,7 @@ void TwoEncryptionsHaveNothingInCommon(void**) {
   for (const auto& [name, value] : first) assert_true(value != second.at(name));
 }
 
-void AVersionHas24Bits(void**) {
+TEST(AVersionHas24Bits) {
   const KeyRef key = Good(GenerateAes(256));
   const auto body = Accepted(kEncrypt, EncryptRequest());
   Refused(XksEncrypt(*body, key, 0, nullptr, 0), Code::kBadArgument);
@@ -192,7 +192,7 @@ void AVersionHas24Bits(void**) {
   Good(XksEncrypt(*body, key, 0xffffff, nullptr, 0));
 }
 
-void EveryRequiredMemberIsRequired(void**) {
+TEST(EveryRequiredMemberIsRequired) {
   const auto missing = [](XksOperation operation, Members request, const char* name) {
     request.erase(name);
     RefusedAs(operation, Json(request), kValidation, (std::string(name) + " is missing").c_str());
@@ -218,7 +218,7 @@ void EveryRequiredMemberIsRequired(void**) {
   }
 }
 
-void HealthAndMetadataAskForLess(void**) {
+TEST(HealthAndMetadataAskForLess) {
   const XksReading health = Read(XksOperation::kHealth, "{}");
   assert_non_null(health.body.get());
   assert_true(health.body->empty);
@@ -231,7 +231,7 @@ void HealthAndMetadataAskForLess(void**) {
   RefusedAs(XksOperation::kMetadata, Json({{"requestMetadata", Json(metadata)}}), kValidation, "awsPrincipalArn is missing");
 }
 
-void UnknownMembersAreAccepted(void**) {
+TEST(UnknownMembersAreAccepted) {
   Members request = EncryptRequest();
   request["later"] = R"({"plaintext":"not this one","deep":[{"kmsKeyArn":1}]})";
   Members metadata = Metadata();
@@ -248,7 +248,7 @@ void UnknownMembersAreAccepted(void**) {
   assert_string_equal(body->metadata->kms_request_id.c_str(), "r-1");
 }
 
-void OtherAlgorithmsAreNotSupported(void**) {
+TEST(OtherAlgorithmsAreNotSupported) {
   Members request = EncryptRequest();
   request["encryptionAlgorithm"] = "\"AES_CBC\"";
   RefusedAs(kEncrypt, Json(request), kUnsupported, "encryptionAlgorithm is not AES_GCM");
@@ -259,7 +259,7 @@ void OtherAlgorithmsAreNotSupported(void**) {
   RefusedAs(kEncrypt, Json(request), kUnsupported, "ciphertextDataIntegrityValueAlgorithm is not SHA_256");
 }
 
-void LengthsHaveLimits(void**) {
+TEST(LengthsHaveLimits) {
   const auto with = [](Members request, const char* name, size_t size) {
     request[name] = Quoted(Base64(Sequence(0, size)));
     return Json(request);
@@ -277,7 +277,7 @@ void LengthsHaveLimits(void**) {
     RefusedAs(kDecrypt, with(DecryptRequest(), "authenticationTag", size), kValidation, "authenticationTag has the wrong length");
   }
   RefusedAs(kDecrypt, with(DecryptRequest(), "ciphertextMetadata", 21), kValidation, "ciphertextMetadata has the wrong length");
-  // An IV of 16 bytes is one that the specification knows and we never make: it cannot be ours.
+  // The specification permits an IV of 16 bytes, which we never generate: the ciphertext cannot be ours.
   const XksReading other = Read(kDecrypt, with(DecryptRequest(), "initializationVector", 16));
   const ByteVector binding = Vector("xks ciphertext").Bytes("binding");
   Refused(XksDecrypt(*other.body, Secret(KeyKind::kAes, Vector("xks ciphertext").Bytes("key")), binding.data(), binding.size()), Code::kAuthenticationFailed);
@@ -292,8 +292,8 @@ void LengthsHaveLimits(void**) {
   RefusedAs(kEncrypt, Json(request), kValidation, "kmsRequestId is longer than 2048 characters");
 }
 
-// Whether the key may be used is asked before: a body alone does not tell that its ciphertext opens under no key of ours.
-void CiphertextsOfOthersHaveNoKeyVersion(void**) {
+// The permission to use the key is checked first: a body alone does not show whether its ciphertext opens under our keys.
+TEST(CiphertextsOfOthersHaveNoKeyVersion) {
   const Vector vector("xks ciphertext");
   const KeyRef key = Secret(KeyKind::kAes, vector.Bytes("key"));
   const ByteVector binding = vector.Bytes("binding");
@@ -313,7 +313,7 @@ void CiphertextsOfOthersHaveNoKeyVersion(void**) {
   has_none(request);
 }
 
-void TextThatIsNotBase64IsRefusedWithoutItsData(void**) {
+TEST(TextThatIsNotBase64IsRefusedWithoutItsData) {
   for (const char* text : {"=", "AAA", "AA==AA==", "AA*=", "AB==", "YSBkYXRhIGtleQ", "YSBkYXRhIGtleQ==\\n", "\xc3\xa9\xc3\xa9"}) {
     Members request = EncryptRequest();
     request["plaintext"] = Quoted(text);
@@ -328,7 +328,7 @@ void TextThatIsNotBase64IsRefusedWithoutItsData(void**) {
   assert_memory_equal(Accepted(kEncrypt, request)->text.data(), ones, 3);
 }
 
-void BrokenJsonIsAValidationError(void**) {
+TEST(BrokenJsonIsAValidationError) {
   RefusedAs(kEncrypt, "", kValidation, "the body is not a JSON object");
   RefusedAs(kEncrypt, "[]", kValidation, "the body is not a JSON object");
   RefusedAs(kEncrypt, R"({"plaintext":"AA==","plaintext":"AA=="})", kValidation, "a member stands twice");
@@ -336,7 +336,7 @@ void BrokenJsonIsAValidationError(void**) {
   RefusedAs(kEncrypt, "{\"a\":" + std::string(100000, '['), kValidation, "the JSON is nested too deeply");
 }
 
-void ARefusedBodyLeavesNothingInTheArena(void**) {
+TEST(ARefusedBodyLeavesNothingInTheArena) {
   const size_t used = KeyArenaStatus().used;
   Members request = EncryptRequest();
   request["plaintext"] = Quoted(Base64(Sequence(0, 30000)));
@@ -348,23 +348,4 @@ void ARefusedBodyLeavesNothingInTheArena(void**) {
 }  // namespace
 }  // namespace dke
 
-int main() {
-  using namespace dke;
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(TheDocumentsCiphertextDecrypts),
-      cmocka_unit_test(NothingBesideItDecrypts),
-      cmocka_unit_test(WhatIsEncryptedDecrypts),
-      cmocka_unit_test(TwoEncryptionsHaveNothingInCommon),
-      cmocka_unit_test(AVersionHas24Bits),
-      cmocka_unit_test(EveryRequiredMemberIsRequired),
-      cmocka_unit_test(HealthAndMetadataAskForLess),
-      cmocka_unit_test(UnknownMembersAreAccepted),
-      cmocka_unit_test(OtherAlgorithmsAreNotSupported),
-      cmocka_unit_test(LengthsHaveLimits),
-      cmocka_unit_test(CiphertextsOfOthersHaveNoKeyVersion),
-      cmocka_unit_test(TextThatIsNotBase64IsRefusedWithoutItsData),
-      cmocka_unit_test(BrokenJsonIsAValidationError),
-      cmocka_unit_test(ARefusedBodyLeavesNothingInTheArena),
-  };
-  return cmocka_run_group_tests(tests, UseMemory, nullptr);
-}
+int main() { return run_written_tests(dke::UseMemory, nullptr); }

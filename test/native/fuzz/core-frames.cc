@@ -1,4 +1,4 @@
-// Fuzzes the frame server with whole connections: the input is what one peer sends, cut into two writes at a place that its
+// Fuzzes the frame server with complete connections: the input is the data of one peer, split into two writes at a place that its
 // first byte chooses. The handler answers by the frame's length and contents, and checks that it is shown no more than came.
 #include "frame-fixture.h"
 
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   const size_t cut = size * data[0] / 255;
   fixture->handler.sent = size;
-  // The first byte is the version, too. Two rounds, to accept and to read, and the rest comes.
+  // The first byte is also the version. The rest follows after two rounds, to accept and to read.
   if (send(fd, data, cut, MSG_NOSIGNAL) == static_cast<ssize_t>(cut)) {
     fixture->Turn();
     fixture->Turn();

@@ -1,6 +1,6 @@
-// Fuzzes what the core reads back from storage and from outside as keys. The first byte chooses:
+// Fuzzes the keys that the core reads from storage and from outside. The first byte chooses:
 //   r  the input is a key record: only the one that was sealed may open
-//   s  the input is what a well-sealed record holds (kind and value): it is a key or refused, never anything else
+//   s  the input is the content of a correctly sealed record (kind and value): it is a key or refused, never anything else
 //   p  a PKCS#8 private key     u  a SubjectPublicKeyInfo     w  a key wrapped by AES-KW     W  by AES-KWP
 //   f  the input is written over the slots of a root key file
 #include "key_record.h"
@@ -61,7 +61,7 @@ struct Fixture {
   }
 };
 
-// Seals any plaintext, as FORMAT.md says.
+// Seals any plaintext according to FORMAT.md.
 std::vector<uint8_t> SealBytes(const Fixture& fixture, const uint8_t* data, size_t size) {
   const size_t head = 122;
   std::vector<uint8_t> record(fixture.record.begin(), fixture.record.begin() + head);
@@ -106,8 +106,8 @@ void CheckKey(KeyRef key) {
     const auto spki = dke::ExportPublicKey(key);
     Must(spki.ok());
     const auto again = dke::ImportPublicKey(spki.value().data(), spki.value().size());
-    // An X25519 public key is not held by itself, and libcrypto's check of an RSA modulus draws random bases (SP 800-56B, 6.4.1): one
-    // that has a factor it should not have is taken in one draw and refused in the next.
+    // An X25519 public key is not held on its own, and libcrypto's check of an RSA modulus draws random bases (SP 800-56B, 6.4.1): one
+    // with a small factor is accepted in one draw and refused in the next.
     Must(again.ok() || description.kind == dke::KeyKind::kX25519Private || description.kind == dke::KeyKind::kRsaPublic);
     if (again.ok()) dke::ReleaseKey(again.value());
   }

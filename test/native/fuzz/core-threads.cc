@@ -1,7 +1,7 @@
 // Fuzzes the frame server and its lane with a client of three threads that keeps to the rules of provider/PROTOCOL.md: two writers, which
 // share the socket and the lane under one lock, and one reader. The input chooses the lengths of requests and answers, which answers come
-// late, and what the reader does: how often it checks the lane, where it sleeps, how much it reads. Every request must have its own answer,
-// whole and once, and no thread may wait for one that has been sent.
+// late, and the behaviour of the reader: how often it checks the lane, where it sleeps, how much it reads. Every request must get its own answer,
+// complete and once, and no thread may wait for an answer that has been sent.
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -52,7 +52,7 @@ uint32_t GetU32(const uint8_t* from) {
   return __builtin_bswap32(value);
 }
 
-// What a body asks for: an answer of this length made of this byte, at once or late.
+// The request in a body: an answer of this length that consists of this byte, immediate or late.
 struct Wish {
   uint32_t length;
   uint8_t byte;
@@ -210,7 +210,7 @@ class Client {
     PutU32(frame.data() + 8, static_cast<uint32_t>(frame.size() - kHeader));
     PutU32(frame.data() + kHeader, request.wish.length);
     frame[kHeader + 5] = request.wish.late;
-    // What goes through the lane must not overtake what is in the socket.
+    // A message in the lane must not overtake a message in the socket.
     if (!alone || frame.size() > kLargestRequest || At(76) == 0 || At(72) != asked_) {
       Send(frame.data(), frame.size());
       return;
@@ -222,7 +222,7 @@ class Client {
     if (At(76) == 0) Send(kRing, sizeof kRing);
   }
 
-  // Until so many answers have come, as the script says. Repeats it when it is too short.
+  // Runs the script until so many answers have arrived. Repeats it if it is too short.
   void Read(size_t answers, const std::vector<uint8_t>& script) {
     waited_ = answers;
     for (size_t step = 0; waited_ > 0; ++step) {
@@ -288,7 +288,7 @@ class Client {
     if (TakeFrames(message.data(), message.size(), false) != length) Give("half a frame is in the lane");
   }
 
-  // Checks off the whole frames at `bytes`, and says how long they were.
+  // Checks off the complete frames at `bytes`, and returns their length.
   size_t TakeFrames(const uint8_t* bytes, size_t length, bool may_ring) {
     size_t at = 0;
     while (length - at >= kHeader) {

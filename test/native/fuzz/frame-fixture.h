@@ -1,4 +1,4 @@
-// What the fuzzers of the frame server share: a loop on a socket in a folder of its own, which goes when the process ends, and a
+// Shared by the fuzzers of the frame server: a loop on a socket in its own folder, which is removed when the process ends, and a
 // peer's connection to it.
 #ifndef DKE_TEST_FUZZ_FRAME_FIXTURE_H
 #define DKE_TEST_FUZZ_FRAME_FIXTURE_H
@@ -47,7 +47,7 @@ class FrameFixture {
 
   void Turn() { loop_->Run(&handler); }
 
-  // Until the loop has seen that every peer is gone.
+  // Until the loop has seen the end of every peer.
   void Drain() {
     do {
       Turn();

@@ -1,7 +1,7 @@
 /*
  * The library as a hostile caller and a hostile agent have it: the first half of the input is a sequence of C_* calls with the
  * arguments that the C interface allows (each pointer is null, or has as much memory behind it as its length says, exactly),
- * the second half is what a peer answers to them, on the socket and in the lane. AddressSanitizer watches every byte of the caller's.
+ * the second half are a peer's answers, on the socket and in the lane. AddressSanitizer watches every byte of the caller's memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -143,7 +143,7 @@ static _Atomic uint32_t *greet(int fd, uint8_t version) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-/** Puts an answer into the lane, perhaps with a length or a count that is none, and rings. False: it goes through the socket. */
+/** Writes an answer into the lane, possibly with an invalid length or count, and rings. False: it goes through the socket. */
 static bool put_in_lane(int fd, _Atomic uint32_t *lane, const uint8_t *header, const struct buffer *reply) {
   static const uint8_t ring[12];
   uint32_t length = (uint32_t)(12 + reply->length);
@@ -320,7 +320,7 @@ static struct room room(size_t size) {
   return room;
 }
 
-/** Up to seven CK_PRF_DATA_PARAM: the count tells how many structures lie there, so only what they point to varies. */
+/** Up to seven CK_PRF_DATA_PARAM: the count is correct, so only the memory that they point to varies. */
 static struct bytes prf_data_rows(void) {
   CK_ULONG rows[7][3];
   const unsigned kind = take(&calls);
@@ -430,7 +430,7 @@ static CK_ATTRIBUTE_PTR attributes(CK_ULONG *count, bool wanted, int depth) {
       made[i].ulValueLen = inner * sizeof *made;
     } else {
       struct bytes value = bytes();
-      /* A template's memory must hold attributes: where it does not, its length must tell. */
+      /* A template's memory must contain attributes: if it does not, its length must be 0. */
       if ((made[i].type & CKF_ARRAY_ATTRIBUTE) != 0 && value.at != NULL && value.length % sizeof *made == 0) value.length = 0;
       made[i].pValue = value.at;
       made[i].ulValueLen = value.length;

@@ -1,4 +1,4 @@
-/* Any bytes as a reply: every reader of the library, over memory of its caller that is exactly as large as it says. */
+/* Any bytes as a reply: every reader of the library, over caller's memory that is exactly as large as stated. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

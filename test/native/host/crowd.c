@@ -1,6 +1,6 @@
 /*
  * Many database processes on one agent, all connected at the same moment: each is a program of its own that loads the library,
- * finds the master key, uses it and a key of its session, and compares what comes back with known answers.
+ * finds the master key, uses it and a session key, and compares the results with known answers.
  *
  * Usage: host-crowd <library> <answers> <processes> <rounds>
  * Standard output: {"connected":N} when all have done C_Initialize, C_Login and their search and wait, N being the agent's

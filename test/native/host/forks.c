@@ -1,6 +1,6 @@
 /*
  * A host that forks, in every order that there is. A child's answers are compared with known ones of its own, so that one
- * that belongs to its parent, or to a sister, is a wrong one. Ends with 0 when all is as the rule says.
+ * that belongs to its parent, or to a sister, is a wrong one. Exits with 0 if every answer follows the rule.
  *
  * Usage: host-forks <library> <answers> <rule>
  */
@@ -142,7 +142,7 @@ static void parent_finalizes(void) {
   session = host_begin(&answers[2], &key);
 }
 
-/** A child that has nothing to do with the library does not keep its parent's connection when that is gone. */
+/** A child that does not use the library does not keep its parent's connection open after the parent's end. */
 static void parent_dies(void) {
   int ends[2];
   char byte;
@@ -179,7 +179,7 @@ static void parent_dies_child_goes_on(void) {
   }
   close(ends[1]);
   host_reap(parent, "the parent");
-  if (read(ends[0], &byte, 1) != 1) host_fail("the orphan did not go on", 0);
+  if (read(ends[0], &byte, 1) != 1) host_fail("the orphan did not continue", 0);
   host_await_connections(0);
 }
 

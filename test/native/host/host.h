@@ -178,7 +178,7 @@ static inline int host_connections(void) {
   return connections;
 }
 
-/** The agent sees the end of a connection when its turn comes. */
+/** The agent notices the end of a connection in its next round. */
 static inline void host_await_connections(int wanted) {
   for (int i = 0; host_connections() != wanted; i++) {
     if (i == 1000) host_fail("the agent does not let go: connections", (unsigned long)host_connections());
@@ -201,7 +201,7 @@ static inline pid_t host_agent(void) {
   return peer.pid;
 }
 
-/** C_Initialize to a key that is at work: what a process does with a library that is its own. */
+/** From C_Initialize to a key in use: a process with its own library. */
 static inline CK_SESSION_HANDLE host_begin(const struct answer *row, CK_OBJECT_HANDLE *key) {
   CK_SESSION_HANDLE session;
 

@@ -1,6 +1,6 @@
 /*
  * The life of the library in a host: how it is initialised, how it is not, and every way to be rid of it. Ends with 0 when all
- * is as the rule says. PKCS#11 2.40 sections 3.7 (CK_C_INITIALIZE_ARGS) and 5.4.
+ * follows the rule. PKCS#11 2.40 sections 3.7 (CK_C_INITIALIZE_ARGS) and 5.4.
  *
  * Usage: host-life <library> <answers> <rule>
  */

@@ -69,7 +69,7 @@ static int64_t now(void) {
   return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/** Counts what a call answered. */
+/** Counts the return value of a call. */
 static bool note(struct worker *worker, enum place place, int64_t begun, CK_RV rv) {
   const int64_t took = now() - begun;
   struct count *count = worker->counts[place];
@@ -79,7 +79,7 @@ static bool note(struct worker *worker, enum place place, int64_t begun, CK_RV r
   count->rv = rv;
   count->times++;
   if (rv != CKR_OK) worker->all_ok = false;
-  /* Gone with a lost agent: the next round makes another. */
+  /* Lost with its agent: the next round creates another. */
   if (rv == CKR_KEY_HANDLE_INVALID || rv == CKR_OBJECT_HANDLE_INVALID) {
     if (place == INIT_SESSION_KEY || place == GET_ATTRIBUTE) worker->cipher_key = 0;
     if (place == SIGN_INIT || place == VERIFY_INIT) worker->mac_key = 0;
@@ -207,7 +207,7 @@ static void find(struct worker *worker) {
   if (!CALL(FIND_INIT, p11->C_FindObjectsInit(worker->session, &template, 1))) return;
   whole = CALL(FIND, p11->C_FindObjects(worker->session, found, COUNT(found), &count));
   if (!CALL(FIND, p11->C_FindObjectsFinal(worker->session)) || !whole) return;
-  /* None: an agent that has come up in between has lost the key, which the next Init will notice. */
+  /* None: an agent that was restarted in between has lost the key, which the next Init will notice. */
   if (count > 1 || (count == 1 && found[0] != own)) wrong("C_FindObjects");
 }
 
@@ -221,7 +221,7 @@ static void read_attributes(struct worker *worker) {
   if (type != CKK_AES) wrong("CKA_KEY_TYPE");
 }
 
-/** A key of the token's own making: what comes back is all there is to compare. */
+/** A key that the token generated: only the round trip can be compared. */
 static void generate(struct worker *worker, const struct answer *row) {
   CK_MECHANISM mechanism = {CKM_AES_KEY_GEN, NULL, 0};
   CK_ULONG size = 32;
@@ -277,7 +277,7 @@ static void renew(struct worker *worker, CK_OBJECT_HANDLE *key, const struct ans
   if (!CALL(CREATE_OBJECT, host_create_key(worker->session, (*row)->key, type, cipher ? worker->id : NULL, key))) *key = 0;
 }
 
-/** The keys that all threads use belong to a session of the main thread's. A thread that finds one gone makes it again. */
+/** The keys that all threads use belong to a session of the main thread. A thread that finds a key missing creates it again. */
 static void renew_shared(struct worker *worker, int at) {
   CK_OBJECT_HANDLE key = 0;
 
@@ -353,7 +353,7 @@ static long least_whole(void) {
   return least;
 }
 
-/** Says how far it has come, until its input ends or, with a number of rounds, all threads are through. */
+/** Reports its progress until its input ends or, with a number of rounds, all threads have finished. */
 static void report_progress(void) {
   long said = -1;
 

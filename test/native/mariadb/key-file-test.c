@@ -1,10 +1,4 @@
-/* The key file of the MariaDB plugin: what is written is read again, and nothing that is damaged is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+/* The key file of the MariaDB plugin: a written file can be read, a damaged one cannot. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 #include "binding.h"
 #include "import.h"
 #include "key_file.h"
+#include "../tests.h"
 
 static const unsigned char iv[KEY_FILE_IV] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
@@ -34,7 +29,7 @@ static struct keyring *sample(uint64_t sequence) {
   return ring;
 }
 
-/* The text of a keyring; its "wrapped" bytes are made up, since nothing here checks them. */
+/* The text of a keyring; its "wrapped" bytes are arbitrary, because nothing here checks them. */
 static char *text_of(const struct keyring *ring, size_t *length) {
   unsigned char wrapped[1024];
   size_t head_length;
@@ -50,14 +45,13 @@ static char *text_of(const struct keyring *ring, size_t *length) {
   return text;
 }
 
-static void a_text_says_what_the_keyring_said(void **state) {
+TEST(a_text_says_what_the_keyring_said) {
   struct keyring *ring = sample(9);
   size_t length;
   char *text = text_of(ring, &length);
   struct key_file file;
   struct failure failure;
 
-  (void)state;
   assert_int_equal(key_file_parse(text, length, &file, &failure), 0);
   assert_int_equal(file.ring->count, 3);
   assert_int_equal(file.ring->size, 72);
@@ -76,12 +70,11 @@ static void a_text_says_what_the_keyring_said(void **state) {
   keyring_free(ring);
 }
 
-static void a_text_with_any_byte_changed_is_refused(void **state) {
+TEST(a_text_with_any_byte_changed_is_refused) {
   struct keyring *ring = sample(9);
   size_t length;
   char *text = text_of(ring, &length);
 
-  (void)state;
   for (size_t i = 0; i < length; i++) {
     struct key_file file;
     struct failure failure = {""};
@@ -94,12 +87,11 @@ static void a_text_with_any_byte_changed_is_refused(void **state) {
   keyring_free(ring);
 }
 
-static void a_text_that_is_cut_off_anywhere_is_refused(void **state) {
+TEST(a_text_that_is_cut_off_anywhere_is_refused) {
   struct keyring *ring = sample(9);
   size_t length;
   char *text = text_of(ring, &length);
 
-  (void)state;
   for (size_t i = 0; i < length; i++) {
     struct key_file file;
     struct failure failure;
@@ -109,8 +101,8 @@ static void a_text_that_is_cut_off_anywhere_is_refused(void **state) {
   keyring_free(ring);
 }
 
-/* A right checksum over wrong lines: what an editor would do who knows the format. */
-static void lines_are_written_in_one_way_only(void **state) {
+/* A correct checksum over wrong lines, as by an attacker who knows the format. */
+TEST(lines_are_written_in_one_way_only) {
   static const char *const heads[] = {
       "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 01x\nmaster m\nkey 1 2 256 0 a1b2c3\n",
       "dke-mariadb-keys 2\nfile 0011\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3\n",
@@ -136,7 +128,6 @@ static void lines_are_written_in_one_way_only(void **state) {
   };
   unsigned char wrapped[64 + KEY_FILE_TAG] = {0};
 
-  (void)state;
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
     size_t length;
     struct key_file file;
@@ -147,7 +138,7 @@ static void lines_are_written_in_one_way_only(void **state) {
   }
 }
 
-static void a_file_of_format_1_is_read_and_has_no_marks(void **state) {
+TEST(a_file_of_format_1_is_read_and_has_no_marks) {
   static const char head[] =
       "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 734001 256 5\nkey 1 734003 256 6\n";
   unsigned char wrapped[64 + KEY_FILE_TAG] = {0};
@@ -156,7 +147,6 @@ static void a_file_of_format_1_is_read_and_has_no_marks(void **state) {
   size_t length;
   char *text = key_file_text(head, iv, wrapped, sizeof wrapped, &length);
 
-  (void)state;
   assert_int_equal(key_file_parse(text, length, &file, &failure), 0);
   assert_int_equal(file.format, 1);
   assert_int_equal(keyring_latest(file.ring, 1)->version, 734003);
@@ -165,7 +155,7 @@ static void a_file_of_format_1_is_read_and_has_no_marks(void **state) {
   free(text);
 }
 
-static void the_fullest_keyring_fits(void **state) {
+TEST(the_fullest_keyring_fits) {
   unsigned char key[32] = {0};
   unsigned char *wrapped = calloc(1, KEY_FILE_WRAPPED_MAX);
   struct keyring *ring = sample(UINT64_MAX / 2);
@@ -176,7 +166,6 @@ static void the_fullest_keyring_fits(void **state) {
   struct key_file file;
   struct failure failure;
 
-  (void)state;
   for (uint32_t i = 3; i < KEYRING_MAX_KEYS; i++)
     assert_int_equal(keyring_add(ring, &(struct data_key){UINT32_MAX, UINT32_MAX - 2 - i, 32, 0, 9999999999, false, "ffffff"}, key), 0);
   assert_int_equal(keyring_add(ring, &(struct data_key){3, 3, 32, 0, 0, false, "ffffff"}, key), -1);
@@ -246,13 +235,12 @@ static enum key_file_found load(struct key_file *file, char *remark, char *failu
   return found;
 }
 
-static void of_two_files_the_one_that_is_whole_and_newer_is_read(void **state) {
+TEST(of_two_files_the_one_that_is_whole_and_newer_is_read) {
   struct key_file file;
   char remark[512];
   char why[512];
   char aside[PATH_MAX + 8];
 
-  (void)state;
   snprintf(aside, sizeof aside, "%s.old", path);
   assert_int_equal(load(&file, remark, why), KEY_FILE_ABSENT);
   store(1);
@@ -301,14 +289,13 @@ static enum binding_found check(const char *binding, const struct keyring *ring,
   return found;
 }
 
-static void a_data_directory_knows_its_keys(void **state) {
+TEST(a_data_directory_knows_its_keys) {
   struct keyring *ring = sample(1);
   struct failure failure;
   char binding[PATH_MAX + 16];
   char absent[PATH_MAX + 16];
   char why[512];
 
-  (void)state;
   snprintf(binding, sizeof binding, "%s/binding", folder);
   snprintf(absent, sizeof absent, "%s/none/binding", folder);
   assert_int_equal(check(absent, ring, why), BINDING_ABSENT);
@@ -358,11 +345,10 @@ static int import_of(const char *text, struct keyring **ring) {
   return result;
 }
 
-static void keys_of_file_key_management_become_version_1(void **state) {
+TEST(keys_of_file_key_management_become_version_1) {
   struct keyring *ring;
   const struct data_key *key;
 
-  (void)state;
   assert_int_equal(import_of("# keys\n\n 1 ; 000102030405060708090a0b0c0d0e0f\r\n100;A7EB1C0E1F2A3B4C5D6E7F8091A2B3C4D5E6F708192A3B4C5D6E7F8091A2B3C4 # x", &ring), 0);
   assert_int_equal(ring->count, 2);
   key = keyring_find(ring, 1, 1);
@@ -374,7 +360,7 @@ static void keys_of_file_key_management_become_version_1(void **state) {
   keyring_free(ring);
 }
 
-static void what_is_no_such_file_is_refused_as_a_whole(void **state) {
+TEST(what_is_no_such_file_is_refused_as_a_whole) {
   static const char *const texts[] = {
       "",
       "2;000102030405060708090a0b0c0d0e0f\n",
@@ -389,7 +375,6 @@ static void what_is_no_such_file_is_refused_as_a_whole(void **state) {
       "Salted__1;000102030405060708090a0b0c0d0e0f\n",
   };
 
-  (void)state;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct keyring *ring;
     assert_int_equal(import_of(texts[i], &ring), -1);
@@ -398,18 +383,6 @@ static void what_is_no_such_file_is_refused_as_a_whole(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_text_says_what_the_keyring_said),
-      cmocka_unit_test(a_text_with_any_byte_changed_is_refused),
-      cmocka_unit_test(a_text_that_is_cut_off_anywhere_is_refused),
-      cmocka_unit_test(lines_are_written_in_one_way_only),
-      cmocka_unit_test(a_file_of_format_1_is_read_and_has_no_marks),
-      cmocka_unit_test(the_fullest_keyring_fits),
-      cmocka_unit_test(a_data_directory_knows_its_keys),
-      cmocka_unit_test(of_two_files_the_one_that_is_whole_and_newer_is_read),
-      cmocka_unit_test(keys_of_file_key_management_become_version_1),
-      cmocka_unit_test(what_is_no_such_file_is_refused_as_a_whole),
-  };
 
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  return run_written_tests(make_folder, remove_folder);
 }

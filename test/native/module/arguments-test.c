@@ -2,13 +2,8 @@
  * Every function of the list with null pointers where it wants memory, and with buffers that are too small: an error code
  * each, nothing written beyond what was given, and the library continues. PKCS#11 2.40 section 5.2; 3.0 for what came later.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "peer.h"
+#include "../tests.h"
 
 static struct peer peer;
 static CK_FUNCTION_LIST_PTR list;
@@ -39,10 +34,9 @@ static void nothing_came_through(void) {
   for (const char *at = peer.events; sscanf(at, "%d %n", &event, &width) == 1; at += width) assert_true(event == 1 || event == 67);
 }
 
-static void null_outputs_are_refused(void **state) {
+TEST(null_outputs_are_refused) {
   CK_BYTE byte = 0;
   CK_MECHANISM digest = {CKM_SHA256, NULL, 0};
-  (void)state;
 
   REFUSED(list->C_GetInfo(NULL));
   REFUSED(list->C_GetSlotList(CK_TRUE, NULL, NULL));
@@ -82,13 +76,12 @@ static void null_outputs_are_refused(void **state) {
   nothing_came_through();
 }
 
-static void null_inputs_with_a_length_are_refused(void **state) {
+TEST(null_inputs_with_a_length_are_refused) {
   CK_BYTE byte = 0;
   CK_ULONG length = 1;
   CK_OBJECT_HANDLE handle;
   CK_MECHANISM digest = {CKM_SHA256, NULL, 0};
   CK_ATTRIBUTE hollow = {CKA_LABEL, NULL, 5};
-  (void)state;
 
   REFUSED(list->C_Login(17, CKU_USER, NULL, 4));
   REFUSED(list->C_InitPIN(17, NULL, 4));
@@ -124,7 +117,7 @@ static void null_inputs_with_a_length_are_refused(void **state) {
   nothing_came_through();
 }
 
-static void lengths_beyond_all_memory_are_refused(void **state) {
+TEST(lengths_beyond_all_memory_are_refused) {
   CK_BYTE byte = 0;
   CK_ULONG length = 1;
   CK_OBJECT_HANDLE handle;
@@ -132,7 +125,6 @@ static void lengths_beyond_all_memory_are_refused(void **state) {
   CK_ATTRIBUTE large = {CKA_LABEL, &byte, 1UL << 40};
   CK_MECHANISM mechanism = {CKM_AES_CBC, &byte, ~0UL};
   const CK_ULONG lengths[] = {~0UL, ~0UL - 1, 1UL << 62, 1UL << 32, (1UL << 31) + 1};
-  (void)state;
 
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
     assert_int_equal(list->C_Encrypt(17, &byte, lengths[i], &byte, &length), CKR_DATA_LEN_RANGE);
@@ -150,10 +142,9 @@ static void lengths_beyond_all_memory_are_refused(void **state) {
   assert_int_equal(byte, 0);
 }
 
-static void nothing_is_written_beyond_a_buffer_that_is_too_small(void **state) {
+TEST(nothing_is_written_beyond_a_buffer_that_is_too_small) {
   CK_BYTE data[32];
   CK_BYTE out[40];
-  (void)state;
 
   memset(data, 7, sizeof data);
   for (CK_ULONG room = 0; room < sizeof data; room++) {
@@ -165,21 +156,11 @@ static void nothing_is_written_beyond_a_buffer_that_is_too_small(void **state) {
   }
 }
 
-static void the_library_goes_on_afterwards(void **state) {
+TEST(the_library_goes_on_afterwards) {
   CK_BYTE random[4];
-  (void)state;
 
   assert_int_equal(list->C_GenerateRandom(17, random, sizeof random), CKR_OK);
   assert_int_equal(random[0], 17);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(null_outputs_are_refused),
-      cmocka_unit_test(null_inputs_with_a_length_are_refused),
-      cmocka_unit_test(lengths_beyond_all_memory_are_refused),
-      cmocka_unit_test(nothing_is_written_beyond_a_buffer_that_is_too_small),
-      cmocka_unit_test(the_library_goes_on_afterwards),
-  };
-  return cmocka_run_group_tests(tests, start, stop);
-}
+int main(void) { return run_written_tests(start, stop); }

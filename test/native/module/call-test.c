@@ -1,10 +1,6 @@
 /* The library against an agent of the test's own: arguments, answers, threads, deadlines, restarts, fork. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -13,6 +9,7 @@
 #include "peer.h"
 #include "process.h"
 #include "transport.h"
+#include "../tests.h"
 
 static struct peer peer;
 
@@ -55,10 +52,13 @@ static CK_MECHANISM cbc(void) {
 static CK_RV create_mutex(CK_VOID_PTR_PTR mutex) { (void)mutex; return CKR_OK; }
 static CK_RV use_mutex(CK_VOID_PTR mutex) { (void)mutex; return CKR_OK; }
 
-static void initialize_checks_its_arguments(void **state) {
+#define WITHOUT(test) TEST_WITH(test, start, stop)
+#define WITH(test) TEST_WITH(test, start_initialized, stop)
+#define UNANSWERED(test) TEST_WITH(test, start_hasty, stop)
+
+WITHOUT(initialize_checks_its_arguments) {
   CK_C_INITIALIZE_ARGS args = {0};
   int something;
-  (void)state;
 
   args.pReserved = &something;
   assert_int_equal(C_Initialize(&args), CKR_ARGUMENTS_BAD);
@@ -76,11 +76,10 @@ static void initialize_checks_its_arguments(void **state) {
   assert_int_equal(C_Finalize(NULL), CKR_CRYPTOKI_NOT_INITIALIZED);
 }
 
-static void nothing_works_before_initialize(void **state) {
+WITHOUT(nothing_works_before_initialize) {
   CK_INFO info;
   CK_ULONG count;
   CK_FUNCTION_LIST_PTR list;
-  (void)state;
 
   assert_int_equal(C_GetInfo(&info), CKR_CRYPTOKI_NOT_INITIALIZED);
   assert_int_equal(C_GetSlotList(CK_TRUE, NULL, &count), CKR_CRYPTOKI_NOT_INITIALIZED);
@@ -90,9 +89,8 @@ static void nothing_works_before_initialize(void **state) {
   assert_int_equal(list->version.minor, 40);
 }
 
-static void the_hello_names_configuration_and_process(void **state) {
+WITH(the_hello_names_configuration_and_process) {
   char config[320];
-  (void)state;
 
   snprintf(config, sizeof config, "{\"config\":\"%s/pkcs11.toml\",\"library\":\"%d.%d\",\"connection\":%lu,\"pid\":%ld,\"process\":\"module-call-test\",",
            peer.folder, DKE_VERSION_MAJOR, DKE_VERSION_MINOR, (unsigned long)transport_epoch() - 1, (long)getpid());
@@ -100,21 +98,19 @@ static void the_hello_names_configuration_and_process(void **state) {
   assert_non_null(strstr(peer.hello, "\"login\":null,\"sessions\":[]}"));
 }
 
-static void a_foreign_peer_gets_no_hello(void **state) {
-  (void)state;
+WITHOUT(a_foreign_peer_gets_no_hello) {
   peer.version = -1;
   assert_int_equal(C_Initialize(NULL), CKR_OK);
   assert_int_equal(peer.reserved, 0);
   assert_int_equal(C_SessionCancel(1, 0), CKR_FUNCTION_NOT_SUPPORTED);
 }
 
-static void output_lengths_follow_the_standard(void **state) {
+WITH(output_lengths_follow_the_standard) {
   CK_SESSION_HANDLE session = open_session();
   CK_BYTE data[4] = {1, 2, 3, 4};
   CK_BYTE out[6] = {0, 0, 0, 0, 0xee, 0xee};
   CK_ULONG length = 0;
   CK_MECHANISM mechanism = cbc();
-  (void)state;
 
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
   assert_int_equal(C_Encrypt(session, data, 4, NULL, &length), CKR_OK);
@@ -130,14 +126,13 @@ static void output_lengths_follow_the_standard(void **state) {
   assert_memory_equal(out, ((CK_BYTE[]){2, 3, 4, 5, 0xee, 0xee}), 6);
 }
 
-static void null_pointers_and_absurd_counts_are_errors(void **state) {
+WITH(null_pointers_and_absurd_counts_are_errors) {
   CK_SESSION_HANDLE session = open_session();
   CK_BYTE byte = 0;
   CK_ULONG length = 1;
   CK_ATTRIBUTE attribute = {CKA_LABEL, NULL, 5};
   CK_MECHANISM mechanism = {CKM_AES_CBC, NULL, 16};
   CK_ATTRIBUTE wrong = {CKA_TOKEN, &length, 4};
-  (void)state;
 
   assert_int_equal(C_Encrypt(session, NULL, 1, &byte, &length), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_Encrypt(session, &byte, 1, &byte, NULL), CKR_ARGUMENTS_BAD);
@@ -160,10 +155,9 @@ static void null_pointers_and_absurd_counts_are_errors(void **state) {
   assert_int_equal(C_InitToken(0, NULL, 0, NULL), CKR_ARGUMENTS_BAD);
 }
 
-static void misaligned_pointers_are_written_bytewise(void **state) {
+WITH(misaligned_pointers_are_written_bytewise) {
   union { CK_ULONG number; CK_BYTE bytes[64]; } memory;
   CK_SESSION_HANDLE session = 0;
-  (void)state;
 
   memset(&memory, 0xee, sizeof memory);
   assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, (void *)(memory.bytes + 3)), CKR_OK);
@@ -173,10 +167,9 @@ static void misaligned_pointers_are_written_bytewise(void **state) {
   assert_int_equal(memory.bytes[3 + sizeof session], 0xee);
 }
 
-static void an_unanswered_call_ends_with_the_deadline_and_the_next_one_works(void **state) {
+UNANSWERED(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works) {
   CK_SESSION_HANDLE session = open_session();
   CK_BYTE random[8];
-  (void)state;
 
   peer.silent = 64;
   assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_DEVICE_ERROR);
@@ -185,10 +178,9 @@ static void an_unanswered_call_ends_with_the_deadline_and_the_next_one_works(voi
   assert_int_equal(peer.connections, 1);
 }
 
-static void an_init_that_was_carried_out_too_late_is_ended_by_the_next_one(void **state) {
+UNANSWERED(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
-  (void)state;
 
   peer.silent = 29;
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_DEVICE_ERROR);
@@ -196,15 +188,14 @@ static void an_init_that_was_carried_out_too_late_is_ended_by_the_next_one(void 
   peer.active = 1;
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
   assert_non_null(strstr(peer.events, "29 29 67 29 "));
-  /* An operation that the caller knows of is the caller's to end. */
+  /* Only the caller ends an operation that it has started. */
   peer.active = 1;
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OPERATION_ACTIVE);
 }
 
-static void an_init_never_finds_an_operation_active_that_its_caller_does_not_know(void **state) {
+UNANSWERED(an_init_never_finds_an_operation_active_that_its_caller_does_not_know) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
-  (void)state;
 
   peer.silent = 29;
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_DEVICE_ERROR);
@@ -216,12 +207,11 @@ static void an_init_never_finds_an_operation_active_that_its_caller_does_not_kno
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
 }
 
-static void an_operation_without_an_answer_has_ended_for_its_caller(void **state) {
+UNANSWERED(an_operation_without_an_answer_has_ended_for_its_caller) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
   CK_BYTE data[16] = {0};
   CK_ULONG length = sizeof data;
-  (void)state;
 
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
   peer.events[0] = 0;
@@ -241,10 +231,9 @@ static void an_operation_without_an_answer_has_ended_for_its_caller(void **state
   assert_string_equal(peer.events, "64 1 64 ");
 }
 
-static void a_session_that_was_opened_too_late_is_closed(void **state) {
+UNANSWERED(a_session_that_was_opened_too_late_is_closed) {
   CK_SESSION_HANDLE session = 0;
   CK_BYTE random[4];
-  (void)state;
 
   peer.late = 10;
   assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_DEVICE_ERROR);
@@ -258,10 +247,9 @@ static void a_session_that_was_opened_too_late_is_closed(void **state) {
   assert_string_equal(peer.events, "1 10 64 11 10 64 ");
 }
 
-static void a_session_that_was_opened_too_late_goes_with_its_agent(void **state) {
+UNANSWERED(a_session_that_was_opened_too_late_goes_with_its_agent) {
   CK_SESSION_HANDLE session = 0;
   CK_BYTE random[4];
-  (void)state;
 
   peer.late = 10;
   assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_DEVICE_ERROR);
@@ -270,10 +258,9 @@ static void a_session_that_was_opened_too_late_goes_with_its_agent(void **state)
   assert_string_equal(peer.events, "1 10 64 1 64 ");
 }
 
-static void a_login_that_was_carried_out_too_late_is_known_by_the_next_one(void **state) {
+UNANSWERED(a_login_that_was_carried_out_too_late_is_known_by_the_next_one) {
   CK_SESSION_HANDLE session = open_session();
   CK_BYTE random[4];
-  (void)state;
 
   peer.silent = 18;
   assert_int_equal(C_Login(session, CKU_USER, NULL, 0), CKR_DEVICE_ERROR);
@@ -285,14 +272,13 @@ static void a_login_that_was_carried_out_too_late_is_known_by_the_next_one(void 
   assert_non_null(strstr(peer.hello, "\"login\":1"));
 }
 
-static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **state) {
+WITH(a_lost_agent_is_found_again_with_sessions_login_and_init) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
   CK_BYTE data[4] = {1, 2, 3, 4};
   CK_BYTE out[4];
   CK_ULONG length = sizeof out;
   char connection[32];
-  (void)state;
 
   assert_int_equal(C_Login(session, CKU_USER, (CK_UTF8CHAR_PTR) "pin", 3), CKR_OK);
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
@@ -302,20 +288,19 @@ static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **stat
   assert_memory_equal(out, ((CK_BYTE[]){2, 3, 4, 5}), 4);
   assert_int_equal(peer.connections, 2);
   assert_string_equal(peer.events, "30 1 29 30 ");
-  /* One more than before: no handle of a session object comes to mean another one. */
+  /* One more than before: no handle of a session object is reused. */
   snprintf(connection, sizeof connection, "\"connection\":%lu,", (unsigned long)transport_epoch() - 1);
   assert_non_null(strstr(peer.hello, connection));
   assert_non_null(strstr(peer.hello, "\"login\":1,\"sessions\":[[17,0,6]]}"));
   assert_null(strstr(peer.hello, "pin\""));
 }
 
-static void what_is_cancelled_is_not_started_again_and_the_rest_is(void **state) {
+WITH(what_is_cancelled_is_not_started_again_and_the_rest_is) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
   CK_BYTE data[16] = {0};
   CK_BYTE out[16];
   CK_ULONG length = sizeof out;
-  (void)state;
 
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
   assert_int_equal(C_DecryptInit(session, &mechanism, 5), CKR_OK);
@@ -330,7 +315,7 @@ static void what_is_cancelled_is_not_started_again_and_the_rest_is(void **state)
   assert_string_equal(peer.events, "1 10 29 33 67 30 1 29 30 29 67 30 1 30 ");
 }
 
-static void messages_go_on_with_the_next_agent(void **state) {
+WITH(messages_go_on_with_the_next_agent) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
   CK_BYTE iv[12] = {7};
@@ -338,7 +323,6 @@ static void messages_go_on_with_the_next_agent(void **state) {
   CK_BYTE out[4];
   CK_ULONG length = sizeof out;
   CK_GCM_MESSAGE_PARAMS parameter = {iv, sizeof iv, 0, 0, tag, 128};
-  (void)state;
 
   assert_int_equal(C_MessageEncryptInit(session, &mechanism, 5), CKR_OK);
   for (int i = 0; i < 2; i++) {
@@ -351,12 +335,11 @@ static void messages_go_on_with_the_next_agent(void **state) {
   assert_string_equal(peer.events, "1 10 128 129 1 128 129 129 1 128 129 ");
 }
 
-static void an_operation_that_has_ended_is_not_started_again(void **state) {
+WITH(an_operation_that_has_ended_is_not_started_again) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
   CK_BYTE data[4] = {0};
   CK_ULONG length = sizeof data;
-  (void)state;
 
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
   assert_int_equal(C_Encrypt(session, data, 4, data, &length), CKR_OK);
@@ -366,11 +349,10 @@ static void an_operation_that_has_ended_is_not_started_again(void **state) {
   assert_string_equal(peer.events, "64 1 64 ");
 }
 
-static void a_call_that_creates_is_not_sent_twice(void **state) {
+WITH(a_call_that_creates_is_not_sent_twice) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = {CKM_AES_KEY_GEN, NULL, 0};
   CK_OBJECT_HANDLE key = 0;
-  (void)state;
 
   peer.drop_late = 58;
   assert_int_equal(C_GenerateKey(session, &mechanism, NULL, 0, &key), CKR_DEVICE_ERROR);
@@ -379,18 +361,16 @@ static void a_call_that_creates_is_not_sent_twice(void **state) {
   assert_int_equal(key, 99);
 }
 
-static void without_an_agent_the_device_is_removed(void **state) {
-  (void)state;
+WITHOUT(without_an_agent_the_device_is_removed) {
   setenv("DKE_PKCS11_SOCKET", "/nonexistent/agent.sock", 1);
   assert_int_equal(C_Initialize(NULL), CKR_DEVICE_REMOVED);
 }
 
-static void a_child_has_to_initialize_itself_and_leaves_the_parent_alone(void **state) {
+WITH(a_child_has_to_initialize_itself_and_leaves_the_parent_alone) {
   CK_SESSION_HANDLE session = open_session();
   CK_BYTE random[4];
   pid_t child;
   int status;
-  (void)state;
 
   child = fork();
   if (child == 0) {
@@ -408,10 +388,9 @@ static void a_child_has_to_initialize_itself_and_leaves_the_parent_alone(void **
   assert_int_equal(peer.connections, 2);
 }
 
-static void a_child_does_not_close_what_the_host_opened_in_place_of_our_socket(void **state) {
+WITH(a_child_does_not_close_what_the_host_opened_in_place_of_our_socket) {
   pid_t child;
   int status;
-  (void)state;
 
   child = fork();
   if (child == 0) {
@@ -442,7 +421,7 @@ static int open_files(void) {
   return files;
 }
 
-/** A host that forks at any moment of C_Initialize and C_Finalize. 0, or what is wrong. */
+/** A host that forks at any moment of C_Initialize and C_Finalize. 0, or the fault. */
 static int fork_while_connecting(void) {
   enum { FORKS = 2000 };
   const int files = open_files();
@@ -463,10 +442,9 @@ static int fork_while_connecting(void) {
   return failed;
 }
 
-static void a_child_keeps_no_descriptor_of_a_connection_that_is_being_made(void **state) {
+WITHOUT(a_child_keeps_no_descriptor_of_a_connection_that_is_being_made) {
   pid_t host;
   int status;
-  (void)state;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   print_message("skipped: under the address sanitizer a fork takes 60 ms, and under the thread sanitizer a forked process has no threads\n");
@@ -479,7 +457,7 @@ static void a_child_keeps_no_descriptor_of_a_connection_that_is_being_made(void 
   assert_int_equal(status, 0);
 }
 
-/** fork as some programs do it, past the C library and what it runs at forks. */
+/** fork without the C library and its fork handlers, as some programs do it. */
 static pid_t bare_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
 
 /** In the first process of a PID namespace: C_Initialize, and a child that is the first process of another one. */
@@ -501,9 +479,8 @@ static int use_as_first_process(pid_t (*make_child)(void)) {
   return C_GenerateRandom(session, random, sizeof random) == CKR_OK ? 0 : 6;
 }
 
-static void a_child_with_the_same_pid_is_another_process(void **state) {
+WITHOUT(a_child_with_the_same_pid_is_another_process) {
   static pid_t (*const forks[])(void) = {fork, bare_fork};
-  (void)state;
 
   for (size_t i = 0; i < sizeof forks / sizeof *forks; i++) {
     const pid_t child = fork();
@@ -539,10 +516,9 @@ static void *call_many_times(void *data) {
   return NULL;
 }
 
-static void sixty_four_threads_share_one_socket_and_get_their_own_answers(void **state) {
+WITH(sixty_four_threads_share_one_socket_and_get_their_own_answers) {
   pthread_t threads[THREADS];
   void *result;
-  (void)state;
 
   for (uintptr_t i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, call_many_times, (void *)(i * 3 + 1)), 0);
@@ -561,12 +537,11 @@ static void *make_a_pair(void *session) {
   return (void *)(rv == CKR_OK ? public_key + private_key : rv);
 }
 
-static void a_pair_is_waited_for_longer_than_other_calls(void **state) {
+UNANSWERED(a_pair_is_waited_for_longer_than_other_calls) {
   CK_SESSION_HANDLE session = open_session();
   CK_BYTE random[4];
   pthread_t thread;
   void *made;
-  (void)state;
 
   peer.late = 59;
   assert_int_equal(pthread_create(&thread, NULL, make_a_pair, &session), 0);
@@ -579,10 +554,9 @@ static void a_pair_is_waited_for_longer_than_other_calls(void **state) {
   assert_int_equal((CK_ULONG)made, 203);
 }
 
-static void finalize_lets_waiting_calls_return(void **state) {
+UNANSWERED(finalize_lets_waiting_calls_return) {
   pthread_t thread;
   void *result;
-  (void)state;
 
   peer.silent = 64;
   assert_int_equal(pthread_create(&thread, NULL, call_many_times, (void *)1), 0);
@@ -625,10 +599,9 @@ static void *call_with_a_pending_cancellation(void *argument) {
   return NULL;
 }
 
-static void no_entry_point_is_a_cancellation_point(void **state) {
+WITHOUT(no_entry_point_is_a_cancellation_point) {
   pthread_t thread;
   void *result;
-  (void)state;
 
   need_cancellation();
   reached = false;
@@ -640,11 +613,10 @@ static void no_entry_point_is_a_cancellation_point(void **state) {
   alarm(0);
 }
 
-static void a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable(void **state) {
+UNANSWERED(a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable) {
   CK_BYTE random[4];
   pthread_t thread;
   void *result;
-  (void)state;
 
   need_cancellation();
   alarm(300);
@@ -659,41 +631,4 @@ static void a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable(v
   alarm(0);
 }
 
-#define WITHOUT(test) cmocka_unit_test_setup_teardown(test, start, stop)
-#define WITH(test) cmocka_unit_test_setup_teardown(test, start_initialized, stop)
-#define UNANSWERED(test) cmocka_unit_test_setup_teardown(test, start_hasty, stop)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      WITHOUT(initialize_checks_its_arguments),
-      WITHOUT(nothing_works_before_initialize),
-      WITH(the_hello_names_configuration_and_process),
-      WITHOUT(a_foreign_peer_gets_no_hello),
-      WITH(output_lengths_follow_the_standard),
-      WITH(null_pointers_and_absurd_counts_are_errors),
-      WITH(misaligned_pointers_are_written_bytewise),
-      UNANSWERED(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
-      UNANSWERED(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one),
-      UNANSWERED(an_init_never_finds_an_operation_active_that_its_caller_does_not_know),
-      UNANSWERED(an_operation_without_an_answer_has_ended_for_its_caller),
-      UNANSWERED(a_session_that_was_opened_too_late_is_closed),
-      UNANSWERED(a_session_that_was_opened_too_late_goes_with_its_agent),
-      UNANSWERED(a_login_that_was_carried_out_too_late_is_known_by_the_next_one),
-      WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
-      WITH(what_is_cancelled_is_not_started_again_and_the_rest_is),
-      WITH(messages_go_on_with_the_next_agent),
-      WITH(an_operation_that_has_ended_is_not_started_again),
-      WITH(a_call_that_creates_is_not_sent_twice),
-      WITHOUT(without_an_agent_the_device_is_removed),
-      WITH(a_child_has_to_initialize_itself_and_leaves_the_parent_alone),
-      WITH(a_child_does_not_close_what_the_host_opened_in_place_of_our_socket),
-      WITHOUT(a_child_keeps_no_descriptor_of_a_connection_that_is_being_made),
-      WITHOUT(a_child_with_the_same_pid_is_another_process),
-      WITH(sixty_four_threads_share_one_socket_and_get_their_own_answers),
-      UNANSWERED(a_pair_is_waited_for_longer_than_other_calls),
-      UNANSWERED(finalize_lets_waiting_calls_return),
-      WITHOUT(no_entry_point_is_a_cancellation_point),
-      UNANSWERED(a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_written_tests(NULL, NULL); }

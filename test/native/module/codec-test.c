@@ -1,14 +1,9 @@
 /* Buffers and the encoding of arguments, byte by byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
 #include "codec.h"
 #include "settings.h"
+#include "../tests.h"
 
 static struct buffer buffer;
 
@@ -31,9 +26,10 @@ static int close_buffer(void **state) {
     assert_memory_equal(buffer.data, expected, sizeof expected); \
   } while (0)
 
-static void a_failed_buffer_stays_failed(void **state) {
+#define WITH(test) TEST_WITH(test, open_buffer, close_buffer)
+
+WITH(a_failed_buffer_stays_failed) {
   size_t length;
-  (void)state;
   buffer_put_u32(&buffer, 5);
   assert_int_equal(buffer_get_u64(&buffer), 0);
   assert_true(buffer.failed);
@@ -43,8 +39,7 @@ static void a_failed_buffer_stays_failed(void **state) {
   assert_int_equal(buffer.length, 4);
 }
 
-static void a_buffer_grows_to_a_frame_and_no_further(void **state) {
-  (void)state;
+WITH(a_buffer_grows_to_a_frame_and_no_further) {
   assert_non_null(buffer_extend(&buffer, BUFFER_MAX));
   assert_null(buffer_extend(&buffer, 1));
   assert_true(buffer.failed);
@@ -54,16 +49,15 @@ static void a_buffer_grows_to_a_frame_and_no_further(void **state) {
   assert_non_null(buffer_extend(&buffer, 1));
 }
 
-static void an_array_longer_than_the_message_is_refused(void **state) {
+WITH(an_array_longer_than_the_message_is_refused) {
   size_t length;
-  (void)state;
   buffer_put_u32(&buffer, 100);
   buffer_put_u8(&buffer, 1);
   assert_null(buffer_get_array(&buffer, &length));
   assert_true(buffer.failed);
 }
 
-static void attributes_travel_by_their_kind(void **state) {
+WITH(attributes_travel_by_their_kind) {
   CK_BBOOL yes = CK_TRUE;
   CK_ULONG number = 0x102;
   CK_ATTRIBUTE inner = {CKA_PRIVATE, &yes, 1};
@@ -73,7 +67,6 @@ static void attributes_travel_by_their_kind(void **state) {
       {CKA_ID, NULL, 0},
       {CKA_WRAP_TEMPLATE, &inner, sizeof inner},
   };
-  (void)state;
   assert_int_equal(codec_put_template(&buffer, attributes, 4), CKR_OK);
   assert_buffer(0, 0, 0, 4,
                 0, 0, 0, 1, 1, 0, 0, 0, 1, 1,
@@ -82,23 +75,21 @@ static void attributes_travel_by_their_kind(void **state) {
                 0x40, 0, 2, 0x11, 1, 0, 0, 0, 24, 0, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0, 1, 1);
 }
 
-static void templates_that_hold_themselves_are_refused(void **state) {
+WITH(templates_that_hold_themselves_are_refused) {
   CK_ATTRIBUTE loop = {CKA_WRAP_TEMPLATE, NULL, sizeof loop};
-  (void)state;
   loop.pValue = &loop;
   assert_int_equal(codec_put_template(&buffer, &loop, 1), CKR_ATTRIBUTE_VALUE_INVALID);
   buffer_reset(&buffer);
   assert_int_equal(codec_put_query(&buffer, &loop, 1, DIALECT_OWN), CKR_ARGUMENTS_BAD);
 }
 
-static void gcm_parameters_travel_alike_in_both_layouts(void **state) {
+WITH(gcm_parameters_travel_alike_in_both_layouts) {
   CK_BYTE iv[2] = {7, 8};
   CK_GCM_PARAMS gcm = {iv, 2, 16, NULL, 0, 96};
   struct { CK_BYTE_PTR iv; CK_ULONG iv_length; CK_BYTE_PTR aad; CK_ULONG aad_length; CK_ULONG tag; } old = {iv, 2, NULL, 0, 96};
   CK_MECHANISM mechanism = {CKM_AES_GCM, &gcm, sizeof gcm};
   unsigned char first[64];
   size_t length;
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
   assert_buffer(0, 0, 0x10, 0x87, FORM_GCM, 0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 0, 0, 0, 16, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 96);
   length = buffer.length;
@@ -110,10 +101,9 @@ static void gcm_parameters_travel_alike_in_both_layouts(void **state) {
   assert_memory_equal(buffer.data, first, length);
 }
 
-static void a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone(void **state) {
+WITH(a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone) {
   CK_BYTE junk[3] = {1, 2, 3};
   CK_MECHANISM mechanism = {CKM_RSA_PKCS_PSS, junk, sizeof junk};
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
   assert_buffer(0, 0, 0, 0x0d, FORM_BYTES, 0, 0, 0, 3, 1, 2, 3);
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_PARAM_INVALID);
@@ -122,20 +112,18 @@ static void a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone(void 
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
 }
 
-static void inner_pointers_are_checked(void **state) {
+WITH(inner_pointers_are_checked) {
   CK_GCM_PARAMS gcm = {NULL, 12, 96, NULL, 0, 128};
   CK_MECHANISM mechanism = {CKM_AES_GCM, &gcm, sizeof gcm};
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
-static void hkdf_parameters_travel_to_ours_alone(void **state) {
+WITH(hkdf_parameters_travel_to_ours_alone) {
   CK_BYTE salt[1] = {5};
   CK_BYTE info[2] = {6, 7};
   struct { CK_BBOOL extract, expand; CK_ULONG hash, type; CK_BYTE_PTR salt; CK_ULONG salt_length, key; CK_BYTE_PTR info; CK_ULONG info_length; }
       hkdf = {CK_TRUE, CK_FALSE, CKM_SHA256, 2, salt, sizeof salt, 0, info, sizeof info};
   CK_MECHANISM mechanism = {0x402a, &hkdf, sizeof hkdf};
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
   assert_buffer(0, 0, 0x40, 0x2a, FORM_HKDF, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0x50, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 0,
                 0, 0, 0, 2, 6, 7);
@@ -146,13 +134,12 @@ static void hkdf_parameters_travel_to_ours_alone(void **state) {
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
-static void ccm_parameters_travel_to_ours_alone(void **state) {
+WITH(ccm_parameters_travel_to_ours_alone) {
   CK_BYTE nonce[2] = {5, 6};
   CK_BYTE aad[1] = {7};
   struct { CK_ULONG data; CK_BYTE_PTR nonce; CK_ULONG nonce_length; CK_BYTE_PTR aad; CK_ULONG aad_length, mac; }
       ccm = {3, nonce, sizeof nonce, aad, sizeof aad, 16};
   CK_MECHANISM mechanism = {CKM_AES_CCM, &ccm, sizeof ccm};
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
   assert_buffer(0, 0, 0x10, 0x88, FORM_CCM, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2, 5, 6, 0, 0, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0, 16);
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
@@ -162,11 +149,10 @@ static void ccm_parameters_travel_to_ours_alone(void **state) {
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
-static void eddsa_parameters_travel_to_ours_and_their_absence_to_all(void **state) {
+WITH(eddsa_parameters_travel_to_ours_and_their_absence_to_all) {
   CK_BYTE context[2] = {5, 6};
   struct { CK_BBOOL prehash; CK_ULONG length; CK_BYTE_PTR context; } eddsa = {CK_TRUE, sizeof context, context};
   CK_MECHANISM mechanism = {0x1057, &eddsa, sizeof eddsa};
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
   assert_buffer(0, 0, 0x10, 0x57, FORM_EDDSA, 1, 0, 0, 0, 2, 5, 6);
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
@@ -184,12 +170,11 @@ static void eddsa_parameters_travel_to_ours_and_their_absence_to_all(void **stat
   assert_buffer(0, 0, 0x10, 0x57, 0xff, 0xff, 0xff, 0xff);
 }
 
-static void data_to_encrypt_travels_to_ours_alone(void **state) {
+WITH(data_to_encrypt_travels_to_ours_alone) {
   CK_BYTE data[2] = {5, 6};
   struct { CK_BYTE_PTR data; CK_ULONG length; } string = {data, sizeof data};
   struct { CK_BYTE iv[16]; CK_BYTE_PTR data; CK_ULONG length; } cbc = {{9}, data, sizeof data};
   CK_MECHANISM mechanism = {CKM_AES_ECB_ENCRYPT_DATA, &string, sizeof string};
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
   assert_buffer(0, 0, 0x11, 0x04, FORM_DATA, 0, 0, 0, 2, 5, 6);
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_INVALID);
@@ -203,11 +188,10 @@ static void data_to_encrypt_travels_to_ours_alone(void **state) {
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
-static void mechanisms_speak_p11_kit(void **state) {
+WITH(mechanisms_speak_p11_kit) {
   CK_BYTE iv[16] = {9};
   CK_MECHANISM plain = {CKM_SHA256, NULL, 0};
   CK_MECHANISM cbc = {CKM_AES_CBC, iv, sizeof iv};
-  (void)state;
   assert_int_equal(codec_put_mechanism(&buffer, &plain, DIALECT_P11KIT_24), CKR_OK);
   assert_buffer(0, 0, 2, 0x50, 0xff, 0xff, 0xff, 0xff);
   buffer_reset(&buffer);
@@ -226,11 +210,10 @@ static void put_answer(CK_ATTRIBUTE_TYPE type, const char *text) {
   buffer_put_array(&buffer, text, strlen(text));
 }
 
-static void answers_fill_what_fits_and_tell_the_rest(void **state) {
+WITH(answers_fill_what_fits_and_tell_the_rest) {
   char label[4] = {0, 0, 0, 'x'};
   char id[1] = {'x'};
   CK_ATTRIBUTE attributes[] = {{CKA_LABEL, label, 3}, {CKA_ID, id, 1}, {CKA_VALUE, NULL, 0}, {CKA_SUBJECT, NULL, 0}};
-  (void)state;
   buffer_put_u32(&buffer, 4);
   put_answer(CKA_LABEL, "abc");
   put_answer(CKA_ID, "too long");
@@ -246,29 +229,26 @@ static void answers_fill_what_fits_and_tell_the_rest(void **state) {
   assert_int_equal(attributes[3].ulValueLen, 6);
 }
 
-static void answers_to_another_question_are_refused(void **state) {
+WITH(answers_to_another_question_are_refused) {
   char label[8];
   CK_ATTRIBUTE attribute = {CKA_LABEL, label, sizeof label};
-  (void)state;
   buffer_put_u32(&buffer, 1);
   put_answer(CKA_ID, "abc");
   buffer_put_u64(&buffer, CKR_OK);
   assert_int_equal(codec_get_answers(&buffer, &attribute, 1), CKR_DEVICE_ERROR);
 }
 
-static void a_list_longer_than_its_message_is_refused(void **state) {
+WITH(a_list_longer_than_its_message_is_refused) {
   CK_ULONG list[4];
   CK_ULONG count = 4;
-  (void)state;
   buffer_put_u8(&buffer, 1);
   buffer_put_u32(&buffer, 0x20000000);
   buffer_put_u64(&buffer, 1);
   assert_int_equal(codec_get_list(&buffer, list, 4, &count), CKR_DEVICE_ERROR);
 }
 
-static void settings_are_three_integers_before_the_first_table(void **state) {
+WITH(settings_are_three_integers_before_the_first_table) {
   struct settings settings = {.connect_timeout_ms = 1, .call_timeout_ms = 2, .spin_us = 3};
-  (void)state;
   settings_scan(&settings,
                 "server_url = \"https://x/call_timeout_ms = 5\"\n"
                 "  call_timeout_ms=1500 # comment\n"
@@ -281,14 +261,11 @@ static void settings_are_three_integers_before_the_first_table(void **state) {
   assert_int_equal(settings.spin_us, 3);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, open_buffer, close_buffer)
-
-static void a_message_parameter_travels_and_comes_back(void **state) {
+WITH(a_message_parameter_travels_and_comes_back) {
   CK_BYTE iv[3] = {1, 2, 3};
   CK_BYTE tag[14];
   CK_GCM_MESSAGE_PARAMS gcm = {iv, 3, 8, 1, tag, 96};
   struct message_place place;
-  (void)state;
 
   memset(tag, 9, sizeof tag);
   assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_WRITTEN, &place), CKR_OK);
@@ -320,12 +297,11 @@ static void a_message_parameter_travels_and_comes_back(void **state) {
   assert_int_equal(codec_get_message(&buffer, &place, true), CKR_DEVICE_ERROR);
 }
 
-static void a_tag_is_read_when_it_is_wanted_and_not_before(void **state) {
+WITH(a_tag_is_read_when_it_is_wanted_and_not_before) {
   CK_BYTE iv[1] = {1};
   CK_BYTE tag[2] = {0xa, 0xb};
   CK_GCM_MESSAGE_PARAMS gcm = {iv, 1, 0, 0, tag, 16};
   struct message_place place;
-  (void)state;
 
   assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_READ, &place), CKR_OK);
   assert_null(place.tag);
@@ -335,7 +311,7 @@ static void a_tag_is_read_when_it_is_wanted_and_not_before(void **state) {
   assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_UNUSED, &place), CKR_OK);
 }
 
-static void data_for_a_prf_travels_to_ours_alone(void **state) {
+WITH(data_for_a_prf_travels_to_ours_alone) {
   struct { CK_BBOOL little; CK_ULONG width; } counter = {CK_TRUE, 16};
   struct { CK_ULONG method; CK_BBOOL little; CK_ULONG width; } length = {2, CK_FALSE, 32};
   CK_BYTE bytes[2] = {5, 6};
@@ -343,7 +319,6 @@ static void data_for_a_prf_travels_to_ours_alone(void **state) {
   struct { CK_ULONG prf, count; void *data; CK_ULONG more; void *keys; } plain = {0x251, 3, data, 0, NULL};
   struct { CK_ULONG prf, count; void *data; CK_ULONG iv_length; CK_BYTE_PTR iv; CK_ULONG more; void *keys; } feedback = {0x251, 0, NULL, 2, bytes, 7, NULL};
   CK_MECHANISM mechanism = {0x3ac, &plain, sizeof plain};
-  (void)state;
 
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
   assert_buffer(0, 0, 0x03, 0xac, FORM_SP800, 0, 0, 0, 0, 0, 0, 2, 0x51, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 3,
@@ -369,11 +344,10 @@ static void data_for_a_prf_travels_to_ours_alone(void **state) {
 }
 
 /* The agent refuses them once it has checked the operation: here they are only kept from being read. */
-static void a_message_parameter_that_cannot_travel_is_none(void **state) {
+WITH(a_message_parameter_that_cannot_travel_is_none) {
   CK_BYTE tag[16] = {0};
   CK_GCM_MESSAGE_PARAMS gcm[] = {{tag, 1, 0, 0, NULL, 16}, {tag, 1, 0, 0, tag, 129}, {NULL, 1, 0, 0, tag, 96}};
   struct message_place place;
-  (void)state;
 
   for (size_t i = 0; i < 5; i++) {
     const void *parameter = i < 3 ? &gcm[i] : i == 3 ? NULL : &gcm[0];
@@ -390,29 +364,4 @@ static void a_message_parameter_that_cannot_travel_is_none(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(a_failed_buffer_stays_failed),
-      TEST(a_buffer_grows_to_a_frame_and_no_further),
-      TEST(an_array_longer_than_the_message_is_refused),
-      TEST(attributes_travel_by_their_kind),
-      TEST(templates_that_hold_themselves_are_refused),
-      TEST(gcm_parameters_travel_alike_in_both_layouts),
-      TEST(a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone),
-      TEST(inner_pointers_are_checked),
-      TEST(hkdf_parameters_travel_to_ours_alone),
-      TEST(ccm_parameters_travel_to_ours_alone),
-      TEST(data_to_encrypt_travels_to_ours_alone),
-      TEST(eddsa_parameters_travel_to_ours_and_their_absence_to_all),
-      TEST(mechanisms_speak_p11_kit),
-      TEST(answers_fill_what_fits_and_tell_the_rest),
-      TEST(answers_to_another_question_are_refused),
-      TEST(a_list_longer_than_its_message_is_refused),
-      TEST(a_message_parameter_travels_and_comes_back),
-      TEST(a_tag_is_read_when_it_is_wanted_and_not_before),
-      TEST(a_message_parameter_that_cannot_travel_is_none),
-      TEST(data_for_a_prf_travels_to_ours_alone),
-      TEST(settings_are_three_integers_before_the_first_table),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_written_tests(NULL, NULL); }

@@ -1,13 +1,8 @@
 /* Inits that are held back until their operation follows: when that is done, and that no one can see it (PROTOCOL.md). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "codec.h"
 #include "peer.h"
 #include "process.h"
+#include "../tests.h"
 
 enum { SESSION_KEY = CODEC_FIRST_SESSION_OBJECT + 5, OTHER_KEY, TOKEN_KEY = 5 };
 
@@ -76,8 +71,10 @@ static void use_once(CK_OBJECT_HANDLE key) {
   assert_string_equal(events(), "30 ");
 }
 
-static void an_init_that_was_accepted_before_travels_with_its_operation(void **state) {
-  (void)state;
+#define WITH(test) TEST_WITH(test, start, stop)
+#define UNANSWERED(test) TEST_WITH(test, start_hasty, stop)
+
+WITH(an_init_that_was_accepted_before_travels_with_its_operation) {
   use_once(SESSION_KEY);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(init(CKM_AES_CBC, (CK_BYTE)i, 16, SESSION_KEY), CKR_OK);
@@ -87,13 +84,12 @@ static void an_init_that_was_accepted_before_travels_with_its_operation(void **s
   }
 }
 
-static void an_iv_of_gcm_or_ccm_that_comes_again_is_sent_at_once(void **state) {
+WITH(an_iv_of_gcm_or_ccm_that_comes_again_is_sent_at_once) {
   CK_BYTE iv[12] = {1};
   CK_GCM_PARAMS gcm = {.pIv = iv, .ulIvLen = sizeof iv, .ulIvBits = 96, .ulTagBits = 128};
   struct { CK_ULONG data; CK_BYTE_PTR nonce; CK_ULONG nonce_length; CK_BYTE_PTR aad; CK_ULONG aad_length, mac; }
       ccm = {16, iv, sizeof iv, NULL, 0, 16};
   CK_MECHANISM mechanisms[] = {{CKM_AES_GCM, &gcm, sizeof gcm}, {CKM_AES_CCM, &ccm, sizeof ccm}};
-  (void)state;
 
   for (int i = 0; i < 4; i++) {
     assert_int_equal(C_EncryptInit(session, &mechanisms[i / 2], SESSION_KEY), CKR_OK);
@@ -103,16 +99,14 @@ static void an_iv_of_gcm_or_ccm_that_comes_again_is_sent_at_once(void **state) {
   }
 }
 
-static void the_init_of_a_token_key_is_sent_at_once(void **state) {
-  (void)state;
+WITH(the_init_of_a_token_key_is_sent_at_once) {
   use_once(TOKEN_KEY);
   use_once(TOKEN_KEY);
 }
 
-static void an_init_that_differs_in_more_than_the_iv_is_sent_at_once(void **state) {
+WITH(an_init_that_differs_in_more_than_the_iv_is_sent_at_once) {
   CK_AES_CTR_PARAMS counter = {128, {0}};
   CK_MECHANISM ctr = {CKM_AES_CTR, &counter, sizeof counter};
-  (void)state;
 
   use_once(SESSION_KEY);
   use_once(OTHER_KEY);
@@ -132,18 +126,16 @@ static void an_init_that_differs_in_more_than_the_iv_is_sent_at_once(void **stat
   assert_string_equal(events(), "29 ");
 }
 
-static void a_second_init_reaches_the_agent_behind_the_first(void **state) {
-  (void)state;
+WITH(a_second_init_reaches_the_agent_behind_the_first) {
   use_once(SESSION_KEY);
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_string_equal(events(), "29 29 ");
 }
 
-static void an_operation_that_may_be_running_is_not_taken_for_ended(void **state) {
+WITH(an_operation_that_may_be_running_is_not_taken_for_ended) {
   CK_BYTE data[16] = {0};
   CK_ULONG length = 0;
-  (void)state;
 
   use_once(SESSION_KEY);
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
@@ -158,8 +150,7 @@ static void an_operation_that_may_be_running_is_not_taken_for_ended(void **state
   assert_string_equal(events(), "30 29 31 29 ");
 }
 
-static void an_operation_without_an_answer_is_not_taken_for_ended(void **state) {
-  (void)state;
+UNANSWERED(an_operation_without_an_answer_is_not_taken_for_ended) {
   use_once(SESSION_KEY);
   peer.silent = 30;
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
@@ -169,8 +160,7 @@ static void an_operation_without_an_answer_is_not_taken_for_ended(void **state) 
   assert_string_equal(events(), "29 30 29 ");
 }
 
-static void what_may_change_keys_comes_behind_what_is_held_and_makes_the_next_init_ask(void **state) {
-  (void)state;
+WITH(what_may_change_keys_comes_behind_what_is_held_and_makes_the_next_init_ask) {
   use_once(SESSION_KEY);
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   C_DestroyObject(session, SESSION_KEY);
@@ -197,10 +187,9 @@ static void *change_keys(void *argument) {
   return NULL;
 }
 
-static void what_another_thread_takes_along_is_not_overtaken(void **state) {
+WITH(what_another_thread_takes_along_is_not_overtaken) {
   enum { CHANGERS = 2, ROUNDS = 10000 };
   pthread_t threads[CHANGERS];
-  (void)state;
 
   stopping = false;
   for (int i = 0; i < CHANGERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, change_keys, NULL), 0);
@@ -213,9 +202,8 @@ static void what_another_thread_takes_along_is_not_overtaken(void **state) {
   assert_int_equal(peer.overtaken, 0);
 }
 
-static void what_changes_nothing_leaves_everything_as_it_is(void **state) {
+WITH(what_changes_nothing_leaves_everything_as_it_is) {
   CK_BYTE random[8];
-  (void)state;
 
   use_once(SESSION_KEY);
   assert_int_equal(C_GenerateRandom(session + 1, random, sizeof random), CKR_OK);
@@ -226,8 +214,7 @@ static void what_changes_nothing_leaves_everything_as_it_is(void **state) {
   assert_string_equal(events(), "64 64 29 64 30 ");
 }
 
-static void an_agent_lost_meanwhile_gets_the_init_once_and_first(void **state) {
-  (void)state;
+WITH(an_agent_lost_meanwhile_gets_the_init_once_and_first) {
   use_once(SESSION_KEY);
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   peer.drop = 29;
@@ -241,11 +228,10 @@ static void an_agent_lost_meanwhile_gets_the_init_once_and_first(void **state) {
   assert_string_equal(events(), "29 30 1 29 30 ");
 }
 
-static void a_message_of_many_pieces_comes_behind_a_held_init(void **state) {
+WITH(a_message_of_many_pieces_comes_behind_a_held_init) {
   static CK_BYTE data[900000];
   static CK_BYTE result[900000];
   CK_ULONG length = sizeof result;
-  (void)state;
 
   use_once(SESSION_KEY);
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
@@ -255,7 +241,7 @@ static void a_message_of_many_pieces_comes_behind_a_held_init(void **state) {
   assert_string_equal(events(), "29 30 ");
 }
 
-static void more_is_held_than_one_message_takes(void **state) {
+WITH(more_is_held_than_one_message_takes) {
   enum { SESSIONS = 300, LENGTH = 3894 }; /* 266 such messages and 4 bytes are 1 MiB */
   static CK_BYTE parameter[LENGTH];
   CK_MECHANISM mechanism = {CKM_VENDOR_DEFINED, parameter, sizeof parameter};
@@ -263,7 +249,6 @@ static void more_is_held_than_one_message_takes(void **state) {
   CK_SESSION_HANDLE sessions[SESSIONS];
   CK_OBJECT_HANDLE key;
   CK_BYTE data[16] = {0};
-  (void)state;
 
   for (int i = 0; i < SESSIONS; i++)
     assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &sessions[i]), CKR_OK);
@@ -303,9 +288,8 @@ static void use_in_parts(CK_MECHANISM_TYPE type, CK_OBJECT_HANDLE key) {
   assert_int_equal(final(), CKR_OK);
 }
 
-static void the_final_of_whole_blocks_travels_with_what_comes_next_in_the_session(void **state) {
+WITH(the_final_of_whole_blocks_travels_with_what_comes_next_in_the_session) {
   CK_BYTE random[8];
-  (void)state;
 
   use_in_parts(CKM_AES_CBC, SESSION_KEY);
   assert_string_equal(events(), "29 31 31 ");
@@ -327,16 +311,15 @@ static void the_final_of_whole_blocks_travels_with_what_comes_next_in_the_sessio
   assert_string_equal(events(), "64 ");
 }
 
-static void a_final_that_may_say_something_is_sent(void **state) {
+WITH(a_final_that_may_say_something_is_sent) {
   CK_ULONG length = sizeof out;
-  (void)state;
 
   peer.parts = 1;
   /* No part at all. */
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_int_equal(final(), CKR_OK);
   assert_string_equal(events(), "29 32 ");
-  /* Not whole blocks, also when a part before or after them was. */
+  /* Incomplete blocks, also when a part before or after them was complete. */
   for (int i = 0; i < 2; i++) {
     assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
     assert_int_equal(update(i == 0 ? 24 : 16), CKR_OK);
@@ -359,17 +342,16 @@ static void a_final_that_may_say_something_is_sent(void **state) {
   assert_string_equal(events(), "29 31 32 ");
   assert_int_equal(final(), CKR_OK);
   assert_string_equal(events(), "");
-  /* And that was it: the next one finds no operation, and asks. */
+  /* This ends the operation: the next call finds none, and is sent. */
   assert_int_equal(final(), CKR_OK);
   assert_string_equal(events(), "32 32 ");
 }
 
-static void what_may_change_something_comes_behind_a_held_final(void **state) {
-  (void)state;
+WITH(what_may_change_something_comes_behind_a_held_final) {
   use_in_parts(CKM_AES_CBC, SESSION_KEY);
   C_DestroyObject(session, SESSION_KEY);
   assert_string_equal(events(), "29 31 31 32 22 ");
-  /* It may have ended the operation, so a Final after it asks. */
+  /* It may have ended the operation, so a Final after it is sent. */
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_int_equal(update(16), CKR_OK);
   C_DestroyObject(session, SESSION_KEY);
@@ -380,8 +362,7 @@ static void what_may_change_something_comes_behind_a_held_final(void **state) {
   assert_string_equal(events(), "29 31 31 32 11 ");
 }
 
-static void a_held_final_is_not_for_another_agent(void **state) {
-  (void)state;
+WITH(a_held_final_is_not_for_another_agent) {
   use_in_parts(CKM_AES_CBC, SESSION_KEY);
   assert_string_equal(events(), "29 31 31 ");
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
@@ -412,10 +393,9 @@ static void *use_many_times(void *data) {
   return NULL;
 }
 
-static void threads_get_their_answers_whatever_is_held_and_changed_beside_them(void **state) {
+WITH(threads_get_their_answers_whatever_is_held_and_changed_beside_them) {
   pthread_t threads[THREADS];
   void *result;
-  (void)state;
 
   use_once(SESSION_KEY);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_many_times, NULL), 0);
@@ -426,29 +406,4 @@ static void threads_get_their_answers_whatever_is_held_and_changed_beside_them(v
   }
 }
 
-#define WITH(test) cmocka_unit_test_setup_teardown(test, start, stop)
-#define UNANSWERED(test) cmocka_unit_test_setup_teardown(test, start_hasty, stop)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      WITH(an_init_that_was_accepted_before_travels_with_its_operation),
-      WITH(an_iv_of_gcm_or_ccm_that_comes_again_is_sent_at_once),
-      WITH(the_init_of_a_token_key_is_sent_at_once),
-      WITH(an_init_that_differs_in_more_than_the_iv_is_sent_at_once),
-      WITH(a_second_init_reaches_the_agent_behind_the_first),
-      WITH(an_operation_that_may_be_running_is_not_taken_for_ended),
-      UNANSWERED(an_operation_without_an_answer_is_not_taken_for_ended),
-      WITH(what_may_change_keys_comes_behind_what_is_held_and_makes_the_next_init_ask),
-      WITH(what_another_thread_takes_along_is_not_overtaken),
-      WITH(what_changes_nothing_leaves_everything_as_it_is),
-      WITH(an_agent_lost_meanwhile_gets_the_init_once_and_first),
-      WITH(more_is_held_than_one_message_takes),
-      WITH(a_message_of_many_pieces_comes_behind_a_held_init),
-      WITH(the_final_of_whole_blocks_travels_with_what_comes_next_in_the_session),
-      WITH(a_final_that_may_say_something_is_sent),
-      WITH(what_may_change_something_comes_behind_a_held_final),
-      WITH(a_held_final_is_not_for_another_agent),
-      WITH(threads_get_their_answers_whatever_is_held_and_changed_beside_them),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_written_tests(NULL, NULL); }

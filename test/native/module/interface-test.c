@@ -1,14 +1,9 @@
-/* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), told here once more and by
+/* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), repeated here and by
  * hand, because callers go by position. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "last_cause.h"
 #include "peer.h"
 #include "vendor.h"
+#include "../tests.h"
 
 typedef void (*function)(void);
 #define F(name) (function) name
@@ -57,7 +52,7 @@ static int stop(void **state) {
   return 0;
 }
 
-/** The version first, then one pointer after the other; C_GetInfo tells the list's own version. */
+/** The version first, then one pointer after the other; C_GetInfo returns the list's own version. */
 static void check_list(const void *list, CK_BYTE major, CK_BYTE minor, size_t count) {
   CK_VERSION version;
   CK_C_GetInfo get_info;
@@ -76,11 +71,12 @@ static void check_list(const void *list, CK_BYTE major, CK_BYTE minor, size_t co
   assert_memory_equal(&info.cryptokiVersion, &version, sizeof version);
 }
 
-static void each_list_has_the_order_of_its_standard(void **state) {
+#define WITH(test) TEST_WITH(test, start, stop)
+
+WITH(each_list_has_the_order_of_its_standard) {
   CK_FUNCTION_LIST_PTR first;
   CK_INTERFACE list[5];
   CK_ULONG count = 5;
-  (void)state;
 
   assert_int_equal(ALL, IN_3_2);
   assert_int_equal(sizeof(CK_FUNCTION_LIST), sizeof(void *) * (IN_2_40 + 1));
@@ -96,10 +92,9 @@ static void each_list_has_the_order_of_its_standard(void **state) {
   check_list(list[3].pFunctionList, 2, 40, IN_2_40);
 }
 
-static void interfaces_are_listed_like_any_list(void **state) {
+WITH(interfaces_are_listed_like_any_list) {
   CK_INTERFACE list[5];
   CK_ULONG count = 1;
-  (void)state;
 
   assert_int_equal(C_GetInterfaceList(NULL, NULL), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_GetInterfaceList(NULL, &count), CKR_OK);
@@ -109,11 +104,10 @@ static void interfaces_are_listed_like_any_list(void **state) {
   assert_int_equal(count, 5);
 }
 
-static void interfaces_are_found_by_name_version_and_flags(void **state) {
+WITH(interfaces_are_found_by_name_version_and_flags) {
   static const CK_VERSION offered[] = {{2, 40}, {3, 0}, {3, 1}, {3, 2}};
   CK_VERSION version;
   CK_INTERFACE_PTR interface = NULL;
-  (void)state;
 
   for (size_t i = 0; i < 4; i++) {
     version = offered[i];
@@ -121,13 +115,13 @@ static void interfaces_are_found_by_name_version_and_flags(void **state) {
     assert_memory_equal(interface->pFunctionList, &version, sizeof version);
     assert_string_equal(interface->pInterfaceName, "PKCS 11");
   }
-  /* A caller may put a list of its own into what it was given, as OpenSC's pkcs11-spy does. */
+  /* A caller may replace the list in the interface that it got, as OpenSC's pkcs11-spy does. */
   {
     void *list = interface->pFunctionList;
 
     *(void *volatile *)&interface->pFunctionList = list;
   }
-  /* 3.0 is what a caller gets that does not say which. */
+  /* A caller that names no version gets 3.0. */
   assert_int_equal(C_GetInterface(NULL, NULL, &interface, 0), CKR_OK);
   assert_memory_equal(interface->pFunctionList, &offered[1], sizeof version);
   version = (CK_VERSION){3, 3};
@@ -170,12 +164,11 @@ static void *of_another_thread(void *data) {
   return NULL;
 }
 
-static void the_cause_of_a_failed_call_is_that_of_its_thread(void **state) {
+WITH(the_cause_of_a_failed_call_is_that_of_its_thread) {
   CK_SESSION_HANDLE session = 0;
   CK_BYTE byte = 0;
   char longest[700];
   pthread_t other;
-  (void)state;
 
   assert_int_equal(own_functions()->last_cause(NULL, NULL), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_OK);
@@ -184,7 +177,7 @@ static void the_cause_of_a_failed_call_is_that_of_its_thread(void **state) {
   assert_string_equal(last_cause(), "the service is away;?[2J come again");
   assert_int_equal(pthread_create(&other, NULL, of_another_thread, NULL), 0);
   pthread_join(other, NULL);
-  /* A call that goes well has none, nor has one whose return value says all, nor one that was not sent. */
+  /* A successful call has none, nor has a call with a specific return value, nor one that was not sent. */
   assert_int_equal(C_GenerateRandom(session, &byte, 1), CKR_OK);
   assert_string_equal(last_cause(), "");
   assert_int_equal(C_DestroyObject(session, 1), CKR_FUNCTION_NOT_SUPPORTED);
@@ -200,10 +193,9 @@ static void the_cause_of_a_failed_call_is_that_of_its_thread(void **state) {
   C_Finalize(NULL);
 }
 
-static void what_is_not_carried_says_so(void **state) {
+WITH(what_is_not_carried_says_so) {
   CK_SESSION_HANDLE session = 0;
   CK_ULONG number = 0;
-  (void)state;
 
   assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_OK);
   assert_int_equal(C_MessageSignInit(session, NULL, 0), CKR_FUNCTION_NOT_SUPPORTED);
@@ -216,13 +208,5 @@ static void what_is_not_carried_says_so(void **state) {
 }
 
 int main(void) {
-#define WITH(test) cmocka_unit_test_setup_teardown(test, start, stop)
-  const struct CMUnitTest tests[] = {
-      WITH(each_list_has_the_order_of_its_standard),
-      WITH(interfaces_are_listed_like_any_list),
-      WITH(interfaces_are_found_by_name_version_and_flags),
-      WITH(the_cause_of_a_failed_call_is_that_of_its_thread),
-      WITH(what_is_not_carried_says_so),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_written_tests(NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* The library's side of the lane, with the test in the agent's place: what is accepted as a lane, who uses it when, and what a
  * peer may not do. The agent's side is test/native/core/lane-test.cc. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sockios.h>
@@ -26,6 +21,7 @@
 #include "process.h"
 #include "spinning.h"
 #include "transport.h"
+#include "../tests.h"
 
 enum { SIZE = 16384 };
 
@@ -79,22 +75,21 @@ static void chime(void) {
   if (*LISTENING == LANE_ASLEEP) syscall(SYS_futex, BELL, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static void memory_that_may_shrink_is_refused(void **state) {
-  (void)state;
+#define WITH(test) TEST_WITH(test, make_sealed, drop)
+
+TEST_WITH(memory_that_may_shrink_is_refused, make, drop) {
   assert_null(join());
   assert_null(lane_join(-1));
 }
 
-static void memory_of_another_size_is_refused(void **state) {
-  (void)state;
+WITH(memory_of_another_size_is_refused) {
   assert_int_equal(ftruncate(fd, SIZE + 4096), 0);
   assert_null(join());
 }
 
-static void a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last(void **state) {
+WITH(a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last) {
   struct lane *lane = join();
   struct buffer request;
-  (void)state;
 
   assert_non_null(lane);
   buffer_open(&request);
@@ -116,11 +111,10 @@ static void a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last(
   lane_leave(lane);
 }
 
-static void a_request_tells_from_which_cpu_it_comes(void **state) {
+WITH(a_request_tells_from_which_cpu_it_comes) {
   struct lane *lane = join();
   struct buffer request;
   cpu_set_t before;
-  (void)state;
 
   buffer_open(&request);
   buffer_put_text(&request, "hello");
@@ -140,12 +134,11 @@ static void a_request_tells_from_which_cpu_it_comes(void **state) {
   lane_leave(lane);
 }
 
-static void an_answer_is_fetched_once_and_wiped(void **state) {
+WITH(an_answer_is_fetched_once_and_wiped) {
   struct lane *lane = join();
   const unsigned char *got;
   size_t length = 0;
   bool broken = false;
-  (void)state;
 
   assert_null(lane_fetch(lane, &length, &broken));
   answer("answer", 6, 1);
@@ -159,11 +152,10 @@ static void an_answer_is_fetched_once_and_wiped(void **state) {
   lane_leave(lane);
 }
 
-static void an_answer_that_breaks_the_rules_is_not_read(void **state) {
+WITH(an_answer_that_breaks_the_rules_is_not_read) {
   static const struct {
     uint32_t length, number;
   } bad[] = {{0, 1}, {LANE_LARGEST_ANSWER + 1, 1}, {UINT32_MAX, 1}, {5, 2}, {5, UINT32_MAX}};
-  (void)state;
 
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     struct lane *lane;
@@ -179,11 +171,10 @@ static void an_answer_that_breaks_the_rules_is_not_read(void **state) {
   }
 }
 
-static void a_forked_child_does_not_have_it(void **state) {
+WITH(a_forked_child_does_not_have_it) {
   struct lane *lane = join();
   int status = 0;
   pid_t child;
-  (void)state;
 
   child = fork();
   if (child == 0) {
@@ -206,11 +197,11 @@ struct agent {
   atomic_int through_socket;
   bool break_rules;
   bool when_asleep; /* answers only once the caller sleeps at the lane */
-  bool by_socket;   /* whatever the caller listens to */
+  bool by_socket;   /* even if the caller reads the lane */
   bool hang_up;     /* instead of answering */
 };
 
-/** Answers with what was asked, the way it came, until the other side hangs up. */
+/** Echoes each request on the path on which it arrived, until the other side closes. */
 static void *serve(void *data) {
   struct agent *agent = data;
   unsigned char frame[256];
@@ -285,9 +276,8 @@ static void call_both_ways(struct agent *agent) {
   buffer_close(&reply);
 }
 
-static void a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise(void **state) {
+WITH(a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise) {
   struct agent agent = {0};
-  (void)state;
   run(&agent, call_both_ways);
 }
 
@@ -317,7 +307,7 @@ static void call_behind_others(struct agent *agent) {
   assert_int_equal(transport_exchange(&request, &ahead, &reply, transport_epoch(), process_now() + 10000000, false), EXCHANGED);
   assert_int_equal(taken, 2);
   assert_int_equal(agent->through_lane, 0);
-  /* Its answer shows that the agent has read what was in the socket. */
+  /* Its answer shows that the agent has read everything in the socket. */
   assert_int_equal(exchange("text", &reply), EXCHANGED);
   assert_int_equal(agent->through_lane, 1);
   buffer_close(&ahead.frames);
@@ -325,9 +315,8 @@ static void call_behind_others(struct agent *agent) {
   buffer_close(&reply);
 }
 
-static void a_call_does_not_overtake_what_went_ahead_of_it_through_the_socket(void **state) {
+WITH(a_call_does_not_overtake_what_went_ahead_of_it_through_the_socket) {
   struct agent agent = {0};
-  (void)state;
   run(&agent, call_behind_others);
 }
 
@@ -342,15 +331,14 @@ static void call_until_sleeping_was_tried(struct agent *agent) {
     assert_int_equal(*SPINNING, calls / PHASE % 2 == 0);
     assert_int_equal(exchange("text", &reply), EXCHANGED);
   }
-  /* Whatever was better: it is kept, and then spinning comes first again. */
+  /* The faster way is kept, and then spinning is tried first again. */
   for (int calls = 0; calls < SPINNING_KEPT; calls++) assert_int_equal(exchange("text", &reply), EXCHANGED);
   assert_int_equal(*SPINNING, 1);
   buffer_close(&reply);
 }
 
-static void spinning_and_sleeping_are_tried_in_turn(void **state) {
+WITH(spinning_and_sleeping_are_tried_in_turn) {
   struct agent agent = {0};
-  (void)state;
   run(&agent, call_until_sleeping_was_tried);
 }
 
@@ -368,15 +356,13 @@ static void call_among_many(struct agent *agent) {
   buffer_close(&reply);
 }
 
-static void among_many_callers_one_sleeps_at_the_lane_and_is_woken_there(void **state) {
+WITH(among_many_callers_one_sleeps_at_the_lane_and_is_woken_there) {
   struct agent agent = {.when_asleep = true};
-  (void)state;
   run(&agent, call_among_many);
 }
 
-static void who_sleeps_at_the_lane_is_woken_by_what_comes_through_the_socket(void **state) {
+WITH(who_sleeps_at_the_lane_is_woken_by_what_comes_through_the_socket) {
   struct agent agent = {.when_asleep = true, .by_socket = true};
-  (void)state;
   run(&agent, call_among_many);
 }
 
@@ -391,9 +377,8 @@ static void call_and_be_left(struct agent *agent) {
   buffer_close(&reply);
 }
 
-static void who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word(void **state) {
+WITH(who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word) {
   struct agent agent = {.when_asleep = true, .hang_up = true};
-  (void)state;
   run(&agent, call_and_be_left);
 }
 
@@ -445,7 +430,7 @@ static void *ask_again_and_again(void *data) {
   struct buffer reply;
   enum outcome outcome = EXCHANGED;
 
-  /* Behind the one that waits in the lane, so that it goes through the socket, and does not lead. */
+  /* After the call that waits in the lane, so it goes through the socket and does not lead. */
   while (*TAKEN == 0) sched_yield();
   buffer_open(&reply);
   while (!agent->over && outcome == EXCHANGED) outcome = exchange("again", &reply);
@@ -453,7 +438,7 @@ static void *ask_again_and_again(void *data) {
   return outcome == EXCHANGED ? NULL : data;
 }
 
-static void who_sleeps_at_the_lane_hears_the_socket_however_fast_others_are_answered(void **state) {
+WITH(who_sleeps_at_the_lane_hears_the_socket_however_fast_others_are_answered) {
   struct crossed agent = {.socket = -1};
   pthread_t server;
   pthread_t other;
@@ -461,7 +446,6 @@ static void who_sleeps_at_the_lane_hears_the_socket_however_fast_others_are_answ
   void *failed;
   int pair[2];
 
-  (void)state;
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   agent.socket = pair[1];
   transport_adopt(pair[0], join(), 1000000);
@@ -492,29 +476,9 @@ static void call_and_be_cheated(struct agent *agent) {
   buffer_close(&reply);
 }
 
-static void a_broken_lane_is_a_lost_connection(void **state) {
+WITH(a_broken_lane_is_a_lost_connection) {
   struct agent agent = {.break_rules = true};
-  (void)state;
   run(&agent, call_and_be_cheated);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(memory_that_may_shrink_is_refused, make, drop),
-      cmocka_unit_test_setup_teardown(memory_of_another_size_is_refused, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(a_request_tells_from_which_cpu_it_comes, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(an_answer_is_fetched_once_and_wiped, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(an_answer_that_breaks_the_rules_is_not_read, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(a_forked_child_does_not_have_it, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(a_call_does_not_overtake_what_went_ahead_of_it_through_the_socket, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(spinning_and_sleeping_are_tried_in_turn, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(among_many_callers_one_sleeps_at_the_lane_and_is_woken_there, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_is_woken_by_what_comes_through_the_socket, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_hears_the_socket_however_fast_others_are_answered, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word, make_sealed, drop),
-      cmocka_unit_test_setup_teardown(a_broken_lane_is_a_lost_connection, make_sealed, drop),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_written_tests(NULL, NULL); }

@@ -2,11 +2,6 @@
  * The library as a file that hosts load: where it finds its agent and how it starts it, how much stack it needs, what is left of it after
  * dlclose. The tests load copies of the built libdke_pkcs11.so, with a program of their own in the agent's place.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -22,6 +17,7 @@
 
 #include "peer.h"
 #include "process.h"
+#include "../tests.h"
 
 static char folder[64];
 static char built[PATH_MAX]; /* the folder of the built library */
@@ -139,10 +135,11 @@ static void initialize_elsewhere(const char *name, bool old_kernel) {
   assert_int_equal(status, 0);
 }
 
-static void the_agent_is_found_beside_the_real_file_of_the_library(void **state) {
+#define WITH(test) TEST_WITH(test, make_folder, remove_folder)
+
+WITH(the_agent_is_found_beside_the_real_file_of_the_library) {
   static const char *const names[] = {"libdke_pkcs11.so", "./libdke_pkcs11.so", "links/link.so", "linked/libdke_pkcs11.so"};
   char path[PATH_MAX];
-  (void)state;
 
   put("dke-agent", "#!/bin/sh\necho \"$0\" >\"${0%/*}/started\"\nexit 3\n", 0755);
   assert_int_equal(mkdir(in_folder("links"), 0755), 0);
@@ -157,14 +154,13 @@ static void the_agent_is_found_beside_the_real_file_of_the_library(void **state)
   }
 }
 
-static void the_program_that_starts_the_agent_needs_nothing_from_the_path(void **state) {
+WITH(the_program_that_starts_the_agent_needs_nothing_from_the_path) {
   char agent[PATH_MAX + 32];
   char path[128];
   char *arguments[] = {agent, NULL};
   char *environment[] = {path, NULL};
   pid_t child;
   int status;
-  (void)state;
 
   /* Without Node next to it, in its project or on the PATH it ends, after everything else that it does. */
   snprintf(agent, sizeof agent, "%s/dke-agent", built);
@@ -194,7 +190,7 @@ static const char tell[] =
     "ls -l /proc/self/fd >\"${0%/*}/descriptors\"\n"
     "exit 3\n";
 
-static void a_setuid_host_starts_the_agent_as_its_effective_user_with_nothing_of_its_callers(void **state) {
+WITH(a_setuid_host_starts_the_agent_as_its_effective_user_with_nothing_of_its_callers) {
   char *arguments[] = {(char[]){"host"}, (char[]){"initialize"}, NULL, NULL};
   char *environment[] = {(char[]){"PATH=/evil"},          (char[]){"HOME=/evil"},       (char[]){"XDG_RUNTIME_DIR=/evil"},
                          (char[]){"DKE_AGENT_LOG_DIR=/evil"}, (char[]){"LANG=evil"},        (char[]){"DKE_PKCS11_SOCKET=/evil"},
@@ -204,7 +200,6 @@ static void a_setuid_host_starts_the_agent_as_its_effective_user_with_nothing_of
   const char *facts;
   pid_t child;
   int status;
-  (void)state;
 
   if (geteuid() != 0 || statvfs(folder, &file_system) != 0 || (file_system.f_flag & ST_NOSUID) != 0) {
     print_message("skipped: only root can make a setuid program, and /tmp must allow it\n");
@@ -247,9 +242,8 @@ static int initialize_as_host(const char *path) {
   return initialize(NULL) == CKR_DEVICE_REMOVED ? 0 : 1;
 }
 
-static void the_agent_inherits_no_descriptor(void **state) {
+WITH(the_agent_inherits_no_descriptor) {
   const int fd = open("/dev/zero", O_RDONLY);
-  (void)state;
 
   assert_true(fd >= 0);
   put("dke-agent", tell, 0755);
@@ -264,7 +258,7 @@ static void the_agent_inherits_no_descriptor(void **state) {
 
 /* --- stack -------------------------------------------------------------------------------------------------------------- */
 
-/** The sanitizers use stack of their own, and keep what they know of a library that was unloaded. */
+/** The sanitizers use additional stack, and keep their data about a library that was unloaded. */
 static void need_own_memory_only(void) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   print_message("skipped: a sanitizer uses memory of its own\n");
@@ -379,9 +373,8 @@ static void call_after_the_agent_has_gone(void) {
   assert_int_equal(p11->C_GenerateRandom(session, random, sizeof random), CKR_DEVICE_REMOVED);
 }
 
-static void no_entry_point_needs_more_than_8_kib_of_stack(void **state) {
+WITH(no_entry_point_needs_more_than_8_kib_of_stack) {
   void *library;
-  (void)state;
 
   need_own_memory_only();
   p11 = load(in_folder("libdke_pkcs11.so"), &library);
@@ -445,7 +438,7 @@ static unsigned long pages(void) {
   return strtoul(text, NULL, 10);
 }
 
-/** What a host's wrapper does that unloads the library when its context goes. */
+/** A host's wrapper that unloads the library when its context ends. */
 static int load_and_unload(bool initializes) {
   enum { CYCLES = 3000, WARM = 20 };
   unsigned long before = 0;
@@ -474,8 +467,7 @@ static int load_and_unload(bool initializes) {
   return pages() > before + 64 ? 6 : 0;
 }
 
-static void nothing_is_left_after_dlclose_with_or_without_a_connection(void **state) {
-  (void)state;
+WITH(nothing_is_left_after_dlclose_with_or_without_a_connection) {
   need_own_memory_only();
   peer_start(&peer);
   peer.lanes = 1;
@@ -489,8 +481,7 @@ static void nothing_is_left_after_dlclose_with_or_without_a_connection(void **st
   peer_stop(&peer);
 }
 
-static void descriptors_that_the_agent_should_not_send_are_closed(void **state) {
-  (void)state;
+WITH(descriptors_that_the_agent_should_not_send_are_closed) {
   peer_start(&peer);
   for (int lanes = 0; lanes <= PEER_LANES; lanes++) {
     const pid_t child = fork();
@@ -549,10 +540,9 @@ static pid_t start_host_of_a_first_process(void) {
   return child;
 }
 
-static void an_agent_that_does_not_come_up_is_waited_for_once(void **state) {
+WITH(an_agent_that_does_not_come_up_is_waited_for_once) {
   const pid_t host = start_host_of_a_first_process(); /* at the same time: each waits for 15 s */
   int status;
-  (void)state;
   put("dke-agent", "#!/bin/sh\necho started >>\"${0%/*}/starts\"\n", 0755);
   p11 = load(in_folder("libdke_pkcs11.so"), &(void *){NULL});
   for (int i = 0; i < 3; i++) initialize_in_vain();
@@ -570,9 +560,8 @@ static void an_agent_that_does_not_come_up_is_waited_for_once(void **state) {
 /** Stands in for the agent's program: prints the process of an agent that has ended. */
 #define ENDS_AT_ONCE "echo started >>\"${0%/*}/starts\"\n: &\necho \"$!\"\nwait\n"
 
-static void an_agent_that_ends_before_it_listens_is_started_again(void **state) {
+WITH(an_agent_that_ends_before_it_listens_is_started_again) {
   char program[PATH_MAX + 256];
-  (void)state;
   peer_start(&peer);
   setenv("DKE_PKCS11_SOCKET", in_folder("agent.sock"), 1);
   snprintf(program, sizeof program, "#!/bin/sh\n[ ! -e \"${0%%/*}/starts\" ] || ln -s '%s' \"${0%%/*}/agent.sock\"\n%s", peer.path, ENDS_AT_ONCE);
@@ -584,9 +573,8 @@ static void an_agent_that_ends_before_it_listens_is_started_again(void **state) 
   peer_stop(&peer);
 }
 
-static void an_agent_that_always_ends_before_it_listens_is_given_up(void **state) {
+WITH(an_agent_that_always_ends_before_it_listens_is_given_up) {
   char settings[PATH_MAX];
-  (void)state;
   snprintf(settings, sizeof settings, "log_dir = \"%s\"\n", folder);
   put("pkcs11.toml", settings, 0600);
   put("dke-agent", "#!/bin/sh\n" ENDS_AT_ONCE, 0755);
@@ -597,19 +585,6 @@ static void an_agent_that_always_ends_before_it_listens_is_given_up(void **state
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(the_agent_is_found_beside_the_real_file_of_the_library, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(the_program_that_starts_the_agent_needs_nothing_from_the_path, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(a_setuid_host_starts_the_agent_as_its_effective_user_with_nothing_of_its_callers, make_folder,
-                                      remove_folder),
-      cmocka_unit_test_setup_teardown(the_agent_inherits_no_descriptor, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(nothing_is_left_after_dlclose_with_or_without_a_connection, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(descriptors_that_the_agent_should_not_send_are_closed, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(an_agent_that_does_not_come_up_is_waited_for_once, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(an_agent_that_ends_before_it_listens_is_started_again, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(an_agent_that_always_ends_before_it_listens_is_given_up, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(no_entry_point_needs_more_than_8_kib_of_stack, make_folder, remove_folder),
-  };
   char *slash;
 
   /* Not by returning: the address sanitizer would look for leaks, which it cannot in a setuid program. */
@@ -618,5 +593,5 @@ int main(int argc, char **argv) {
   if (realpath(self, built) == NULL) return 2;
   slash = strrchr(built, '/');
   strcpy(slash, "/provider/1.0");
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_written_tests(NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
  * A small agent in this very process, for tests of the library: listens on a socket in a fresh folder, speaks our
- * dialect, and answers from a thread per connection. It checks the frames it gets; misbehaviour is asked for by the test.
+ * dialect, and answers from a thread per connection. It checks the frames it gets; tests script its misbehaviour.
  */
 #ifndef DKE_TEST_PEER_H
 #define DKE_TEST_PEER_H
@@ -40,7 +40,7 @@ struct peer {
   atomic_int opened;       /* C_OpenSession so far: the first handle is 17 */
   atomic_int begun;        /* C_EncryptInit that no C_Encrypt has followed yet */
   atomic_int overtaken;    /* C_Encrypt that came before its C_EncryptInit */
-  atomic_int active;       /* C_EncryptInit answers CKR_OPERATION_ACTIVE until C_SessionCancel comes */
+  atomic_int active;       /* C_EncryptInit answers CKR_OPERATION_ACTIVE until C_SessionCancel arrives */
   atomic_int drop;         /* call id at which to close the connection, once */
   atomic_int drop_late;    /* the same, after having counted it as carried out */
   atomic_int lanes;        /* descriptors to send with the version byte: 1 for a lane */
@@ -113,7 +113,7 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       peer_open_reply(reply, call, "u");
       buffer_put_u64(reply, 17 + (CK_ULONG)peer->opened++);
       break;
-    case 31: /* C_EncryptUpdate, where a test wants it: whole blocks come back, a rest stays away */
+    case 31: /* C_EncryptUpdate, if a test enables it: complete blocks are returned, a rest is kept */
       if (!peer->parts) {
         peer_error(peer, reply, CKR_FUNCTION_NOT_SUPPORTED);
         break;
@@ -157,7 +157,7 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       }
       break;
     }
-    case 129: /* C_EncryptMessage: the same four bytes and tag each time, the IV as it is */
+    case 129: /* C_EncryptMessage: the same four bytes and tag each time, the IV unchanged */
       peer_open_reply(reply, call, "ayg");
       buffer_put_u8(reply, 1);
       buffer_put_array(reply, "seal", 4);
@@ -383,7 +383,7 @@ static void peer_stop(struct peer *peer) {
   rmdir(peer->folder);
 }
 
-/** Times of a pkcs11.toml: a busy machine is waited for. Where no answer comes, the call's time must be over; then the rest is hasty, too. */
+/** Timeouts of a pkcs11.toml, long enough for a busy machine. If no answer is expected, the call must time out, and all timeouts are short. */
 #define PATIENT "connect_timeout_ms = 20000\ncall_timeout_ms = 20000\n"
 #define HASTY "connect_timeout_ms = 20000\ncall_timeout_ms = 1500\n"
 

@@ -1,9 +1,4 @@
-/* How the library tells this process from a forked child, which it does without asking the system; and its descriptors in both. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+/* How the library distinguishes this process from a forked child without a system call; and its descriptors in both. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,10 +7,10 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "../tests.h"
 
-static void has_a_number_that_stays(void **state) {
+TEST(has_a_number_that_stays) {
   const pid_t own = process_id();
-  (void)state;
 
   assert_true(own > 0);
   assert_int_equal(process_id(), own);
@@ -30,11 +25,10 @@ static void check_child(pid_t child) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void a_forked_child_has_its_own(void **state) {
+TEST(a_forked_child_has_its_own) {
   const pid_t own = process_id();
   pid_t child;
 
-  (void)state;
   child = fork();
   if (child == 0) {
     const pid_t childs = process_id();
@@ -49,21 +43,19 @@ static void a_forked_child_has_its_own(void **state) {
 }
 
 /* Handlers of pthread_atfork are not called here. */
-static void so_does_one_made_behind_the_back_of_the_c_library(void **state) {
+TEST(so_does_one_made_behind_the_back_of_the_c_library) {
   const pid_t own = process_id();
   pid_t child;
 
-  (void)state;
   child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
   if (child == 0) _exit(process_id() != own ? 0 : 1);
   check_child(child);
 }
 
-static void a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child(void **state) {
+TEST(a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child) {
   const int input = dup(0);
   int fd;
   pid_t child;
-  (void)state;
 
   close(0);
   fd = process_open("/dev/zero", O_RDONLY, 0);
@@ -80,11 +72,10 @@ static void a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child(void
   assert_true(fcntl(fd, F_GETFD) < 0);
 }
 
-static void what_the_host_opens_under_the_same_number_is_not_closed(void **state) {
+TEST(what_the_host_opens_under_the_same_number_is_not_closed) {
   const int fd = process_open("/dev/zero", O_RDONLY, 0);
   const int other = open("/dev/null", O_RDONLY);
   pid_t child;
-  (void)state;
 
   assert_int_equal(dup2(other, fd), fd); /* as a daemon does that closes all numbers and opens its own files */
   child = fork();
@@ -105,10 +96,9 @@ static void *bar_forks_and_end(void *argument) {
   return NULL;
 }
 
-static void a_thread_that_bars_forks_for_ever_only_delays_them(void **state) {
+TEST(a_thread_that_bars_forks_for_ever_only_delays_them) {
   pthread_t thread;
   pid_t child;
-  (void)state;
 
   assert_int_equal(pthread_create(&thread, NULL, bar_forks_and_end, NULL), 0);
   pthread_join(thread, NULL);
@@ -127,14 +117,4 @@ static void a_thread_that_bars_forks_for_ever_only_delays_them(void **state) {
   alarm(0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(has_a_number_that_stays),
-      cmocka_unit_test(a_forked_child_has_its_own),
-      cmocka_unit_test(so_does_one_made_behind_the_back_of_the_c_library),
-      cmocka_unit_test(a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child),
-      cmocka_unit_test(what_the_host_opens_under_the_same_number_is_not_closed),
-      cmocka_unit_test(a_thread_that_bars_forks_for_ever_only_delays_them),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_written_tests(NULL, NULL); }

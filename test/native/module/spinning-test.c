@@ -1,11 +1,6 @@
 /* When the library spins for its answers and when it sleeps: the verdict of a trial, by what calls took each way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "spinning.h"
+#include "../tests.h"
 
 enum { TRIAL = SPINNING_PHASES * (SPINNING_FIRST + SPINNING_CALLS) };
 
@@ -24,10 +19,9 @@ static unsigned calls_kept(struct spinning *spinning) {
   return calls;
 }
 
-static void keeps_the_faster(void **state) {
+TEST(keeps_the_faster) {
   struct spinning spinning;
 
-  (void)state;
   spinning_begin(&spinning);
   try_both(&spinning, 5, 16);
   assert_false(spinning.sleeps);
@@ -36,20 +30,18 @@ static void keeps_the_faster(void **state) {
   assert_true(spinning.sleeps);
 }
 
-static void spins_when_both_are_about_the_same(void **state) {
+TEST(spins_when_both_are_about_the_same) {
   struct spinning spinning;
 
-  (void)state;
   spinning_begin(&spinning);
   try_both(&spinning, 100, 95);
   assert_false(spinning.sleeps);
 }
 
-static void a_few_long_calls_decide_nothing(void **state) {
+TEST(a_few_long_calls_decide_nothing) {
   struct spinning spinning;
   unsigned calls = 0;
 
-  (void)state;
   spinning_begin(&spinning);
   /* The first ones spin, and eight of them are interrupted. */
   for (unsigned i = 0; i < TRIAL; i++) {
@@ -62,29 +54,26 @@ static void a_few_long_calls_decide_nothing(void **state) {
   assert_false(spinning.sleeps);
 }
 
-static void many_long_calls_do(void **state) {
+TEST(many_long_calls_do) {
   struct spinning spinning;
 
-  (void)state;
   spinning_begin(&spinning);
   for (unsigned i = 0; i < TRIAL; i++) spinning_note(&spinning, spinning.sleeps ? 16 : i % 3 == 0 ? 3000 : 5);
   assert_true(spinning.sleeps);
 }
 
-static void first_calls_of_a_phase_do_not_count(void **state) {
+TEST(first_calls_of_a_phase_do_not_count) {
   struct spinning spinning;
 
-  (void)state;
   spinning_begin(&spinning);
   for (unsigned i = 0; i < TRIAL; i++)
     spinning_note(&spinning, spinning.sleeps ? 16 : spinning_counts(&spinning) ? 5 : 1000);
   assert_false(spinning.sleeps);
 }
 
-static void equal_verdicts_last_longer(void **state) {
+TEST(equal_verdicts_last_longer) {
   struct spinning spinning;
 
-  (void)state;
   spinning_begin(&spinning);
   try_both(&spinning, 5, 16);
   assert_int_equal(calls_kept(&spinning), SPINNING_KEPT);
@@ -99,14 +88,4 @@ static void equal_verdicts_last_longer(void **state) {
   assert_int_equal(calls_kept(&spinning), SPINNING_KEPT);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(keeps_the_faster),
-      cmocka_unit_test(spins_when_both_are_about_the_same),
-      cmocka_unit_test(a_few_long_calls_decide_nothing),
-      cmocka_unit_test(many_long_calls_do),
-      cmocka_unit_test(first_calls_of_a_phase_do_not_count),
-      cmocka_unit_test(equal_verdicts_last_longer),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_written_tests(NULL, NULL); }

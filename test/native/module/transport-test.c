@@ -1,9 +1,4 @@
 /* One connection, many threads, and more bytes than a socket holds: with the test in the agent's place. The lane: lane-test.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +12,7 @@
 
 #include "process.h"
 #include "transport.h"
+#include "../tests.h"
 
 enum {
   LARGE = 600 * 1024, /* more than both directions of a socket hold */
@@ -143,9 +139,10 @@ static bool take_large(void *context, struct buffer *frames) {
   return false;
 }
 
-static void a_sender_reads_while_no_other_thread_does(void **state) {
+#define WITH(test) TEST_WITH(test, start, stop)
+
+WITH(a_sender_reads_while_no_other_thread_does) {
   struct transport_ahead ahead = {.take = take_large};
-  (void)state;
 
   /* The answer to the frame ahead fills the socket and stops the agent while the call itself is still being sent. */
   buffer_open(&ahead.frames);
@@ -163,9 +160,8 @@ static bool take_half(void *context, struct buffer *frames) {
   return false;
 }
 
-static void nothing_is_sent_of_what_goes_ahead_when_its_memory_ends_in_the_middle(void **state) {
+WITH(nothing_is_sent_of_what_goes_ahead_when_its_memory_ends_in_the_middle) {
   struct transport_ahead ahead = {.take = take_half};
-  (void)state;
 
   buffer_open(&ahead.frames);
   assert_int_equal(call(1, 10, &ahead, LONG), UNSENDABLE);
@@ -183,11 +179,10 @@ static void *call_with_large_messages(void *data) {
   return NULL;
 }
 
-static void threads_with_large_messages_do_not_block_each_other(void **state) {
+WITH(threads_with_large_messages_do_not_block_each_other) {
   enum { THREADS = 8 };
   pthread_t threads[THREADS];
   const uint32_t epoch = transport_epoch();
-  (void)state;
 
   for (uintptr_t i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, call_with_large_messages, (void *)i), 0);
@@ -218,10 +213,9 @@ static void *call_and_fill_the_socket(void *data) {
   return NULL;
 }
 
-static void a_deadline_passes_also_while_another_thread_is_sending(void **state) {
+WITH(a_deadline_passes_also_while_another_thread_is_sending) {
   enum outcome outcome = LOST;
   pthread_t thread;
-  (void)state;
 
   agent.paused = true;
   assert_int_equal(pthread_create(&thread, NULL, call_and_fill_the_socket, &outcome), 0);
@@ -249,12 +243,11 @@ static void *call_and_lead(void *data) {
   return NULL;
 }
 
-static void a_leader_that_gets_no_cpu_keeps_what_it_reads_with(void **state) {
+WITH(a_leader_that_gets_no_cpu_keeps_what_it_reads_with) {
   enum outcome outcome = EXCHANGED;
   pthread_t thread;
   int pair[2];
   int waiting = 0;
-  (void)state;
 
   held = let_go = false;
   signal(SIGUSR1, hold);
@@ -274,13 +267,4 @@ static void a_leader_that_gets_no_cpu_keeps_what_it_reads_with(void **state) {
   close(pair[1]);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(a_sender_reads_while_no_other_thread_does, start, stop),
-      cmocka_unit_test_setup_teardown(nothing_is_sent_of_what_goes_ahead_when_its_memory_ends_in_the_middle, start, stop),
-      cmocka_unit_test_setup_teardown(threads_with_large_messages_do_not_block_each_other, start, stop),
-      cmocka_unit_test_setup_teardown(a_deadline_passes_also_while_another_thread_is_sending, start, stop),
-      cmocka_unit_test_setup_teardown(a_leader_that_gets_no_cpu_keeps_what_it_reads_with, start, stop),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_written_tests(NULL, NULL); }

@@ -30,7 +30,7 @@ struct cipher_use {
   } parameter;
 };
 
-/* IVs of GCM are random and so at least 12 bytes: a shorter one comes twice, which is refused. */
+/* IVs of GCM are random, so they have at least 12 bytes: shorter ones would repeat, which is refused. */
 static CK_ULONG iv_length_of(struct worker *w, const struct cipher_row *row) {
   switch (row->kind) {
     case GCM: return once_in(w, 2) ? 12 : 12 + below(w, 117);
@@ -67,7 +67,7 @@ static void prepare(struct worker *w, const struct cipher_row *row, struct ciphe
       break;
     case CCM:
       use->tag = 4 + 2 * below(w, 7);
-      /* With a nonce of 13 bytes two are left for the length. */
+      /* With a nonce of 13 bytes, two remain for the length. */
       if (use->iv_length == 13 && *data > 65535) *data = 65535;
       use->parameter.ccm = (CK_CCM_PARAMS){*data, use->iv, use->iv_length, use->aad, use->aad_length, use->tag};
       use->mechanism.pParameter = &use->parameter.ccm;
@@ -161,7 +161,7 @@ static bool there_and_back(struct worker *w, const struct cipher_row *row, CK_OB
   if (!one_way(w, true, &use, w->plain, w->size, w->expected, encrypted, key, once_in(w, 3))) return false;
   if (!one_way(w, false, &use, w->expected, encrypted, w->plain, w->size, key, once_in(w, 3))) return false;
   covered(w, row->type);
-  /* A changed byte is refused, and nothing of the plaintext comes out. A short tag fits by chance now and then. */
+  /* A changed byte is refused without any plaintext. A short tag occasionally matches by chance. */
   if (use.tag < 8 || !once_in(w, 4)) return true;
   w->expected[below(w, encrypted)] ^= 0x40;
   TRY(C_DecryptInit, w->session, &use.mechanism, key);

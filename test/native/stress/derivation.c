@@ -149,7 +149,7 @@ bool counter_kdf_job(struct worker *w) {
   return derives(w, &mechanism, digest == NULL ? w->aes : w->generic, size);
 }
 
-/** The key is the front of what the data encrypt to. */
+/** The key is the beginning of the encrypted data. */
 bool encryption_kdf_job(struct worker *w) {
   const bool chained = once_in(w, 2);
   CK_BYTE data[256];

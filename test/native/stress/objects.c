@@ -1,4 +1,4 @@
-/* Random numbers, sessions, objects, and secret keys that the token makes. */
+/* Random numbers, sessions, objects, and secret keys that the token generates. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ bool random_job(struct worker *w) {
   memset(w->got, 0, w->size);
   TRY(C_GenerateRandom, w->session, w->got, w->size);
   check_guard(w, w->got + w->size);
-  /* Sixteen zeros in a row in a fixed place come once in 2^128: bytes that were not written look like that. */
+  /* Sixteen zeros at a fixed place have a probability of 2^-128: such bytes were not written. */
   if (memcmp(w->got, zeros, 16) == 0) wrong_result(w, "the beginning was not written", 0);
   if (memcmp(w->got + w->size - 16, zeros, 16) == 0) wrong_result(w, "the end was not written", w->size - 16);
   return true;
@@ -52,7 +52,7 @@ bool objects_job(struct worker *w) {
   TRY(C_FindObjectsInit, w->session, template, 2);
   TRY(C_FindObjects, w->session, found, COUNT(found), &count);
   TRY(C_FindObjectsFinal, w->session);
-  /* In a storm the agent may have gone with the object between the calls. */
+  /* In a storm the agent may have ended between the calls, and with it the object. */
   if ((count != 1 && !(w->storm && count == 0)) || (count == 1 && found[0] != object)) wrong_result(w, "objects found", count);
   TRY(C_GetAttributeValue, w->session, object, &value, 1);
   compare(w, w->got, value.ulValueLen, w->plain, size);
@@ -60,7 +60,7 @@ bool objects_job(struct worker *w) {
   return true;
 }
 
-/** A key of the token's making, whose value is read: what it does, and what its copy does, OpenSSL does with that value. */
+/** A generated key whose value can be read: OpenSSL gets the same results with that value, for the key and its copy. */
 bool generation_job(struct worker *w) {
   static const CK_ULONG aes_lengths[] = {16, 24, 32};
   static atomic_uint turn;

@@ -1,4 +1,4 @@
-/* Key pairs: RSA, the curves, and pairs that the token makes. */
+/* Key pairs: RSA, the curves, and pairs that the token generates. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ void prepare_pairs(void) {
   }
 }
 
-/* --- signatures: made by the library and verified by OpenSSL, and the other way --------------------------------------------- */
+/* --- signatures: signed by the library and verified by OpenSSL, and the reverse --------------------------------------------- */
 
 static bool makes_signature(struct worker *w, CK_MECHANISM *mechanism, CK_OBJECT_HANDLE key, bool parts, const void *pkey, size_t coordinate,
                             const struct reference_signature *how) {
@@ -204,7 +204,7 @@ bool rsa_job(struct worker *w) {
 
 /* --- curves -------------------------------------------------------------------------------------------------------------- */
 
-/* A point is taken bare or in an OCTET STRING. */
+/* A point is accepted raw or in an OCTET STRING. */
 static CK_ULONG encode_point(struct worker *w, const struct reference_curve_key *key, CK_BYTE *to) {
   CK_ULONG at = 0;
 
@@ -250,7 +250,7 @@ static bool curve_signature(struct worker *w, int i) {
 
   w->size = hashed ? 20 + below(w, 45) : size_of_message(w, 65536);
   fill(w, w->plain, w->size);
-  /* What lies behind the length of the order is not signed. */
+  /* Bytes after the length of the order are not signed. */
   if (hashed && w->size > coordinate) w->size = coordinate;
   if (makes ? !makes_signature(w, &mechanism, w->curve_private[i], !hashed, own[i].pkey, coordinate, &how)
             : !takes_signature(w, &mechanism, w->curve_public[i], !hashed, own[i].pkey, coordinate, &how))
@@ -304,7 +304,7 @@ bool curves_job(struct worker *w) {
   return once_in(w, 3) ? agreement(w, i) : curve_signature(w, i);
 }
 
-/* --- pairs that the token makes ---------------------------------------------------------------------------------------------- */
+/* --- pairs that the token generates ------------------------------------------------------------------------------------------ */
 
 bool rsa_pair_job(struct worker *w) {
   CK_MECHANISM generation = {CKM_RSA_PKCS_KEY_PAIR_GEN, NULL, 0};

@@ -1,5 +1,5 @@
 /*
- * What OpenSSL says about the same data and key: the reference that every answer of the library is compared with. Each function
+ * OpenSSL's results for the same data and key: the reference for every result of the library. Each function
  * ends the process when OpenSSL itself fails, because then the test proves nothing.
  */
 #ifndef DKE_STRESS_REFERENCE_H

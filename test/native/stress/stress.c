@@ -58,7 +58,7 @@ static bool run_job(struct worker *w) {
   return run_one_of(w, jobs, COUNT(jobs));
 }
 
-/** A fresh session without anything left over from what failed before. */
+/** A fresh session without state from earlier failures. */
 static bool renew(struct worker *w) {
   const CK_SESSION_HANDLE old = w->session;
 
@@ -139,7 +139,7 @@ static void progress(void) {
   fflush(stdout);
 }
 
-/** The lists of all threads, one after the other: who reads them adds up what is named twice. */
+/** The lists of all threads, one after the other: the reader adds up duplicate names. */
 static void report(void) {
   const char *comma = "";
   long done = 0;

@@ -1,5 +1,5 @@
 /*
- * A thread of the stress test: its random choices, its session and keys, what it has called and found. The jobs (ciphers.c, macs.c, pairs.c,
+ * A thread of the stress test: its random choices, session and keys, calls and findings. The jobs (ciphers.c, macs.c, pairs.c,
  * derivation.c, wrapping.c, objects.c) use one each; stress.c runs them.
  */
 #ifndef DKE_STRESS_WORKER_H
@@ -61,7 +61,7 @@ uint64_t draw(struct worker *w);
 CK_ULONG below(struct worker *w, CK_ULONG limit);
 bool once_in(struct worker *w, unsigned n);
 void fill(struct worker *w, CK_BYTE *to, CK_ULONG length);
-/** What comes next of `count`, one after the other through all threads: nothing is left out of a short run. */
+/** The next of `count`, in turn over all threads, so that a short run covers all. */
 unsigned next_of(atomic_uint *turn, unsigned count);
 /**
  * What all threads of a process do at the same time, two seconds each: messages of all sizes; answers that just do not fit into the lane; large

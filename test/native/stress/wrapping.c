@@ -19,7 +19,7 @@ static bool unwraps(struct worker *w, CK_MECHANISM *mechanism, CK_OBJECT_HANDLE 
   return true;
 }
 
-/** OAEP is random: OpenSSL opens what the token has wrapped, and wraps what the token opens. */
+/** OAEP is random: OpenSSL unwraps the token's result, and wraps for the token. */
 static bool oaep(struct worker *w, CK_OBJECT_HANDLE key, CK_BYTE *secret, CK_ULONG size) {
   const struct reference_oaep how = {"SHA256", "SHA256", NULL, 0};
   CK_RSA_PKCS_OAEP_PARAMS parameter = {CKM_SHA256, CKG_MGF1_SHA256, CKZ_DATA_SPECIFIED, NULL, 0};

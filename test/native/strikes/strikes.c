@@ -1,5 +1,5 @@
 /*
- * Strikes a process in one of the calls that make something lasting: preloaded (LD_PRELOAD), it comes before write, sync, rename,
+ * Injects a fault into one of the persistent calls of a process: preloaded (LD_PRELOAD), it intercepts write, sync, rename,
  * truncate, remove and create, counts them over all threads in one order, and ends the process at the Nth, or has it fail. Only
  * calls on regular files count, not those on sockets, pipes and terminals.
  *
@@ -32,7 +32,7 @@ struct control {
   uint32_t kinds;
   /* Which call is struck, from 1 on. */
   uint32_t number;
-  /* What a call that fails says. */
+  /* The error of a failing call. */
   uint32_t error;
   _Atomic uint32_t counted;
   /* How many calls were struck, and what kind the first one was. */
@@ -59,7 +59,7 @@ static void die(void) {
   for (;;) pause();
 }
 
-/* What is to be done with a call of this kind: nothing (COUNT), or as the mode says. It is dead already when it is to be killed before. */
+/* What to do with a call of this kind: nothing (COUNT), or the mode's fault. A process that is to be killed before the call is already dead. */
 static enum mode meet(enum kind kind) {
   if (control == NULL || atomic_load(&control->armed) == 0 || (control->kinds & kind) == 0) return COUNT;
   const uint32_t number = atomic_fetch_add(&control->counted, 1) + 1;
@@ -141,7 +141,7 @@ int fallocate(int file, int mode_of_it, off_t at, off_t length) {
 }
 int mkdir(const char *path, mode_t rights) { WHOLE(CREATE, 1, syscall(SYS_mkdirat, AT_FDCWD, path, rights)); }
 
-/* Only what makes a file counts. */
+/* Only calls that create a file count. */
 static int open_at(int folder, const char *path, int flags, mode_t rights) {
   const int before = errno;
   const int makes = control != NULL && (flags & O_CREAT) != 0 && syscall(SYS_faccessat, folder, path, F_OK) != 0;

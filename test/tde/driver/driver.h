@@ -1,13 +1,13 @@
 /*
  * One process of a simulated database: gen0, fg0, a foreground, lgwr or mrp0. It loads any PKCS#11 library by its path and does one
- * step at a time as the runner tells it (main.c); what a statement is made of, and in which order, is decided there
+ * step at a time on request of the runner (main.c). The runner decides the steps of a statement and their order
  * (test/tde/instance.ts). What is inferred about the database's calls, such as templates and initial values, comes from a profile.
  *
  *   token.c   the calls to the library, each with a line in the trace
  *   wallet.c  the software keystore: ewallet.p12 and cwallet.sso, in a format of our own
  *   files.c   data files, redo, and the keys of the database, wrapped by a master key
  *
- * Functions answer false when they failed, and have said why by `refuse` or `refuse_call`. Clear keys live in memory only.
+ * Functions return false when they failed, after `refuse` or `refuse_call` with the reason. Plaintext keys are in memory only.
  */
 #ifndef DKE_TEST_TDE_DRIVER_H
 #define DKE_TEST_TDE_DRIVER_H
@@ -30,7 +30,7 @@ bool refuse_call(const char *call, CK_RV rv);
 
 enum template { GENERATE, FIND_KEY, FIND_DATA, CREATE_DATA, ASK, TEMPLATES };
 
-/** Reads the lines that the runner has made of a profile (test/tde/profile.ts). */
+/** Reads the lines that the runner has written from a profile (test/tde/profile.ts). */
 bool profile_read(const char *path);
 /** How the initial value of a wrapped key comes about: 'z'ero, 'r'andom, or from the 'i'd of the master key. */
 char profile_iv(void);
@@ -43,9 +43,9 @@ bool token_open(const char *pin, bool probe);
 bool token_is_open(void);
 bool token_close(void);
 bool token_finalize(void);
-/** How many master keys have this id; a handle that was found is remembered, `afresh` asks all the same. */
+/** The number of master keys with this id. A found handle is cached; `afresh` ignores the cache. */
 bool token_find(const char *id, bool afresh, CK_ULONG *found, CK_OBJECT_HANDLE *key);
-/** Makes a master key, and what the profile says goes with it. */
+/** Creates a master key, with the profile's other objects. */
 bool token_generate(const char *id, const char *about);
 bool token_cipher(const char *id, bool encrypt, CK_MECHANISM_TYPE mechanism, CK_BYTE *iv, CK_BYTE *in, CK_ULONG length, CK_BYTE *out,
                   CK_ULONG *room);

@@ -46,7 +46,7 @@ struct block {
   char magic[4];
   uint32_t spare;
   uint64_t scn;
-  uint8_t check[CHECK]; /* over the body as it lies on the disk */
+  uint8_t check[CHECK]; /* over the body as it is on the disk */
   uint8_t body[BLOCK - 32];
 };
 struct log_header {
@@ -392,7 +392,7 @@ bool file_rewrap(const char *path, uint32_t number, const struct under *under, c
     close(fd);
     return true;
   }
-  /* Always unwrapped, whatever is cached: what is wrapped again is what was read under the old key. */
+  /* Always unwrapped again, regardless of the cache, so that the rewrapped key is the one that was read under the old key. */
   done = unwrap(&header.key, clear) && wrap(&header.key, clear, under);
   header.scn = next_scn();
   done = done && write_header(fd, &header) && log_header_of_file(redo, number, &header);
@@ -462,7 +462,7 @@ bool file_insert(const char *path, uint32_t number, const char *redo, const char
   record.scn = next_scn();
   record.file = number;
   record.sealed = header.key.bytes > 0;
-  /* First the redo, then the block: a lazy row has its block in memory when the instance dies, and comes back by recovery. */
+  /* First the redo, then the block: a lazy row has its block only in memory when the instance dies, and is restored by recovery. */
   done = done && log_append(redo, &record, (const uint8_t *)text) &&
          (lazy || write_block(fd, &header, clear, *block, record.scn, text, record.length));
   OPENSSL_cleanse(clear, sizeof clear);

@@ -10,7 +10,7 @@
 
 #include "driver.h"
 
-/* --- what a step is given ------------------------------------------------------------------------------------------------- */
+/* --- the parameters of a step ------------------------------------------------------------------------------------------------- */
 
 static char *words[64];
 static size_t word_count;
@@ -36,10 +36,10 @@ static const struct under *under(void) {
   return it.id[0] == 0 ? NULL : &it;
 }
 
-/* --- what it answers ------------------------------------------------------------------------------------------------------ */
+/* --- its results ------------------------------------------------------------------------------------------------------ */
 
 static bool failed;
-/* What a step says about itself: kept until it is done, because rows leave before. */
+/* The result of a step, kept until its end, because its rows are written before. */
 static FILE *answer;
 
 static void say_text(FILE *to, const char *value, size_t length) {

@@ -1,4 +1,4 @@
-/* The calls to the library, each with a line in the trace: what it was given by type and length, its return value, how long it took. */
+/* The calls to the library, each with a line in the trace: its arguments by type and length, its return value, its duration. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <openssl/rand.h>
@@ -110,7 +110,7 @@ static void begin(const char *format, ...) {
   clock_gettime(CLOCK_MONOTONIC, &begun);
 }
 
-/** `more` is what the call answered, or the empty text. */
+/** `more` is the result of the call, or the empty text. */
 static CK_RV end(const char *function, CK_RV rv, const char *more) {
   struct timespec now;
 

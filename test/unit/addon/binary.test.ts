@@ -1,4 +1,4 @@
-// The built dke_core.node as Node meets it: what it takes from Node, what it shows, what it needs. It must load into every Node
+// The built dke_core.node as Node loads it: its imports from Node, its exports, its libraries. It must load into every Node
 // from the floor on without being built again, next to Node's own libcrypto.
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';

@@ -1,6 +1,6 @@
 // A process works with known 32-byte secrets (an AES key, a secret, a KEK, a private key, an XKS plaintext); then everything of
 // it that could get out is searched for them: the memory that a core dump would hold (read from /proc, because the dump itself
-// has V8's ten gigabytes of reserved addresses), the heap snapshot and what it printed. Decoys that lie in ordinary memory must be found, or the search proves nothing.
+// has V8's ten gigabytes of reserved addresses), the heap snapshot and what it printed. Decoys in ordinary memory must be found, or the search proves nothing.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
@@ -94,7 +94,7 @@ const bytesOf = (memory: number, { from, to }: Region): Buffer => {
       at += got;
     }
   } catch {
-    // A page that went away, or that not even its own process may read.
+    // A page that was unmapped, or that not even its own process may read.
   }
   return bytes;
 };

@@ -1,10 +1,11 @@
-// Ciphers through the addon: pieces give what the whole gives, buffers that are too short cost nothing, wrong shapes are
+// Ciphers through the addon: the result in pieces is that of the whole, buffers that are too short have no effect, wrong lengths are
 // refused by name, and Node's own libcrypto (another version than ours) agrees.
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Direction, KeyRef, OperationRef } from '../../../addon/core.ts';
 import { aesKey, core, runCipher, withKey } from '../../support/core-keys.ts';
+import { codeOf } from '../../support/outcomes.ts';
 
 const seed = 20_261_121;
 const iv = Buffer.from('f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff', 'hex');
@@ -21,15 +22,6 @@ const all: readonly CipherParameters[] = [
 const cases = all.map((parameters) => [parameters.algorithm, parameters] as const);
 const wholeBlocks = (parameters: CipherParameters): boolean =>
   parameters.algorithm === 'aes-ecb' || parameters.algorithm === 'aes-cbc';
-
-const codeOf = (act: () => unknown): string => {
-  try {
-    act();
-  } catch (error) {
-    return (error as { readonly code?: string }).code ?? String(error);
-  }
-  return 'no error';
-};
 
 /** Runs pieces through an operation, each time into a buffer of exactly the length that was announced. */
 const inPieces = (
@@ -315,7 +307,7 @@ describe('AES-GCM', () => {
     withKey(core.generateAes(256), (ref) => {
       for (const [length, code] of [
         [0, 'bad-argument'],
-        [128, 'no error'],
+        [128, 'none'],
         [129, 'unsupported'],
         [256, 'unsupported'],
         [257, 'bad-argument'],

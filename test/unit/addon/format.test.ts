@@ -1,5 +1,5 @@
-// addon/FORMAT.md is enough to read what the core writes: a second implementation, made from the document alone with Node's
-// own cryptography, agrees with the core on the document's vectors and on what the core seals now.
+// addon/FORMAT.md is sufficient to read the files of the core: a second implementation, written from the document only with Node's
+// own cryptography, agrees with the core on the document's vectors and on newly sealed data.
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, scryptSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import type { KeyRef, RecordContext } from '../../../addon/core.ts';
 import { readWrapped, unlockWrapped } from '../../../server/roots/wrapped-file.ts';
 import { wrappedRoot } from '../../../server/roots/wrapped-root.ts';
 import { core, genericKey, withKey } from '../../support/core-keys.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { hex } from '../../support/vectors.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../../../addon/FORMAT.md'), 'utf8');
@@ -110,7 +111,7 @@ describe('key record, format 1', () => {
       withKey(core.openRecord(kek, context, vector.bytes('record')), (key) => {
         const { kind } = core.describe(key);
         expect(kind).toBe({ 1: 'aes', 2: 'generic', 3: 'kek', 8: 'ed25519-private' }[vector.number('kind')]);
-        // A KEK and a private key are not given out: they show what they are by what is sealed of them.
+        // A KEK and a private key cannot be read: data that are sealed under them show their identity.
         if (kind === 'aes' || kind === 'generic') expect(core.exportSecret(key)).toEqual(vector.bytes('value'));
         expect(openByDocument(vector.bytes('kek'), context, core.sealRecord(kek, context, key))).toEqual(plain);
       });
@@ -150,22 +151,18 @@ describe('key record, format 1', () => {
       for (let length = 0; length < record.length; length++)
         expect(codeOf(record.subarray(0, length))).toMatch(/^(format|authentication-failed)$/);
       expect(() => core.peekRecord(flipped(3))).toThrow('a format that this version does not know');
-      expect(() => core.peekRecord(flipped(0))).toThrow('this is no key record');
+      expect(() => core.peekRecord(flipped(0))).toThrow('this is not a key record');
     });
   });
 });
 
 describe('root key file, format 1', () => {
   const opened = (file: Buffer): { readonly epoch: number; readonly key: KeyRef } => {
-    const folder = mkdtempSync(join(tmpdir(), 'dke-format-'));
-    try {
-      const path = join(folder, 'root.key');
-      writeFileSync(path, file);
-      chmodSync(path, 0o400);
-      return core.openRootFile(path).current;
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const folder = folderOfTest();
+    const path = join(folder, 'root.key');
+    writeFileSync(path, file);
+    chmodSync(path, 0o400);
+    return core.openRootFile(path).current;
   };
 
   test('a file written after the document holds the document’s key', () => {
@@ -187,7 +184,7 @@ describe('root key file, format 1', () => {
   });
 
   test('a file that the core makes reads as the document says', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'dke-format-'));
+    const folder = folderOfTest();
     const path = join(folder, 'root.key');
     const made = core.createRootFile(path);
     const file = readFileSync(path);
@@ -282,46 +279,40 @@ describe('root key file, format 2', () => {
   test('the service opens it with each provider, as the same root keys; a new epoch is written as the document says', () => {
     const folder = mkdtempSync(join(tmpdir(), 'dke-format-'));
     const path = join(folder, 'root.key');
-    try {
-      for (const provider of providers) {
-        writeFileSync(path, whole(), { mode: 0o600 });
-        const read = readWrapped(core, path);
-        const entry = read.head.providers.find(({ name }) => name === provider.name);
-        if (entry === undefined) throw new Error(`${provider.name} is not in the file`);
-        const opened = withKey(core.importSecret('kek', keyOf(provider)), (key) =>
-          unlockWrapped(core, read, entry, key),
-        );
-        expect(opened.roots.map(({ epoch }) => epoch)).toEqual([5, 4]);
-        const root = wrappedRoot(core, opened);
-        // The same keys: what is sealed under them the document opens.
-        const context = contextOf(vectorOf('record aes'));
-        for (const { epoch, key } of opened.roots) {
-          const sealed = withKey(genericKey(Buffer.from('canary')), (canary) => core.sealRecord(key, context, canary));
-          const value = slots.find((slot) => slot.epoch === epoch)?.key ?? Buffer.alloc(0);
-          expect(openByDocument(value, context, sealed).toString('latin1')).toBe('\x02canary');
-        }
-        root.erasePrevious();
-        root.addEpoch();
-        const written = readFileSync(path);
-        expect(written.subarray(0, 16_384)).toEqual(whole().subarray(0, 16_384));
-        const slot = written.subarray(16_384, 20_480);
-        const length = slot.readUInt32BE(8);
-        expect([slot.toString('latin1', 0, 4), slot.readUInt32BE(4)]).toEqual(['SLOT', 6]);
-        expect(slot.subarray(12 + length, 44 + length)).toEqual(sha256(slot.subarray(0, 12 + length)));
-        const record = slot.subarray(12, 12 + length);
-        const fresh = openByDocument(
-          vector.bytes('unlock'),
-          recordContext('root-key', file, 6, unlockEpoch),
-          record,
-        ).subarray(1);
-        const canary = withKey(genericKey(Buffer.from('canary')), (key) =>
-          core.sealRecord(root.current.key, context, key),
-        );
-        expect(openByDocument(fresh, context, canary).toString('latin1')).toBe('\x02canary');
-        root.release();
+    for (const provider of providers) {
+      writeFileSync(path, whole(), { mode: 0o600 });
+      const read = readWrapped(core, path);
+      const entry = read.head.providers.find(({ name }) => name === provider.name);
+      if (entry === undefined) throw new Error(`${provider.name} is not in the file`);
+      const opened = withKey(core.importSecret('kek', keyOf(provider)), (key) => unlockWrapped(core, read, entry, key));
+      expect(opened.roots.map(({ epoch }) => epoch)).toEqual([5, 4]);
+      const root = wrappedRoot(core, opened);
+      // The same keys: the second implementation opens data that are sealed under them.
+      const context = contextOf(vectorOf('record aes'));
+      for (const { epoch, key } of opened.roots) {
+        const sealed = withKey(genericKey(Buffer.from('canary')), (canary) => core.sealRecord(key, context, canary));
+        const value = slots.find((slot) => slot.epoch === epoch)?.key ?? Buffer.alloc(0);
+        expect(openByDocument(value, context, sealed).toString('latin1')).toBe('\x02canary');
       }
-    } finally {
-      rmSync(folder, { recursive: true });
+      root.erasePrevious();
+      root.addEpoch();
+      const written = readFileSync(path);
+      expect(written.subarray(0, 16_384)).toEqual(whole().subarray(0, 16_384));
+      const slot = written.subarray(16_384, 20_480);
+      const length = slot.readUInt32BE(8);
+      expect([slot.toString('latin1', 0, 4), slot.readUInt32BE(4)]).toEqual(['SLOT', 6]);
+      expect(slot.subarray(12 + length, 44 + length)).toEqual(sha256(slot.subarray(0, 12 + length)));
+      const record = slot.subarray(12, 12 + length);
+      const fresh = openByDocument(
+        vector.bytes('unlock'),
+        recordContext('root-key', file, 6, unlockEpoch),
+        record,
+      ).subarray(1);
+      const canary = withKey(genericKey(Buffer.from('canary')), (key) =>
+        core.sealRecord(root.current.key, context, key),
+      );
+      expect(openByDocument(fresh, context, canary).toString('latin1')).toBe('\x02canary');
+      root.release();
     }
   });
 });

@@ -22,7 +22,7 @@ const random = (seed: number) => {
   };
 };
 
-/** What the server must make of one connection's bytes. */
+/** The expected result for one connection's bytes. */
 class Reading {
   frames = 0;
   rejected = false;
@@ -136,7 +136,7 @@ test(`${frames} damaged frames are each answered, held or refused, exactly as th
       socket.on('error', () => {});
       socket.resume();
       const closed = new Promise((resolve) => socket.on('close', resolve));
-      // Half the conversations arrive at once, the others cut at places that are no frame's.
+      // Half the conversations arrive at once, the others cut at places that are not frame boundaries.
       const stream = Buffer.concat(pieces);
       const cut = pick(2) === 0 ? stream.length : pick(stream.length + 1);
       socket.write(stream.subarray(0, cut));
@@ -159,7 +159,7 @@ test(`${frames} damaged frames are each answered, held or refused, exactly as th
     replayedFrames: 0,
     rejected: wantedRejections,
   });
-  // The seed must keep the test worth its time: most frames reach the handler, and refusals happen.
+  // The seed must make the test useful: most frames reach the handler, and refusals occur.
   expect(wantedFrames).toBeGreaterThan(frames / 3);
   expect(wantedRejections).toBeGreaterThan(1000);
   client.end();

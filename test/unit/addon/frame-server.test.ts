@@ -145,7 +145,7 @@ describe('the frame server', () => {
     ['returns no number', ACTION.nothing, 'must return a length'],
     ['returns more than fits', ACTION.tooLong, 'must return a length'],
     ['calls turn again', ACTION.turnAgain, 'run was called from a handler'],
-  ])('closes the connection of a handler that %s, throws from turn, and goes on', async (_, what, message) => {
+  ])('closes the connection of a handler that %s, throws from turn, and continues', async (_, what, message) => {
     const other = await server.client();
     const client = await server.client();
     client.write(frame(1, action(what)));

@@ -1,4 +1,4 @@
-// Work on threads of its own: the thread that asked continues, keys may be released and threads may end in the meantime.
+// Work on separate threads: the calling thread continues, keys may be released and threads may end in the meantime.
 import { generateKeyPairSync } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Digest, EcCurve, KeyRef, SignatureParameters } from '../../../addon/core.ts';
 import { core, runDigest, withKey } from '../../support/core-keys.ts';
+import { codeOf } from '../../support/outcomes.ts';
 
 const signing: readonly Digest[] = [
   'sha224',
@@ -31,14 +32,6 @@ const signing: readonly Digest[] = [
   'sha3-512',
 ];
 const message = Buffer.from('what is signed');
-const codeOf = (act: () => unknown): string => {
-  try {
-    act();
-  } catch (error) {
-    return (error as { readonly code?: string }).code ?? String(error);
-  }
-  return 'no error';
-};
 
 interface Pair {
   readonly ours: KeyRef;
@@ -114,7 +107,7 @@ describe('RSA PKCS#1 v1.5 with recovery', () => {
     expect(core.recover(rsa.ours, signature)).toEqual(message);
     expect(core.recover(rsa.publicOnly, signature)).toEqual(message);
   });
-  test('nothing comes out of what is no signature, or of another key’s', () => {
+  test('nothing comes out of what is not a signature, or of another key’s', () => {
     const changed = Buffer.from(signature);
     changed[9] = (changed[9] ?? 0) ^ 1;
     expect(codeOf(() => core.recover(rsa.publicOnly, changed))).toBe('authentication-failed');
@@ -404,7 +397,7 @@ describe('the self-signed certificate', () => {
     expect(codeOf(() => core.createSelfSignedCertificate({ keyPath, names, days: 30 }))).toBe('io');
   });
 
-  test('refuses what is no name, no days, no path', () => {
+  test('refuses an invalid name, number of days or path', () => {
     const keyPath = join(folder, 'other.key');
     for (const names of [[], [''], ['a b'], ['x,DNS:evil.test'], ['a\nb'], ['a'.repeat(254)], ['é']])
       expect(codeOf(() => core.createSelfSignedCertificate({ keyPath, names, days: 30 }))).toBe('bad-argument');

@@ -19,7 +19,7 @@ import {
 const folder = vectorFolder('wycheproof');
 const read = <G, T extends VectorCase>(name: string): VectorFile<G, T> => readVectors(join(folder ?? '', name));
 
-/** Accepted when the core returns exactly what the file says. Giving something else would be a fault, not a refusal. */
+/** Accepted when the core returns exactly the result in the file. Any other result is a fault, not a refusal. */
 const verdict = (output: Uint8Array | null, expected: Uint8Array): VectorOutcome => {
   if (output === null) return 'refused';
   if (!Buffer.from(output).equals(expected)) throw new Error('another output than the vector’s');

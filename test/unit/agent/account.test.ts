@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { Accounts, defaultLimits, parseLimits } from '../../../provider/client/account.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
-import { CKK, CKO } from '../../../provider/schema/constants.ts';
+import { CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { type InProcessAgent, RvError, room, startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import { type InProcessAgent, mech, RvError, room, startInProcess } from '../../support/in-process-agent.ts';
+import { aesRows, template } from '../../support/template.ts';
 
 const limits = { connections: 2, sessions: 6, objects: 5, memory: 100_000 };
 const keyBytes = 64 * 4;
@@ -14,9 +14,9 @@ const users = async (...uids: number[]): Promise<InProcessAgent[]> => {
   const accounts = new Accounts(limits, keyBytes);
   return Promise.all(uids.map((uid) => startInProcess({ account: accounts.of(uid) })));
 };
-const aesKey = template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES], [CKA.VALUE_LEN, 32]);
+const aesKey = template(...aesRows, [CKA.VALUE_LEN, 32]);
 const generate = (agent: InProcessAgent, session: number): Promise<number> =>
-  agent.call('C_GenerateKey', { session, mechanism: { type: CKM.AES_KEY_GEN, parameter: null }, template: aesKey });
+  agent.call('C_GenerateKey', { session, mechanism: mech(CKM.AES_KEY_GEN), template: aesKey });
 const data = (bytes: number) => template([CKA.CLASS, CKO.DATA], [CKA.VALUE, Buffer.alloc(bytes)]);
 
 describe('a user who reaches a limit', () => {
@@ -78,7 +78,7 @@ describe('a user who reaches a limit', () => {
         tagBits: 128,
       } as const;
       const key = await generate(agent, session);
-      await agent.call('C_DecryptInit', { session, mechanism: { type: CKM.AES_GCM, parameter }, key });
+      await agent.call('C_DecryptInit', { session, mechanism: mech(CKM.AES_GCM, parameter), key });
       return session;
     };
     const part = (agent: InProcessAgent, session: number) =>
@@ -101,7 +101,7 @@ describe('a user who reaches a limit', () => {
 
 describe('memory that a user is charged for', () => {
   const big = 60_000;
-  /** `take` works twice, and once more for another user, or when all is released. */
+  /** `take` works twice, and again for another user, or when all is released. */
   const twice = async (take: (agent: InProcessAgent, session: number) => Promise<string>): Promise<void> => {
     const accounts = new Accounts({ ...limits, objects: 100 }, keyBytes);
     const one = await startInProcess({ account: accounts.of(1) });
@@ -124,8 +124,8 @@ describe('memory that a user is charged for', () => {
     ['attributes', CKA.WRAP_TEMPLATE, template(...Array.from({ length: 300 }, () => [CKA.SIGN, true] as const))],
   ] as const)('lists of %s in objects', (_, type, list) =>
     twice((agent, session) => {
-      const rows = template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES], [CKA.VALUE_LEN, 32], [type, list]);
-      const mechanism = { type: CKM.AES_KEY_GEN, parameter: null };
+      const rows = template(...aesRows, [CKA.VALUE_LEN, 32], [type, list]);
+      const mechanism = mech(CKM.AES_KEY_GEN);
       return agent.rv('C_GenerateKey', { session, mechanism, template: rows });
     }),
   );
@@ -140,7 +140,7 @@ describe('memory that a user is charged for', () => {
         aad: Buffer.alloc(big),
         tagBits: 128,
       } as const;
-      return agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_GCM, parameter }, key });
+      return agent.rv('C_EncryptInit', { session, mechanism: mech(CKM.AES_GCM, parameter), key });
     }));
 
   test('the templates of searches', () =>
@@ -151,15 +151,15 @@ describe('memory that a user is charged for', () => {
 
   test('the parts of a message that is signed as a whole', () =>
     twice(async (agent, session) => {
-      const pair = (await agent.call('C_GenerateKeyPair', {
+      const pair = (await agent.pair(
         session,
-        mechanism: { type: CKM.EC_EDWARDS_KEY_PAIR_GEN, parameter: null },
-        publicTemplate: template([CKA.EC_PARAMS, Buffer.from('06032b6570', 'hex')]),
-        privateTemplate: [],
-      })) as { readonly privateKey: number };
+        CKM.EC_EDWARDS_KEY_PAIR_GEN,
+        [[CKA.EC_PARAMS, Buffer.from('06032b6570', 'hex')]],
+        [],
+      )) as { readonly privateKey: number };
       await agent.call('C_SignInit', {
         session,
-        mechanism: { type: CKM.EDDSA, parameter: null },
+        mechanism: mech(CKM.EDDSA),
         key: pair.privateKey,
       });
       return agent.rv('C_SignUpdate', { session, part: Buffer.alloc(big) });
@@ -169,7 +169,7 @@ describe('memory that a user is charged for', () => {
     const account = new Accounts({ ...limits, memory: 20_000 }, 1 << 20).of(1);
     const agent = await startInProcess({ account });
     const session = await agent.open();
-    const rows = template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES], [CKA.EXTRACTABLE, true]);
+    const rows = template(...aesRows, [CKA.EXTRACTABLE, true]);
     const create = async (value: Buffer): Promise<number> =>
       (await agent.call('C_CreateObject', {
         session,
@@ -180,7 +180,7 @@ describe('memory that a user is charged for', () => {
     let rounds = 0;
     for (; code === 'CKR_OK' && rounds < 1_000; rounds += 1) {
       const wrappingKey = await create(Buffer.alloc(32, `${rounds}.`));
-      const mechanism = { type: CKM.AES_KEY_WRAP, parameter: null };
+      const mechanism = mech(CKM.AES_KEY_WRAP);
       code = await agent.rv('C_WrapKey', { session, mechanism, wrappingKey, key, wrappedKey: room(64) });
       await agent.call('C_DestroyObject', { session, object: wrappingKey });
     }

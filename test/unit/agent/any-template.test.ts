@@ -1,5 +1,5 @@
-// Whatever a caller puts into a template or a mechanism's parameter, the answer is one of the standard's codes for it: never
-// CKR_GENERAL_ERROR, which says that the agent itself failed, and no key is left behind.
+// For any content of a template or a mechanism's parameter, the answer is one of the standard's codes for it: never
+// CKR_GENERAL_ERROR, which means that the agent itself failed, and no key is left behind.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
@@ -7,7 +7,8 @@ import { attributes, CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { Attribute, MechanismParameter } from '../../../provider/schema/types.ts';
-import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { type InProcessAgent, room } from '../../support/in-process-agent.ts';
+import { mech, startSession } from '../../support/session-calls.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
 const seed = 20_261_121;
@@ -45,7 +46,7 @@ const attribute: fc.Arbitrary<Attribute> = fc
 const classes = fc.constantFrom(...Object.values(CKO));
 const keyTypes = fc.constantFrom(CKK.RSA, CKK.EC, CKK.EC_EDWARDS, CKK.AES, CKK.GENERIC_SECRET, CKK.DES3);
 const number = (type: number, value: number): Attribute => ({ type, value, length: 8 });
-/** All that an object of a class and type needs, so that some come as far as being made. */
+/** The required attributes of an object of a class and type, so that some creations succeed. */
 const needed = (objectClass: number, keyType: number): readonly number[] => {
   if (objectClass === CKO.CERTIFICATE) return [CKA.SUBJECT, CKA.VALUE];
   if (objectClass !== CKO.PUBLIC_KEY && objectClass !== CKO.PRIVATE_KEY) return [CKA.VALUE];
@@ -117,8 +118,7 @@ const mechanism = fc.record({
 });
 
 const start = async () => {
-  const agent = await startInProcess();
-  const session = await agent.open();
+  const { agent, session } = await startSession();
   const make = (rows: Attribute[]) => agent.call('C_CreateObject', { session, template: rows }) as Promise<number>;
   const yes = (type: number): Attribute => ({ type, value: true, length: 1 });
   const value = Buffer.alloc(32, 5);
@@ -131,7 +131,7 @@ const start = async () => {
   ];
   const { privateKey, publicKey } = (await agent.call('C_GenerateKeyPair', {
     session,
-    mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
+    mechanism: mech(CKM.EC_KEY_PAIR_GEN),
     publicTemplate: [{ type: CKA.EC_PARAMS, value: curve, length: curve.length }],
     privateTemplate: [],
   })) as { privateKey: number; publicKey: number };
@@ -146,7 +146,7 @@ const start = async () => {
   return { agent, session, keys };
 };
 
-/** Ends what was made, and checks whether more is left than there was. */
+/** Destroys the created objects, and checks that their number is as before. */
 const checkNothingLeft = async (agent: InProcessAgent, session: number, keys: readonly number[], before: number) => {
   for (const object of (await agent.connection.application?.candidates([])) ?? []) {
     if (!keys.includes(object.handle)) agent.connection.application?.removeObject(object);

@@ -3,7 +3,7 @@
 // extractable, one of the token and one of the session: their values must not be seen. A key that has wrapped one of them,
 // whichever object holds it, must not open that again; and a key of the token whose value could be read wraps none of them.
 //
-// Which objects hold one key is known here by where they come from: the service tells no one.
+// The test knows from their origin which objects contain the same key: the service does not reveal it.
 //
 // DKE_TEST_TOKEN_SEQUENCES: how many, in place of that of test/support/tiers.ts.
 import { randomBytes } from 'node:crypto';
@@ -14,36 +14,19 @@ import { Application } from '../../../provider/client/application.ts';
 import { handlers } from '../../../provider/client/dispatch.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
-import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { type AttributeValue, CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
+import { CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
-import { hkdfWith } from '../../support/session-calls.ts';
+import { aesRows, clear, hkdfWith, iv, mech, wrappings } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
 const seed = 20_261_121;
 const runs = Number(process.env.DKE_TEST_TOKEN_SEQUENCES ?? sizeOf('attack search on the token'));
 
-type Row = readonly [number, AttributeValue];
-const bytes = Buffer.alloc(16);
-const aes: readonly Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-];
-const clear: readonly Row[] = [
-  [CKA.SENSITIVE, false],
-  [CKA.EXTRACTABLE, true],
-];
-const ecb: Mechanism = { type: CKM.AES_ECB, parameter: null };
-const gcm: Mechanism = { type: CKM.AES_GCM, parameter: null };
-const wrappings: readonly Mechanism[] = [
-  { type: CKM.AES_KEY_WRAP, parameter: null },
-  { type: CKM.AES_KEY_WRAP_KWP, parameter: null },
-  { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes } },
-  { type: CKM.AES_CBC_PAD, parameter: { kind: 'bytes', bytes } },
-];
+const ecb: Mechanism = mech(CKM.AES_ECB);
+const gcm: Mechanism = mech(CKM.AES_GCM);
 const hkdf = hkdfWith();
 
 const flags = [CKA.DECRYPT, CKA.WRAP, CKA.UNWRAP, CKA.EXTRACTABLE, CKA.SENSITIVE, CKA.DERIVE] as const;
@@ -52,12 +35,12 @@ const rows = fc.uniqueArray(fc.tuple(fc.constantFrom(...flags), fc.boolean()), {
   maxLength: 3,
 });
 const at = fc.nat({ max: 11 });
-/** What belongs to a user, and what was made to wrap it: chosen more often than by chance. */
+/** A user's keys and their wrapping keys: chosen more often than by chance. */
 const victim = fc.oneof(fc.constantFrom(0, 2), at);
 const wrapper = fc.oneof(fc.constantFrom(1, 3, 5), at);
 const token = fc.boolean();
 const how = fc.constantFrom(...wrappings);
-/** Under a cipher nothing sensitive is wrapped: that is asked, but not half of the time. */
+/** No sensitive key can be wrapped under a cipher: that is tried, but not half of the time. */
 const usual = fc.oneof(how, fc.constantFrom(...wrappings.slice(0, 2)));
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('generate' as const), token, rows }) },
@@ -147,7 +130,7 @@ class Caller {
   async begin(): Promise<void> {
     for (const where of [true, false]) {
       const value = randomBytes(32);
-      const asked = template(...aes, [CKA.VALUE, value], [CKA.TOKEN, where], [CKA.EXTRACTABLE, true]);
+      const asked = template(...aesRows, [CKA.VALUE, value], [CKA.TOKEN, where], [CKA.EXTRACTABLE, true]);
       const handle = await this.#try('C_CreateObject', { session: this.#session, template: asked });
       if (typeof handle !== 'number') throw new Error('nothing to take');
       const is = `a user’s ${handle}`;
@@ -196,12 +179,12 @@ class Caller {
     return true;
   }
 
-  /** Whether a key opens what it, by whatever object, has wrapped. */
+  /** Whether a key opens its own wrappings, through any of its objects. */
   async #open({ handle: key, is }: Held, data: Wrapped): Promise<void> {
     if (is !== data.by) return;
     const session = this.#aside;
     if (this.#wrappers.has(is)) {
-      // Of a key of the token the service knows; it is asked at the Init, and again with the data.
+      // For a token key, the service checks it: at the Init, and again with the data.
       await this.#try('C_SetAttributeValue', { session, object: key, template: template([CKA.DECRYPT, true]) });
       for (const start of ['C_DecryptInit', 'C_MessageDecryptInit'] as const) {
         const mechanism = start === 'C_DecryptInit' ? ecb : gcm;
@@ -221,7 +204,7 @@ class Caller {
         mechanism,
         unwrappingKey: key,
         wrappedKey: data.bytes,
-        template: template(...aes, ...clear),
+        template: template(...aesRows, ...clear),
       };
       const made = await this.#try('C_UnwrapKey', asked);
       if (typeof made !== 'number') continue;
@@ -249,7 +232,7 @@ class Caller {
     };
     switch (work.do) {
       case 'generate': {
-        const mechanism = { type: CKM.AES_KEY_GEN, parameter: null };
+        const mechanism = mech(CKM.AES_KEY_GEN);
         const asked = template([CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
         return made(await this.#try('C_GenerateKey', { session, mechanism, template: asked }), '');
       }
@@ -278,7 +261,7 @@ class Caller {
       }
       case 'unwrap': {
         const [by, data] = [this.#key(work.by), this.#data(work.data)];
-        const asked = template(...aes, [CKA.TOKEN, work.token], ...work.rows);
+        const asked = template(...aesRows, [CKA.TOKEN, work.token], ...work.rows);
         const call = {
           session,
           mechanism: work.how,
@@ -286,19 +269,19 @@ class Caller {
           wrappedKey: data.bytes,
           template: asked,
         };
-        // Under another key, or in another way, something else comes out.
+        // Under another key, or with another mechanism, the result is different.
         return made(await this.#try('C_UnwrapKey', call), by.is === data.by ? data.is : '');
       }
       case 'derive': {
         const { handle, is } = this.#key(work.key);
-        const asked = template(...aes, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
+        const asked = template(...aesRows, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
         const call = { session, mechanism: hkdf, baseKey: handle, template: asked };
         return made(await this.#try('C_DeriveKey', call), `of ${is}`);
       }
       case 'encryptData': {
-        const data = Buffer.concat([this.#data(work.data).bytes, bytes]).subarray(0, 32);
+        const data = Buffer.concat([this.#data(work.data).bytes, iv]).subarray(0, 32);
         const mechanism = { type: CKM.AES_ECB_ENCRYPT_DATA, parameter: { kind: 'data', data } } as const;
-        const asked = template(...aes, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
+        const asked = template(...aesRows, [CKA.VALUE_LEN, 32], [CKA.TOKEN, work.token], ...work.rows);
         const call = { session, mechanism, baseKey: this.#key(work.key).handle, template: asked };
         return made(await this.#try('C_DeriveKey', call), '');
       }

@@ -1,6 +1,6 @@
 // A bounded search over sequences of calls for one that brings the value of a sensitive key out (security of PKCS#11 key
 // management: Clulow 2003; Delaune, Kremer, Steel 2008; Bortolozzo, Centenaro, Focardi, Steel 2010). The caller may do everything
-// but bring keys of its own: under a key whose value it knows, the standard lets it wrap whatever may be extracted. Keys of the
+// but import its own keys: under a key with a known value, the standard lets it wrap every extractable key. Keys of the
 // session alone, where nothing waits; attack-search-token.test.ts has those of the token.
 //
 // DKE_TEST_SEQUENCES: how many (100,000).
@@ -11,10 +11,11 @@ import { Application } from '../../../provider/client/application.ts';
 import { handlers } from '../../../provider/client/dispatch.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
-import { CKD, CKG_IV, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
+import { CKD, CKG_IV } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { type AttributeValue, CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
+import { CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { aesRows, clear, hkdfWith, iv, mech, p256, type Row, wrappings } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
@@ -24,46 +25,16 @@ const runs = Number(process.env.DKE_TEST_SEQUENCES ?? sizeOf('attack search'));
 const width = 5;
 const longest = 10;
 
-const bytes = Buffer.alloc(16);
-const ecb: Mechanism = { type: CKM.AES_ECB, parameter: null };
-const gcm: Mechanism = { type: CKM.AES_GCM, parameter: null };
+const ecb = mech(CKM.AES_ECB);
+const gcm = mech(CKM.AES_GCM);
 const ciphers: readonly Mechanism[] = [
   ecb,
-  { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes } },
-  { type: CKM.AES_CBC_PAD, parameter: { kind: 'bytes', bytes } },
-  { type: CKM.AES_CTR, parameter: { kind: 'ctr', counterBits: 128, block: bytes } },
+  ...wrappings.slice(2),
+  mech(CKM.AES_CTR, { kind: 'ctr', counterBits: 128, block: iv }),
 ];
-const wrappings: readonly Mechanism[] = [
-  { type: CKM.AES_KEY_WRAP, parameter: null },
-  { type: CKM.AES_KEY_WRAP_KWP, parameter: null },
-  { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes } },
-  { type: CKM.AES_CBC_PAD, parameter: { kind: 'bytes', bytes } },
-];
-/** A derivation that two keys of one value may come of. */
-const hkdf = (type: number, how: number): Mechanism => ({
-  type,
-  parameter: {
-    kind: 'hkdf',
-    extract: true,
-    expand: true,
-    hash: CKM.SHA256,
-    saltType: HKDF_SALT.NULL,
-    salt: Buffer.alloc(0),
-    saltKey: 0,
-    info: Buffer.of(how & 1),
-  },
-});
-const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
+/** A derivation that can create two keys with one value. */
+const hkdf = (type: number, how: number): Mechanism => hkdfWith({ info: Buffer.of(how & 1) }, type);
 const flags = [CKA.ENCRYPT, CKA.DECRYPT, CKA.WRAP, CKA.UNWRAP, CKA.EXTRACTABLE, CKA.SENSITIVE, CKA.DERIVE] as const;
-type Row = readonly [number, AttributeValue];
-const aes: readonly Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-];
-const clear: readonly Row[] = [
-  [CKA.SENSITIVE, false],
-  [CKA.EXTRACTABLE, true],
-];
 
 /** Up to three flags, of twelve bits. */
 const rowsOf = (low: number, high: number): readonly Row[] => {
@@ -94,7 +65,7 @@ class Caller {
   readonly #values = new Map<number, string>();
   readonly #wrapped: Buffer[] = [];
   readonly #secrets: Buffer[] = [];
-  /** Values of keys that have wrapped what is sensitive. */
+  /** Values of keys that have wrapped a sensitive key. */
   readonly #wrappers = new Set<string>();
   /** Of the keys that decrypt, or did. */
   #decrypting = '';
@@ -106,18 +77,8 @@ class Caller {
 
   constructor(agent: InProcessAgent) {
     this.#agent = agent;
-    this.#application = new Application(
-      agent.service,
-      {
-        host: 'h',
-        pid: 1,
-        process: 'p',
-        library: '1',
-        agent: '1',
-        osUser: 'u',
-      },
-      () => undefined,
-    );
+    const who = { host: 'h', pid: 1, process: 'p', library: '1', agent: '1', osUser: 'u' };
+    this.#application = new Application(agent.service, who, () => undefined);
     agent.connection.application = this.#application;
     this.#session = this.#application.openSession(true).handle;
     this.#aside = this.#application.openSession(true).handle;
@@ -149,14 +110,14 @@ class Caller {
     return this.#keys[at % Math.max(this.#keys.length, 1)] ?? 0;
   }
   #data(at: number): Buffer {
-    return this.#wrapped[at % Math.max(this.#wrapped.length, 1)] ?? bytes;
+    return this.#wrapped[at % Math.max(this.#wrapped.length, 1)] ?? iv;
   }
   #see(output: Uint8Array, how: string): void {
     const seen = Buffer.from(output.buffer, output.byteOffset, output.length);
     for (const secret of this.#secrets) if (seen.includes(secret)) throw new Found(how);
   }
 
-  /** A key that has come to be. */
+  /** A new key. */
   #add(key: number, secret: boolean): void {
     const object = this.#application.sessionObject(key, 'object');
     if (object?.key == null) throw new Error('a key without a key');
@@ -173,11 +134,11 @@ class Caller {
   }
 
   #unwrap(session: number, mechanism: Mechanism, unwrappingKey: number, wrappedKey: Buffer, rows: readonly Row[]) {
-    const whole = template(...aes, ...rows);
+    const whole = template(...aesRows, ...rows);
     return this.#try('C_UnwrapKey', { session, mechanism, unwrappingKey, wrappedKey, template: whole });
   }
 
-  /** A key that has wrapped what is sensitive must not open it again: neither decrypt, nor unwrap into what can be read. */
+  /** A key that has wrapped a sensitive key must not open it again: neither decrypt it, nor unwrap it into a readable key. */
   #probeKey(key: number): void {
     const session = this.#aside;
     this.#read(key, 'C_GetAttributeValue');
@@ -206,7 +167,7 @@ class Caller {
     const touched = this.#keys.slice(keysBefore);
     if (changed !== 0) touched.push(changed);
     const data = this.#wrapped.slice(dataBefore);
-    // A wrapping makes its key one that wraps, and every other object of the same key.
+    // A wrapping marks its key as a wrapping key, and every other object of the same key.
     for (const key of data.length > 0 ? this.#keys : touched) this.#probeKey(key);
     for (const key of touched) for (const each of this.#wrapped) this.#probePair(key, each);
     for (const key of this.#keys) for (const each of data) this.#probePair(key, each);
@@ -216,7 +177,7 @@ class Caller {
   #carryOut(op: number, one: number, other: number, how: number, rows: readonly Row[]): number | undefined {
     const session = this.#session;
     if (op < 5) {
-      const mechanism = { type: CKM.AES_KEY_GEN, parameter: null };
+      const mechanism = mech(CKM.AES_KEY_GEN);
       const asked = { session, mechanism, template: template([CKA.VALUE_LEN, 32], ...rows) };
       return this.#made(this.#try('C_GenerateKey', asked), true);
     }
@@ -259,11 +220,11 @@ class Caller {
     const associatedData = Buffer.alloc(0);
     const parameter = {
       kind: 'gcm',
-      iv: bytes.subarray(4),
+      iv: iv.subarray(4),
       ivFixedBits: 0,
       ivGenerator: 0,
       tagBits: 128,
-      tag: bytes,
+      tag: iv,
     } as const;
     if (op === 22) {
       if (!this.#done('C_MessageDecryptInit', { session, mechanism: gcm, key })) return undefined;
@@ -285,19 +246,23 @@ class Caller {
     return this.#done('C_MessageEncryptFinal', { session }) ? 0 : undefined;
   }
 
-  /** Keys, and data, that come of others: the same again as often as it is asked for. */
+  /** Keys and data that are derived from others: the same for each repetition. */
   #derive(op: number, at: number, data: Buffer, how: number, rows: readonly Row[]): number | undefined {
     const session = this.#session;
     const length: Row = [CKA.VALUE_LEN, (how & 2) === 0 ? 32 : 16];
     const baseKey = this.#key(at);
     const derive = (mechanism: Mechanism, base = baseKey) =>
       this.#made(
-        this.#try('C_DeriveKey', { session, mechanism, baseKey: base, template: template(...aes, length, ...rows) }),
+        this.#try('C_DeriveKey', {
+          session,
+          mechanism,
+          baseKey: base,
+          template: template(...aesRows, length, ...rows),
+        }),
       );
-    const text = Buffer.concat([data, bytes]).subarray(0, 32);
-    if (op === 25) return derive({ type: CKM.AES_ECB_ENCRYPT_DATA, parameter: { kind: 'data', data: text } });
-    if (op === 26)
-      return derive({ type: CKM.AES_CBC_ENCRYPT_DATA, parameter: { kind: 'ivdata', iv: bytes, data: text } });
+    const text = Buffer.concat([data, iv]).subarray(0, 32);
+    if (op === 25) return derive(mech(CKM.AES_ECB_ENCRYPT_DATA, { kind: 'data', data: text }));
+    if (op === 26) return derive(mech(CKM.AES_CBC_ENCRYPT_DATA, { kind: 'ivdata', iv, data: text }));
     // Pairs take most of the time: now and then is enough of them.
     if (op < 30 || (op === 31 && (how & 0xf8) !== 0)) return derive(hkdf(CKM.HKDF_DERIVE, how));
     if (op === 30) {
@@ -314,15 +279,15 @@ class Caller {
     }
     const { privateKey, point } = this.#ownPair();
     const parameter = { kind: 'ecdh1', kdf: CKD.SHA256_KDF, shared: Buffer.of(how & 1), publicData: point } as const;
-    return derive({ type: CKM.ECDH1_DERIVE, parameter }, privateKey);
+    return derive(mech(CKM.ECDH1_DERIVE, parameter), privateKey);
   }
 
-  /** It agrees with itself: what it derives no one else knows. */
+  /** It agrees with itself: no other party has the derived key. */
   #ownPair() {
     if (this.#pair !== null) return this.#pair;
     const made = this.#try('C_GenerateKeyPair', {
       session: this.#session,
-      mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
+      mechanism: mech(CKM.EC_KEY_PAIR_GEN),
       publicTemplate: template([CKA.EC_PARAMS, p256]),
       privateTemplate: template([CKA.DERIVE, true]),
     }) as { publicKey: number; privateKey: number };

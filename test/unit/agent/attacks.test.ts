@@ -8,40 +8,35 @@
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
-import { CKG, CKK, CKO } from '../../../provider/schema/constants.ts';
+import { CKK } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { AttributeValue, Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
-import { given, room, startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import type { Mechanism } from '../../../provider/schema/types.ts';
+import { room, rvOf } from '../../support/in-process-agent.ts';
+import {
+  aesRows,
+  cbcPad,
+  clear,
+  extractable,
+  iv,
+  keyWrap,
+  mech,
+  noDecrypt,
+  oaepWith,
+  type Row,
+  startSession,
+} from '../../support/session-calls.ts';
+import { places } from '../../support/template.ts';
 
-type Row = readonly [number, AttributeValue];
-const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
-const iv = Buffer.alloc(16, 3);
 const ecb = mech(CKM.AES_ECB);
 const cbc = mech(CKM.AES_CBC, { kind: 'bytes', bytes: iv });
-const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: iv });
-const keyWrap = mech(CKM.AES_KEY_WRAP);
 const keyWrapPad = mech(CKM.AES_KEY_WRAP_KWP);
 const gcm = mech(CKM.AES_GCM);
-const oaep = mech(CKM.RSA_PKCS_OAEP, {
-  kind: 'oaep',
-  hash: CKM.SHA256,
-  mgf: CKG.MGF1_SHA256,
-  source: 1,
-  label: Buffer.alloc(0),
-});
-const aes: readonly Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-];
-const extractable: Row = [CKA.EXTRACTABLE, true];
-const noDecrypt: Row = [CKA.DECRYPT, false];
-const clear: readonly Row[] = [[CKA.SENSITIVE, false], extractable];
+const oaep = oaepWith(Buffer.alloc(0));
 const known = Buffer.from(Array.from({ length: 32 }, (_, i) => 255 - i));
-/** 2.40, section 6: mechanisms that make keys of parts of others, or of others and something known. */
+/** 2.40, section 6: mechanisms that derive keys from parts of others, or from others and known data. */
 const combining = { CONCATENATE_BASE_AND_KEY: 0x360, XOR_BASE_AND_DATA: 0x364, EXTRACT_KEY_FROM_KEY: 0x365 } as const;
 
-/** Refused, by whatever name the call has for it. */
+/** Refused, with any of the call's error codes for it. */
 const refusals = [
   'CKR_KEY_NOT_WRAPPABLE',
   'CKR_KEY_UNEXTRACTABLE',
@@ -57,8 +52,8 @@ const refusals = [
 ];
 
 const start = async (token: boolean) => {
-  const agent = await startInProcess();
-  const session = await agent.open();
+  const call = await startSession();
+  const { agent, session } = call;
   let labels = 0;
   /** On the token a label names one key. */
   const placed = (rows: readonly Row[]): readonly Row[] => [
@@ -66,72 +61,25 @@ const start = async (token: boolean) => {
     [CKA.LABEL, Buffer.from(`key ${labels++}`)],
     ...rows,
   ];
-  const host = {
-    agent,
-    session,
+  return {
+    ...call,
     generate: (...rows: readonly Row[]) =>
-      agent.call('C_GenerateKey', {
-        session,
-        mechanism: mech(CKM.AES_KEY_GEN),
-        template: template([CKA.VALUE_LEN, 32], ...placed(rows)),
-      }) as Promise<number>,
-    bring: (...rows: readonly Row[]) =>
-      agent.call('C_CreateObject', {
-        session,
-        template: template(...aes, [CKA.VALUE, known], ...placed(rows)),
-      }) as Promise<number>,
+      agent.generate(session, CKM.AES_KEY_GEN, [CKA.VALUE_LEN, 32], ...placed(rows)),
+    bring: (...rows: readonly Row[]) => agent.create(session, ...aesRows, [CKA.VALUE, known], ...placed(rows)),
     pair: (...rows: readonly Row[]) =>
-      agent.call('C_GenerateKeyPair', {
-        session,
-        mechanism: mech(CKM.RSA_PKCS_KEY_PAIR_GEN),
-        publicTemplate: template([CKA.MODULUS_BITS, 2048], ...placed([])),
-        privateTemplate: template(...placed(rows)),
-      }) as Promise<{ publicKey: number; privateKey: number }>,
-    async wrap(mechanism: Mechanism, wrappingKey: number, key: number): Promise<Buffer> {
-      const wrappedKey = room(4096);
-      const call = { session, mechanism, wrappingKey, key, wrappedKey };
-      return given(wrappedKey, await agent.call('C_WrapKey', call)) as Buffer;
-    },
+      agent.pair(session, CKM.RSA_PKCS_KEY_PAIR_GEN, [[CKA.MODULUS_BITS, 2048], ...placed([])], [...placed(rows)]),
     unwrap: (mechanism: Mechanism, unwrappingKey: number, wrappedKey: Uint8Array, ...rows: readonly Row[]) =>
-      agent.call('C_UnwrapKey', {
-        session,
-        mechanism,
-        unwrappingKey,
-        wrappedKey,
-        template: template(...aes, ...placed(rows)),
-      }) as Promise<number>,
-    copy: (object: number, ...rows: readonly Row[]) =>
-      agent.call('C_CopyObject', { session, object, template: template(...rows) }) as Promise<number>,
-    set: (object: number, ...rows: readonly Row[]) =>
-      agent.call('C_SetAttributeValue', { session, object, template: template(...rows) }),
-    derive: (mechanism: Mechanism, baseKey: number, ...rows: readonly Row[]) =>
-      agent.call('C_DeriveKey', { session, mechanism, baseKey, template: template(...rows) }) as Promise<number>,
-    async read(object: number, ...types: readonly number[]) {
-      const asked = types.map((type) => ({ type, capacity: 1024 }));
-      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
-    },
+      agent.unwrap(session, mechanism, unwrappingKey, wrappedKey, ...aesRows, ...placed(rows)),
     decryptInit: (mechanism: Mechanism, key: number) => agent.rv('C_DecryptInit', { session, mechanism, key }),
-    async encrypt(mechanism: Mechanism, key: number, data: Buffer): Promise<Buffer> {
-      await agent.call('C_EncryptInit', { session, mechanism, key });
-      const encryptedData = room(data.length + 16);
-      return given(encryptedData, await agent.call('C_Encrypt', { session, data, encryptedData })) as Buffer;
-    },
   };
-  return host;
 };
 const refused = async (call: Promise<unknown>, how?: string): Promise<void> => {
-  const rv = await call.then(
-    () => 'CKR_OK',
-    (error: Error) => error.message,
-  );
+  const rv = await rvOf(call);
   if (how === undefined) expect(refusals).toContain(rv);
   else expect(rv).toBe(how);
 };
 
-describe.each([
-  ['the session', false],
-  ['the token', true],
-])('keys of %s', (_where, token) => {
+describe.each(places)('keys of the %s', (_where, token) => {
   test('wrap and decrypt, with one key (Clulow 2.3; Tookan A1)', async () => {
     const { generate, wrap } = await start(token);
     const both = await generate([CKA.WRAP, true], [CKA.DECRYPT, true]);
@@ -163,7 +111,7 @@ describe.each([
       expect(wrapped).toBe('CKR_KEY_NOT_WRAPPABLE');
       return;
     }
-    // A key of the token decrypts in the service, which asks at that moment whether it may.
+    // A token key decrypts in the service, which checks the permission at that moment.
     const call = { session, encryptedData: wrapped.subarray(0, 32), data: room(32) };
     expect(await agent.rv('C_Decrypt', call)).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
   });
@@ -327,7 +275,7 @@ describe.each([
     }
   });
 
-  test('the wrapping key is no oracle for paddings (Bardou 2012)', async () => {
+  test('the wrapping key is not an oracle for paddings (Bardou 2012)', async () => {
     const { generate, wrap, unwrap } = await start(token);
     const wrapping = await generate(noDecrypt);
     const wrapped = await wrap(keyWrap, wrapping, await generate(extractable));
@@ -373,14 +321,14 @@ describe.each([
       mech(CKM.AES_CBC_ENCRYPT_DATA, { kind: 'ivdata', iv, data }),
     ];
     for (const mechanism of ways)
-      await refused(derive(mechanism, base, ...aes, ...clear), 'CKR_KEY_FUNCTION_NOT_PERMITTED');
+      await refused(derive(mechanism, base, ...aesRows, ...clear), 'CKR_KEY_FUNCTION_NOT_PERMITTED');
   });
 
   test('no key is taken apart, or put together with something known (Clulow 2.6: parallel search)', async () => {
     const { generate, derive } = await start(token);
     const base = await generate([CKA.DERIVE, true]);
     for (const type of Object.values(combining))
-      await refused(derive(mech(type), base, ...aes, ...clear), 'CKR_MECHANISM_INVALID');
+      await refused(derive(mech(type), base, ...aesRows, ...clear), 'CKR_MECHANISM_INVALID');
     // Nor shortened on its way in: a part is searched sooner than the whole.
     const wrapping = await start(token);
     const outer = await wrapping.generate(noDecrypt);
@@ -393,9 +341,9 @@ describe.each([
     const { agent, session, generate } = await start(token);
     await agent.call('C_DigestInit', { session, mechanism: mech(CKM.SHA256) });
     expect(await agent.rv('C_DigestKey', { session, key: await generate() })).toBe('CKR_KEY_INDIGESTIBLE');
-    // What names no key is told so.
+    // A handle without a key is refused as such.
     for (const key of [0, 999_999, 2 ** 31 + 999]) {
-      await agent.call('C_DigestInit', { session, mechanism: { type: CKM.SHA256, parameter: null } });
+      await agent.call('C_DigestInit', { session, mechanism: mech(CKM.SHA256) });
       expect(await agent.rv('C_DigestKey', { session, key })).toBe('CKR_KEY_HANDLE_INVALID');
     }
   });
@@ -409,7 +357,7 @@ describe.each([
   });
 
   test('what is known of the cipher is what everybody knows', async () => {
-    // The tests above rest on `encrypt` being the cipher it says: a planted key is a known one.
+    // The tests above assume that `encrypt` is the named cipher: an imported key has a known value.
     const { bring, encrypt } = await start(token);
     const cipher = createCipheriv('aes-256-cbc', known, iv).setAutoPadding(false);
     const expected = Buffer.concat([cipher.update(known), cipher.final()]);

@@ -59,7 +59,7 @@ describe('attribute blob', () => {
       }),
     );
   });
-  test('no bytes are no attributes', () => {
+  test('an empty blob has no attributes', () => {
     expect(decodeAttributes(Buffer.alloc(0)).size).toBe(0);
   });
 });

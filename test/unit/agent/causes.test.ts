@@ -25,10 +25,10 @@ describe('a cause', () => {
   });
 
   test.each(serviceErrorCodes)('of the service’s %s has the return value that the program gets', (code) => {
-    const told = tellRefused({ origin, code, reason: null, message: 'm', handle: 1 });
-    if (told === null) return;
+    const refusal = tellRefused({ origin, code, reason: null, message: 'm', handle: 1 });
+    if (refusal === null) return;
     for (const call of calls)
-      expect(returnValuesOf(told.cause), call).toContain(
+      expect(returnValuesOf(refusal.cause), call).toContain(
         returnValueName(returnValueFor(new ServiceError(code, ''), call)).replace('CKR_', ''),
       );
   });

@@ -1,4 +1,4 @@
-// Parts of a message under a key of the token, each a call of its own: whatever the cuts are, what comes out is what the whole message
+// Parts of a message under a token key, each a separate call: for all cuts, the result is the one that the whole message
 // gives, and after every part as much of it as is ready.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import fc from 'fast-check';

@@ -15,7 +15,7 @@ import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKF, CKG, CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { Mechanism } from '../../../provider/schema/types.ts';
-import { given, room } from '../../support/in-process-agent.ts';
+import { given, room, rvOf } from '../../support/in-process-agent.ts';
 import {
   aesRows,
   keyWrap,
@@ -65,12 +65,6 @@ const privateRows = ({ privateKey }: Pair): Row[] => [
 const info = ({ agent }: Host, type: number) => agent.call('C_GetMechanismInfo', { slot: 0, type });
 const linesOf = ({ agent }: Host, cause: string): readonly string[] =>
   agent.lines.filter((line) => line.includes(`"cause":"${cause}"`));
-/** The return value of what throws. */
-const rvOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'CKR_OK',
-    (error: Error) => error.message,
-  );
 
 describe.each(places)('RSA with PKCS#1 v1.5 padding, keys %s', (_place, rows) => {
   const encrypted = publicEncrypt({ key: long.publicKey, padding: constants.RSA_PKCS1_PADDING }, data);

@@ -1,4 +1,4 @@
-// pkcs11.toml: who may read it, and what it may say.
+// pkcs11.toml: its permissions and its valid content.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -12,15 +12,14 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { ConfigError, checkConfig, loadConfig, parseConfig } from '../../../provider/client/config.ts';
 import { openTls } from '../../../provider/client/tls.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'dke-config-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = sharedFolder();
 
 const guid = '3f0a7c52-aaaa-4bbb-8ccc-1234567890ab';
 const good = `server_url = "https://kms.example:8443/tde/v1/${guid}/db01"\naccess_token = "${guid}"\n`;
@@ -168,7 +167,7 @@ describe('the files of TLS', () => {
     expect(openTls({ ...none, caFile: clientCertificate.certificate, clientCertificate })).toBeDefined();
   });
 
-  // A caller's configuration says where they are: what is there must not stop the agent for the others.
+  // A caller's configuration names these paths: their content must not stop the agent for the others.
   test('are refused when there is a FIFO, a device, a folder, too much, nothing, or no PEM', () => {
     const fifo = join(folder, 'fifo');
     execFileSync('mkfifo', [fifo]);

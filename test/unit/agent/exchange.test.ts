@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Exchange } from '../../../provider/client/exchange.ts';
 
 describe('an exchange', () => {
-  /** What the server was asked, and has not answered before a test does. */
+  /** Requests that the server has received and that a test answers. */
   let asked: ServerResponse[];
   let arrived: () => void;
   let pool: Pool;

@@ -1,20 +1,18 @@
 // CK_GCM_PARAMS at its limits, with keys of the session and of the token (PKCS#11 2.40, mechanisms 2.10.2; SP 800-38D, section 5.2.1):
-// IVs of every length that is taken, tags, and additional data. Node's own cryptography is the other side.
+// IVs of every accepted length, tags, and additional data. Node's own cryptography is the other side.
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
-import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { Mechanism } from '../../../provider/schema/types.ts';
-import { given, room, startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import { given, room } from '../../support/in-process-agent.ts';
+import { aesRows, mech, startSession } from '../../support/session-calls.ts';
+import { places } from '../../support/template.ts';
 
 const value = Buffer.alloc(32, 5);
 const plain = Buffer.from('what is to be kept from everybody else');
-const gcm = (iv: Uint8Array, aad: Uint8Array, tagBits: number): Mechanism => ({
-  type: CKM.AES_GCM,
-  parameter: { kind: 'gcm', iv, ivBits: iv.length * 8, aad, tagBits },
-});
+const gcm = (iv: Uint8Array, aad: Uint8Array, tagBits: number): Mechanism =>
+  mech(CKM.AES_GCM, { kind: 'gcm', iv, ivBits: iv.length * 8, aad, tagBits });
 /** Never twice the same. */
 const ivOf = (length: number, seed = 0): Buffer => Buffer.alloc(length, 1 + (seed % 255));
 const byNode = (iv: Uint8Array, aad: Uint8Array, tagBits: number): Buffer => {
@@ -22,16 +20,9 @@ const byNode = (iv: Uint8Array, aad: Uint8Array, tagBits: number): Buffer => {
   return Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 };
 
-describe.each([
-  ['session', false],
-  ['token', true],
-] as const)('CK_GCM_PARAMS with a key of the %s', async (_where, onToken) => {
-  const agent = await startInProcess();
-  const session = await agent.open();
-  const key = (await agent.call('C_CreateObject', {
-    session,
-    template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES], [CKA.VALUE, value], [CKA.TOKEN, onToken]),
-  })) as number;
+describe.each(places)('CK_GCM_PARAMS with a key of the %s', async (_where, onToken) => {
+  const { agent, session } = await startSession();
+  const key = await agent.create(session, ...aesRows, [CKA.VALUE, value], [CKA.TOKEN, onToken]);
 
   const encrypt = async (mechanism: Mechanism): Promise<Buffer> => {
     await agent.call('C_EncryptInit', { session, mechanism, key });

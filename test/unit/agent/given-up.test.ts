@@ -4,21 +4,22 @@ import { parseHello } from '../../../provider/client/hello.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import { startSession } from '../../support/session-calls.ts';
 
 const cbc = { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes: Buffer.alloc(16) } } as const;
 const data = Buffer.alloc(16, 1);
 
 const generate = (agent: InProcessAgent, session: number, token: boolean): Promise<number> =>
-  agent.call('C_GenerateKey', {
+  agent.generate(
     session,
-    mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
-    template: template([CKA.VALUE_LEN, 32], [CKA.TOKEN, token], [CKA.LABEL, Buffer.from(`key ${token}`)]),
-  }) as Promise<number>;
+    CKM.AES_KEY_GEN,
+    [CKA.VALUE_LEN, 32],
+    [CKA.TOKEN, token],
+    [CKA.LABEL, Buffer.from(`key ${token}`)],
+  );
 
 test('an Init that waits for the service begins nothing once another Init of its kind has come', async () => {
-  const agent = await startInProcess();
-  const session = await agent.open();
+  const { agent, session } = await startSession();
   const token = await generate(agent, session, true);
   const own = await generate(agent, session, false);
   const release = agent.service.hold();
@@ -32,8 +33,7 @@ test('an Init that waits for the service begins nothing once another Init of its
 });
 
 test('nor once the kind was cancelled', async () => {
-  const agent = await startInProcess();
-  const session = await agent.open();
+  const { agent, session } = await startSession();
   const token = await generate(agent, session, true);
   const release = agent.service.hold();
   const late = agent.rv('C_DecryptInit', { session, mechanism: cbc, key: token });

@@ -1,11 +1,9 @@
 // Pairs of keys: PKCS#11 2.40, sections 5.7, 5.11, 5.12 and 5.14; mechanisms 2.1 and 2.3. Node's own cryptography is the other
-// side: it imports what the token shows, checks what the token signs, and signs what the token checks.
+// side: it imports the public keys of the token, verifies the token's signatures, and signs for the token.
 import {
   constants,
-  createPublicKey,
   generateKeyPairSync,
   type JsonWebKey,
-  type KeyObject,
   sign as nodeSign,
   verify as nodeVerify,
   publicEncrypt,
@@ -16,69 +14,14 @@ import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKG, CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { CKR } from '../../../provider/schema/return-values.ts';
-import type { AttributeValue, Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
-import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import type { MechanismParameter } from '../../../provider/schema/types.ts';
+import { given, type InProcessAgent, room } from '../../support/in-process-agent.ts';
+import { mech, oaepWith, p256, type Row, startSession } from '../../support/session-calls.ts';
+import { places, template } from '../../support/template.ts';
 
-type Row = readonly [number, AttributeValue];
-type Pair = { readonly publicKey: number; readonly privateKey: number };
-
-const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
 const p384 = Buffer.from('06052b81040022', 'hex');
 const p521 = Buffer.from('06052b81040023', 'hex');
 const edwards = Buffer.from('06032b6570', 'hex');
-const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
-
-const start = async () => {
-  const agent = await startInProcess();
-  return { agent, session: await agent.open() };
-};
-const generate = (
-  agent: InProcessAgent,
-  session: number,
-  type: number,
-  publicRows: Row[],
-  privateRows: Row[] = [],
-): Promise<Pair> =>
-  agent.call('C_GenerateKeyPair', {
-    session,
-    mechanism: mech(type),
-    publicTemplate: template(...publicRows),
-    privateTemplate: template(...privateRows),
-  }) as Promise<Pair>;
-const read = async (agent: InProcessAgent, session: number, object: number, ...types: number[]) => {
-  const asked = types.map((type) => ({ type, capacity: 1024 }));
-  return (await agent.call('C_GetAttributeValue', { session, object, template: asked })) as {
-    rv: number;
-    values: readonly (AttributeValue | null)[];
-  };
-};
-const publicKeyOf = async (agent: InProcessAgent, session: number, object: number): Promise<KeyObject> => {
-  const { values } = await read(agent, session, object, CKA.PUBLIC_KEY_INFO);
-  return createPublicKey({ key: Buffer.from(values[0] as Uint8Array), format: 'der', type: 'spki' });
-};
-const sign = async (agent: InProcessAgent, session: number, mechanism: Mechanism, key: number, data: Uint8Array) => {
-  await agent.call('C_SignInit', { session, mechanism, key });
-  const signature = room(1024);
-  return given(signature, await agent.call('C_Sign', { session, data, signature })) as Buffer;
-};
-const signInParts = async (agent: InProcessAgent, session: number, mechanism: Mechanism, key: number, data: Buffer) => {
-  await agent.call('C_SignInit', { session, mechanism, key });
-  for (const byte of data) await agent.call('C_SignUpdate', { session, part: Buffer.of(byte) });
-  const signature = room(1024);
-  return given(signature, await agent.call('C_SignFinal', { session, signature })) as Buffer;
-};
-const verify = async (
-  agent: InProcessAgent,
-  session: number,
-  mechanism: Mechanism,
-  key: number,
-  data: Uint8Array,
-  signature: Uint8Array,
-): Promise<string> => {
-  await agent.call('C_VerifyInit', { session, mechanism, key });
-  return agent.rv('C_Verify', { session, data, signature });
-};
 
 const data = Buffer.from('the quick brown fox');
 const pssOf = (hash: number, mgf: number, saltLength: number): MechanismParameter => ({
@@ -89,27 +32,31 @@ const pssOf = (hash: number, mgf: number, saltLength: number): MechanismParamete
 });
 
 describe('RSA', async () => {
-  const { agent, session } = await start();
-  const { publicKey, privateKey } = await generate(agent, session, CKM.RSA_PKCS_KEY_PAIR_GEN, [
-    [CKA.MODULUS_BITS, 2048],
-    [CKA.PUBLIC_EXPONENT, Buffer.of(1, 0, 1)],
-  ]);
-  const node = await publicKeyOf(agent, session, publicKey);
+  const { agent, session, pair, sign, signInParts, verify, node: nodeOf } = await startSession();
+  const { publicKey, privateKey } = await pair(
+    CKM.RSA_PKCS_KEY_PAIR_GEN,
+    [
+      [CKA.MODULUS_BITS, 2048],
+      [CKA.PUBLIC_EXPONENT, Buffer.of(1, 0, 1)],
+    ],
+    [],
+  );
+  const node = await nodeOf(publicKey);
 
   test('the public half shows modulus and exponent, the private half keeps the rest secret', async () => {
-    const open = await read(agent, session, publicKey, CKA.MODULUS, CKA.PUBLIC_EXPONENT, CKA.MODULUS_BITS, CKA.LOCAL);
+    const open = await agent.read(session, publicKey, CKA.MODULUS, CKA.PUBLIC_EXPONENT, CKA.MODULUS_BITS, CKA.LOCAL);
     const jwk: JsonWebKey = node.export({ format: 'jwk' });
     expect(open.rv).toBe(CKR.OK);
     expect(open.values).toEqual([Buffer.from(jwk.n ?? '', 'base64url'), Buffer.of(1, 0, 1), 2048, true]);
-    const kept = await read(agent, session, privateKey, CKA.MODULUS, CKA.PRIVATE_EXPONENT, CKA.PRIME_1);
+    const kept = await agent.read(session, privateKey, CKA.MODULUS, CKA.PRIVATE_EXPONENT, CKA.PRIME_1);
     expect(kept.rv).toBe(CKR.ATTRIBUTE_SENSITIVE);
     expect(kept.values).toEqual([open.values[0], null, null]);
     const custody = [CKA.SENSITIVE, CKA.EXTRACTABLE, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.PRIVATE];
-    expect((await read(agent, session, privateKey, ...custody)).values).toEqual([true, false, true, true, true]);
+    expect((await agent.read(session, privateKey, ...custody)).values).toEqual([true, false, true, true, true]);
   });
   test('an attribute of another class is none of a half', async () => {
-    expect((await read(agent, session, publicKey, CKA.VALUE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
-    expect((await read(agent, session, privateKey, CKA.VALUE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+    expect((await agent.read(session, publicKey, CKA.VALUE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+    expect((await agent.read(session, privateKey, CKA.VALUE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
   });
   test.each([
     ['SHA224_RSA_PKCS', CKM.SHA224_RSA_PKCS, 'sha224'],
@@ -121,19 +68,17 @@ describe('RSA', async () => {
     ['SHA3_384_RSA_PKCS', CKM.SHA3_384_RSA_PKCS, 'sha3-384'],
     ['SHA3_512_RSA_PKCS', CKM.SHA3_512_RSA_PKCS, 'sha3-512'],
   ])('%s signs what others verify, whole and in parts alike', async (_name, type, hash) => {
-    const signature = await sign(agent, session, mech(type), privateKey, data);
+    const signature = await sign(mech(type), privateKey, data);
     expect(nodeVerify(hash, data, node, signature)).toBe(true);
-    expect(await signInParts(agent, session, mech(type), privateKey, data)).toEqual(signature);
-    expect(await verify(agent, session, mech(type), publicKey, data, signature)).toBe('CKR_OK');
+    expect(await signInParts(mech(type), privateKey, data)).toEqual(signature);
+    expect(await verify(mech(type), publicKey, data, signature)).toBe('CKR_OK');
     signature[9] = (signature[9] ?? 0) ^ 1;
-    expect(await verify(agent, session, mech(type), publicKey, data, signature)).toBe('CKR_SIGNATURE_INVALID');
-    expect(await verify(agent, session, mech(type), publicKey, data, signature.subarray(1))).toBe(
-      'CKR_SIGNATURE_LEN_RANGE',
-    );
+    expect(await verify(mech(type), publicKey, data, signature)).toBe('CKR_SIGNATURE_INVALID');
+    expect(await verify(mech(type), publicKey, data, signature.subarray(1))).toBe('CKR_SIGNATURE_LEN_RANGE');
   });
   test('RSA_PKCS signs a DigestInfo as it is, and nothing that leaves no room for the padding', async () => {
-    const signature = await sign(agent, session, mech(CKM.RSA_PKCS), privateKey, Buffer.alloc(245, 7));
-    expect(await verify(agent, session, mech(CKM.RSA_PKCS), publicKey, Buffer.alloc(245, 7), signature)).toBe('CKR_OK');
+    const signature = await sign(mech(CKM.RSA_PKCS), privateKey, Buffer.alloc(245, 7));
+    expect(await verify(mech(CKM.RSA_PKCS), publicKey, Buffer.alloc(245, 7), signature)).toBe('CKR_OK');
     await agent.call('C_SignInit', { session, mechanism: mech(CKM.RSA_PKCS), key: privateKey });
     const tooLong = { session, data: Buffer.alloc(246), signature: room(256) };
     expect(await agent.rv('C_Sign', tooLong)).toBe('CKR_DATA_LEN_RANGE');
@@ -150,10 +95,10 @@ describe('RSA', async () => {
     ['sha3-512', CKM.SHA3_512_RSA_PKCS_PSS, CKM.SHA3_512, CKG.MGF1_SHA3_512],
   ] as const)('PSS with %s follows its parameters', async (digest, type, hash, mask) => {
     const mechanism = mech(type, pssOf(hash, mask, 20));
-    const signature = await signInParts(agent, session, mechanism, privateKey, data);
+    const signature = await signInParts(mechanism, privateKey, data);
     const options = { key: node, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 20 };
     expect(nodeVerify(digest, data, options, signature)).toBe(true);
-    expect(await verify(agent, session, mechanism, publicKey, data, signature)).toBe('CKR_OK');
+    expect(await verify(mechanism, publicKey, data, signature)).toBe('CKR_OK');
   });
   test.each<[string, number, MechanismParameter | null]>([
     ['without', CKM.SHA256_RSA_PKCS_PSS, null],
@@ -170,32 +115,24 @@ describe('RSA', async () => {
     expect(await agent.rv('C_SignInit', init)).toBe('CKR_MECHANISM_INVALID');
     const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const jwk = other.publicKey.export({ format: 'jwk' });
-    const theirs = (await agent.call('C_CreateObject', {
+    const theirs = await agent.create(
       session,
-      template: template(
-        [CKA.CLASS, CKO.PUBLIC_KEY],
-        [CKA.KEY_TYPE, CKK.RSA],
-        [CKA.MODULUS, Buffer.from(jwk.n ?? '', 'base64url')],
-        [CKA.PUBLIC_EXPONENT, Buffer.from(jwk.e ?? '', 'base64url')],
-      ),
-    })) as number;
+      [CKA.CLASS, CKO.PUBLIC_KEY],
+      [CKA.KEY_TYPE, CKK.RSA],
+      [CKA.MODULUS, Buffer.from(jwk.n ?? '', 'base64url')],
+      [CKA.PUBLIC_EXPONENT, Buffer.from(jwk.e ?? '', 'base64url')],
+    );
     const signature = nodeSign('sha1', data, other.privateKey);
-    expect(await verify(agent, session, mech(CKM.SHA1_RSA_PKCS), theirs, data, signature)).toBe('CKR_OK');
+    expect(await verify(mech(CKM.SHA1_RSA_PKCS), theirs, data, signature)).toBe('CKR_OK');
   });
   test('OAEP decrypts what others encrypt, and does not reveal what is wrong', async () => {
-    const parameter: MechanismParameter = {
-      kind: 'oaep',
-      hash: CKM.SHA256,
-      mgf: CKG.MGF1_SHA256,
-      source: 1,
-      label: Buffer.from('label'),
-    };
+    const oaep = oaepWith(Buffer.from('label'));
     const sealed = publicEncrypt(
       { key: node, oaepHash: 'sha256', oaepLabel: Buffer.from('label'), padding: constants.RSA_PKCS1_OAEP_PADDING },
       data,
     );
     const decrypt = async (encryptedData: Uint8Array, out = room(256)) => {
-      await agent.call('C_DecryptInit', { session, mechanism: mech(CKM.RSA_PKCS_OAEP, parameter), key: privateKey });
+      await agent.call('C_DecryptInit', { session, mechanism: oaep, key: privateKey });
       return given(out, await agent.call('C_Decrypt', { session, encryptedData, data: out }));
     };
     expect(await decrypt(sealed)).toEqual(data);
@@ -227,34 +164,30 @@ describe('elliptic curves', () => {
     ['P-384', p384, CKM.ECDSA_SHA3_384, 'sha3-384', 96],
     ['P-521', p521, CKM.ECDSA_SHA3_512, 'sha3-512', 132],
   ] as const)('%s signs what others verify', async (_name, parameters, type, hash, length) => {
-    const { agent, session } = await start();
-    const { publicKey, privateKey } = await generate(agent, session, CKM.EC_KEY_PAIR_GEN, [
-      [CKA.EC_PARAMS, parameters],
-    ]);
-    const node = await publicKeyOf(agent, session, publicKey);
-    const signature = await signInParts(agent, session, mech(type), privateKey, data);
+    const { agent, session, pair, signInParts, verify, node: nodeOf } = await startSession();
+    const { publicKey, privateKey } = await pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, parameters]], []);
+    const node = await nodeOf(publicKey);
+    const signature = await signInParts(mech(type), privateKey, data);
     expect(signature).toHaveLength(length);
     expect(nodeVerify(hash, data, { key: node, dsaEncoding: 'ieee-p1363' }, signature)).toBe(true);
-    expect(await verify(agent, session, mech(type), publicKey, data, signature)).toBe('CKR_OK');
-    const { values } = await read(agent, session, publicKey, CKA.EC_POINT, CKA.EC_PARAMS);
+    expect(await verify(mech(type), publicKey, data, signature)).toBe('CKR_OK');
+    const { values } = await agent.read(session, publicKey, CKA.EC_POINT, CKA.EC_PARAMS);
     expect(values[1]).toEqual(parameters);
     const point = Buffer.from(values[0] as Uint8Array);
     expect(point.subarray(-length)).toEqual(node.export({ format: 'der', type: 'spki' }).subarray(-length));
     expect(point[0]).toBe(4);
   });
   test('Ed25519 signs what others verify', async () => {
-    const { agent, session } = await start();
-    const { publicKey, privateKey } = await generate(agent, session, CKM.EC_EDWARDS_KEY_PAIR_GEN, [
-      [CKA.EC_PARAMS, edwards],
-    ]);
-    const node = await publicKeyOf(agent, session, publicKey);
-    const signature = await sign(agent, session, mech(CKM.EDDSA), privateKey, data);
+    const { pair, sign, verify, node: nodeOf } = await startSession();
+    const { publicKey, privateKey } = await pair(CKM.EC_EDWARDS_KEY_PAIR_GEN, [[CKA.EC_PARAMS, edwards]], []);
+    const node = await nodeOf(publicKey);
+    const signature = await sign(mech(CKM.EDDSA), privateKey, data);
     expect(nodeVerify(null, data, node, signature)).toBe(true);
-    expect(await verify(agent, session, mech(CKM.EDDSA), publicKey, data, signature)).toBe('CKR_OK');
+    expect(await verify(mech(CKM.EDDSA), publicKey, data, signature)).toBe('CKR_OK');
   });
   test('EDDSA without parameters is pure Ed25519, and nothing else is offered', async () => {
-    const { agent, session } = await start();
-    const { privateKey } = await generate(agent, session, CKM.EC_EDWARDS_KEY_PAIR_GEN, [[CKA.EC_PARAMS, edwards]]);
+    const { agent, session, pair } = await startSession();
+    const { privateKey } = await pair(CKM.EC_EDWARDS_KEY_PAIR_GEN, [[CKA.EC_PARAMS, edwards]], []);
     const nothing = new Uint8Array(0);
     for (const parameter of [
       { kind: 'eddsa', prehash: false, context: nothing },
@@ -267,12 +200,12 @@ describe('elliptic curves', () => {
     }
   });
   test('other curves are refused', async () => {
-    const { agent, session } = await start();
+    const { pair } = await startSession();
     const secp192r1 = Buffer.from('06082a8648ce3d030101', 'hex');
-    await expect(generate(agent, session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, secp192r1]])).rejects.toThrow(
+    await expect(pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, secp192r1]], [])).rejects.toThrow(
       'CKR_CURVE_NOT_SUPPORTED',
     );
-    await expect(generate(agent, session, CKM.EC_KEY_PAIR_GEN, [])).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
+    await expect(pair(CKM.EC_KEY_PAIR_GEN, [], [])).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
   });
 });
 
@@ -294,29 +227,25 @@ describe('imported keys', () => {
     [CKA.KEY_TYPE, CKK.RSA],
     ...numbers.map(([type, name]): Row => [type, Buffer.from(String(jwk[name]), 'base64url')]),
   ];
-  const create = (agent: InProcessAgent, session: number, ...more: Row[]) =>
-    agent.call('C_CreateObject', { session, template: template(...rows, ...more) }) as Promise<number>;
+  const create = (agent: InProcessAgent, session: number, ...more: Row[]) => agent.create(session, ...rows, ...more);
 
   test('an RSA private key signs, and was neither always sensitive nor never extractable', async () => {
-    const { agent, session } = await start();
+    const { agent, session, sign } = await startSession();
     const key = await create(agent, session);
-    const signature = await sign(agent, session, mech(CKM.SHA256_RSA_PKCS), key, data);
+    const signature = await sign(mech(CKM.SHA256_RSA_PKCS), key, data);
     expect(nodeVerify('sha256', data, node.publicKey, signature)).toBe(true);
-    const { values } = await read(agent, session, key, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.LOCAL);
+    const { values } = await agent.read(session, key, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.LOCAL);
     expect(values).toEqual([false, false, false]);
   });
   test('that may be read gives its numbers back', async () => {
-    const { agent, session } = await start();
+    const { agent, session } = await startSession();
     const key = await create(agent, session, [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
-    const asked = numbers.map(([type]) => ({ type, capacity: 1024 }));
-    // Compared in the turn of the answer: what is secret in it is wiped after it.
-    const { values } = (await agent.call('C_GetAttributeValue', { session, object: key, template: asked })) as {
-      values: readonly AttributeValue[];
-    };
+    // Compared in the same turn as the answer, because its secrets are wiped afterwards.
+    const { values } = await agent.read(session, key, ...numbers.map(([type]) => type));
     expect(values).toEqual(numbers.map(([, name]) => Buffer.from(String(jwk[name]), 'base64url')));
   });
   test('whose numbers do not fit together is refused', async () => {
-    const { agent, session } = await start();
+    const { agent, session } = await startSession();
     const bad = rows.map(
       ([type, value]): Row => (type === CKA.PRIME_1 ? [type, Buffer.alloc(128, 0xc5)] : [type, value]),
     );
@@ -329,32 +258,24 @@ describe('imported keys', () => {
   });
   const few = [CKA.CLASS, CKA.KEY_TYPE, CKA.MODULUS, CKA.PRIVATE_EXPONENT] as number[];
   const withExponent = [...few, CKA.PUBLIC_EXPONENT];
-  describe.each([
-    ['session', false],
-    ['token', true],
-  ] as const)('with fewer numbers, for the %s', (_where, token) => {
+  describe.each(places)('with fewer numbers, for the %s', (_where, token) => {
     test.each([
       ['the modulus and the private exponent', few],
       ['the public exponent as well', withExponent],
       ['its primes as well', [...withExponent, CKA.PRIME_1, CKA.PRIME_2]],
       ['one prime', [...few, CKA.PRIME_2]],
     ])('an RSA private key needs %s', async (_what, types) => {
-      const { agent, session } = await start();
-      const object = (await agent.call('C_CreateObject', {
+      const { agent, session, sign } = await startSession();
+      const object = await agent.create(
         session,
-        template: template(
-          ...rows.filter(([type]) => types.includes(type)),
-          [CKA.TOKEN, token],
-          [CKA.SENSITIVE, false],
-          [CKA.EXTRACTABLE, true],
-        ),
-      })) as number;
-      const signature = await sign(agent, session, mech(CKM.SHA256_RSA_PKCS), object, data);
+        ...rows.filter(([type]) => types.includes(type)),
+        [CKA.TOKEN, token],
+        [CKA.SENSITIVE, false],
+        [CKA.EXTRACTABLE, true],
+      );
+      const signature = await sign(mech(CKM.SHA256_RSA_PKCS), object, data);
       expect(nodeVerify('sha256', data, node.publicKey, signature)).toBe(true);
-      const asked = numbers.map(([type]) => ({ type, capacity: 1024 }));
-      const { values } = (await agent.call('C_GetAttributeValue', { session, object, template: asked })) as {
-        values: readonly AttributeValue[];
-      };
+      const { values } = await agent.read(session, object, ...numbers.map(([type]) => type));
       const [n, e, d, p, q] = values.map((value) => BigInt(`0x${Buffer.from(value as Uint8Array).toString('hex')}`));
       const own = (name: keyof JsonWebKey) =>
         BigInt(`0x${Buffer.from(String(jwk[name]), 'base64url').toString('hex')}`);
@@ -372,7 +293,7 @@ describe('imported keys', () => {
       ['an even public exponent', (): Row => [CKA.PUBLIC_EXPONENT, Buffer.of(4)]],
       ['a prime that does not divide', (): Row => [CKA.PRIME_1, Buffer.alloc(128, 0xc5)]],
     ])('%s is refused', async (_what, wrong) => {
-      const { agent, session } = await start();
+      const { agent, session } = await startSession();
       const [type, value] = wrong();
       const given = rows.filter(([each]) => few.includes(each) && each !== type);
       const asked = { session, template: template(...given, [type, value], [CKA.TOKEN, token]) };
@@ -380,60 +301,59 @@ describe('imported keys', () => {
     });
   });
   test('an EC private key needs its curve and its value alone', async () => {
-    const { agent, session } = await start();
+    const { agent, session, sign } = await startSession();
     const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { d } = ec.privateKey.export({ format: 'jwk' });
-    const key = (await agent.call('C_CreateObject', {
+    const key = await agent.create(
       session,
-      template: template(
-        [CKA.CLASS, CKO.PRIVATE_KEY],
-        [CKA.KEY_TYPE, CKK.EC],
-        [CKA.EC_PARAMS, p256],
-        [CKA.VALUE, Buffer.from(d ?? '', 'base64url')],
-      ),
-    })) as number;
-    const signature = await sign(agent, session, mech(CKM.ECDSA_SHA256), key, data);
+      [CKA.CLASS, CKO.PRIVATE_KEY],
+      [CKA.KEY_TYPE, CKK.EC],
+      [CKA.EC_PARAMS, p256],
+      [CKA.VALUE, Buffer.from(d ?? '', 'base64url')],
+    );
+    const signature = await sign(mech(CKM.ECDSA_SHA256), key, data);
     expect(nodeVerify('sha256', data, { key: ec.publicKey, dsaEncoding: 'ieee-p1363' }, signature)).toBe(true);
   });
   test('a certificate is kept and read, in the session and on the token', async () => {
-    const { agent, session } = await start();
+    const { agent, session } = await startSession();
     for (const token of [false, true]) {
-      const object = (await agent.call('C_CreateObject', {
+      const object = await agent.create(
         session,
-        template: template(
-          [CKA.CLASS, CKO.CERTIFICATE],
-          [CKA.TOKEN, token],
-          [CKA.CERTIFICATE_TYPE, 0],
-          [CKA.SUBJECT, Buffer.from('subject')],
-          [CKA.ID, Buffer.of(7)],
-          [CKA.VALUE, Buffer.from('DER')],
-        ),
-      })) as number;
-      const { rv, values } = await read(agent, session, object, CKA.VALUE, CKA.ID, CKA.SUBJECT, CKA.PRIVATE);
+        [CKA.CLASS, CKO.CERTIFICATE],
+        [CKA.TOKEN, token],
+        [CKA.CERTIFICATE_TYPE, 0],
+        [CKA.SUBJECT, Buffer.from('subject')],
+        [CKA.ID, Buffer.of(7)],
+        [CKA.VALUE, Buffer.from('DER')],
+      );
+      const { rv, values } = await agent.read(session, object, CKA.VALUE, CKA.ID, CKA.SUBJECT, CKA.PRIVATE);
       expect(rv).toBe(CKR.OK);
       expect(
         values.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString() : String(value))),
       ).toEqual(['DER', '\u0007', 'subject', 'false']);
-      expect((await read(agent, session, object, CKA.SENSITIVE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+      expect((await agent.read(session, object, CKA.SENSITIVE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
     }
   });
   test('a public key of the token verifies without asking the service to', async () => {
-    const { agent, session } = await start();
-    const theirs = (await agent.call('C_CreateObject', {
+    const { agent, session, verify } = await startSession();
+    const theirs = await agent.create(
       session,
-      template: template([CKA.CLASS, CKO.PUBLIC_KEY], [CKA.KEY_TYPE, CKK.RSA], [CKA.TOKEN, true], ...rows.slice(2, 4)),
-    })) as number;
+      [CKA.CLASS, CKO.PUBLIC_KEY],
+      [CKA.KEY_TYPE, CKK.RSA],
+      [CKA.TOKEN, true],
+      ...rows.slice(2, 4),
+    );
     const signature = nodeSign('sha256', data, node.privateKey);
-    expect(await verify(agent, session, mech(CKM.SHA256_RSA_PKCS), theirs, data, signature)).toBe('CKR_OK');
+    expect(await verify(mech(CKM.SHA256_RSA_PKCS), theirs, data, signature)).toBe('CKR_OK');
     expect(agent.service.asked.get('verify')).toBeUndefined();
   });
 });
 
 test('keys of a pair go with their objects', async () => {
-  const { agent, session } = await start();
+  const { agent, session, pair, sign } = await startSession();
   const before = core.memoryStatus().keys;
-  const { publicKey, privateKey } = await generate(agent, session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]]);
-  await sign(agent, session, mech(CKM.ECDSA), privateKey, data);
+  const { publicKey, privateKey } = await pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], []);
+  await sign(mech(CKM.ECDSA), privateKey, data);
   expect(core.memoryStatus().keys).toBe(before + 2);
   await agent.call('C_DestroyObject', { session, object: publicKey });
   await agent.call('C_DestroyObject', { session, object: privateKey });
@@ -441,9 +361,9 @@ test('keys of a pair go with their objects', async () => {
 });
 
 test('a session that is closed while its pair is looked for gets none, and none is left', async () => {
-  const { agent, session } = await start();
+  const { agent, session, pair } = await startSession();
   const before = core.memoryStatus().keys;
-  const looking = generate(agent, session, CKM.RSA_PKCS_KEY_PAIR_GEN, [[CKA.MODULUS_BITS, 2048]]);
+  const looking = pair(CKM.RSA_PKCS_KEY_PAIR_GEN, [[CKA.MODULUS_BITS, 2048]], []);
   const refused = expect(looking).rejects.toThrow('CKR_SESSION_CLOSED');
   await agent.call('C_CloseSession', { session });
   await refused;
@@ -456,10 +376,10 @@ test.each<[string, Row[], Row[], string]>([
   ['whose private half asks for a PIN', [], [[CKA.ALWAYS_AUTHENTICATE, true]], 'CKR_ATTRIBUTE_VALUE_INVALID'],
   ['whose private half names another type', [], [[CKA.KEY_TYPE, CKK.EC]], 'CKR_TEMPLATE_INCONSISTENT'],
 ])('no pair is made %s', async (_what, publicRows, privateRows, rv) => {
-  const { agent, session } = await start();
+  const { pair } = await startSession();
   const before = core.memoryStatus().keys;
   const bits: Row[] = publicRows.some(([type]) => type === CKA.MODULUS_BITS) ? [] : [[CKA.MODULUS_BITS, 2048]];
-  const asked = generate(agent, session, CKM.RSA_PKCS_KEY_PAIR_GEN, [...bits, ...publicRows], privateRows);
+  const asked = pair(CKM.RSA_PKCS_KEY_PAIR_GEN, [...bits, ...publicRows], privateRows);
   await expect(asked).rejects.toThrow(rv);
   expect(core.memoryStatus().keys).toBe(before);
 });

@@ -1,4 +1,4 @@
-// Keys on their way between the agent and the service: whatever call sends one, neither the request nor the answer contains its
+// Keys in transit between the agent and the service: for every call that sends one, neither the request nor the answer contains its
 // value, and the service has the right key afterwards. What a process keeps in its memory is test/scenario/secrets.test.ts.
 import { createCipheriv, createPrivateKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ const block = Buffer.alloc(16, 1);
 const expected = (value: Buffer): Buffer =>
   createCipheriv('aes-256-ecb', value, null).setAutoPadding(false).update(block);
 
-/** A session, and everything that its agent and the service tell each other. */
+/** A session, and all messages between its agent and the service. */
 const listen = async () => {
   const call = await startSession();
   const said: { readonly route: string; readonly bytes: Buffer }[] = [];
@@ -40,7 +40,7 @@ const listen = async () => {
     return answer;
   };
   /** The routes whose request or answer contains the secret, as bytes or as text. */
-  const told = (secret: Buffer): readonly string[] =>
+  const carriersOf = (secret: Buffer): readonly string[] =>
     said
       .filter(({ bytes }) =>
         [secret, Buffer.from(secret.toString('hex')), Buffer.from(secret.toString('base64').slice(0, -3))].some(
@@ -48,13 +48,13 @@ const listen = async () => {
         ),
       )
       .map(({ route }) => route);
-  return { ...call, said, told };
+  return { ...call, said, carriersOf };
 };
 
 type Listened = Awaited<ReturnType<typeof listen>>;
 const create = (call: Pick<Listened, 'create'>, value: Buffer, ...rows: Row[]): Promise<number> =>
   call.create(...aesRows, [CKA.VALUE, value], ...rows);
-/** A key of the session that unwraps what the test has wrapped. */
+/** A session key that unwraps keys that the test has wrapped. */
 const wrapped = (under: Buffer, value: Buffer): Buffer => {
   const cipher = createCipheriv('aes256-wrap', under, Buffer.alloc(8, 0xa6));
   return Buffer.concat([cipher.update(value), cipher.final()]);
@@ -66,14 +66,14 @@ describe('neither a request nor an answer contains the value of a key', () => {
     const value = randomBytes(32);
     const key = await create(call, value, onToken);
     expect(await call.encrypt(ecb, key, block)).toEqual(expected(value));
-    expect(call.told(value)).toEqual([]);
+    expect(call.carriersOf(value)).toEqual([]);
   });
   test('that is copied from a session onto the token', async () => {
     const call = await listen();
     const value = randomBytes(32);
     const key = await call.copy(await create(call, value, sensitive), onToken);
     expect(await call.encrypt(ecb, key, block)).toEqual(expected(value));
-    expect(call.told(value)).toEqual([]);
+    expect(call.carriersOf(value)).toEqual([]);
   });
   test('that is unwrapped in a session for the token', async () => {
     const call = await listen();
@@ -87,7 +87,7 @@ describe('neither a request nor an answer contains the value of a key', () => {
       sensitive,
     );
     expect(await call.encrypt(ecb, key, block)).toEqual(expected(value));
-    expect(call.told(value)).toEqual([]);
+    expect(call.carriersOf(value)).toEqual([]);
   });
   test('that is derived in a session for the token', async () => {
     const call = await listen();
@@ -98,7 +98,7 @@ describe('neither a request nor an answer contains the value of a key', () => {
     const key = await call.derive(mechanism, handle, ...aesRows, [CKA.VALUE_LEN, 16], onToken, sensitive);
     const cipher = createCipheriv('aes-128-ecb', value, null).setAutoPadding(false);
     expect(await call.encrypt(ecb, key, block)).toEqual(cipher.update(block));
-    expect(call.told(value)).toEqual([]);
+    expect(call.carriersOf(value)).toEqual([]);
   });
   test.each([
     ['an AES key', async (call: Listened) => call.generate(onToken, noDecrypt), keyWrap],
@@ -117,7 +117,7 @@ describe('neither a request nor an answer contains the value of a key', () => {
     const handle = await wrapping(call);
     await call.wrap(mechanism, handle, await create(call, value, sensitive, extractable));
     expect(call.said.map(({ route }) => route)).toContain('wrap');
-    expect(call.told(value)).toEqual([]);
+    expect(call.carriersOf(value)).toEqual([]);
   });
   test('that may be read and is copied, onto the token and into the session', async () => {
     const call = await listen();
@@ -130,7 +130,7 @@ describe('neither a request nor an answer contains the value of a key', () => {
       const key = await call.copy(source, ...rows);
       expect(await call.encrypt(ecb, key, block)).toEqual(expected(value));
     }
-    expect(call.told(value)).toEqual([]);
+    expect(call.carriersOf(value)).toEqual([]);
   });
   test('that may be read and is wrapped under a key of the session', async () => {
     const call = await listen();
@@ -139,7 +139,7 @@ describe('neither a request nor an answer contains the value of a key', () => {
     expect(await call.wrap(keyWrap, await create(call, under, [CKA.WRAP, true]), source)).toEqual(
       wrapped(under, value),
     );
-    expect(call.told(value)).toEqual([]);
+    expect(call.carriersOf(value)).toEqual([]);
   });
   test('that is private: created on the token, and copied there', async () => {
     const call = await listen();
@@ -158,7 +158,7 @@ describe('neither a request nor an answer contains the value of a key', () => {
         how === 'create' ? await call.create(...rows, onToken) : await call.copy(await call.create(...rows), onToken);
       expect(key).toBeLessThan(2 ** 31);
       expect(verify(null, block, publicKey, await call.sign(mech(CKM.EDDSA), key, block))).toBe(true);
-      expect(call.told(secret)).toEqual([]);
+      expect(call.carriersOf(secret)).toEqual([]);
     }
   });
 });
@@ -188,5 +188,5 @@ test('the value of a key that its owner reads is in the answer to that call only
   const value = randomBytes(32);
   const key = await create(call, value, onToken, ...clear);
   expect(await call.value(key)).toEqual(value);
-  expect(call.told(value)).toEqual(['readValue']);
+  expect(call.carriersOf(value)).toEqual(['readValue']);
 });

@@ -1,10 +1,9 @@
-// Every mechanism of the table gives what the standards publish, with keys of a session and of the token: constants from FIPS 180-4
+// Every mechanism of the table returns the published results, with session keys and token keys: constants from FIPS 180-4
 // and FIPS 202 (digests), RFC 2202, RFC 4231 and NIST's examples for SHA-3 (HMAC), SP 800-38A to 38D (AES), RFC 3394 and RFC 5649
 // (key wrap), RFC 5869 (HKDF), RFC 5903 (ECDH), RFC 6979 (ECDSA), RFC 8032 (Ed25519). Where nothing short is published (RSA, and the
 // signatures with SHA-3) Node's own cryptography is the other side.
 import {
   createHmac,
-  createPublicKey,
   generateKeyPairSync,
   type KeyObject,
   constants as nodeConstants,
@@ -22,14 +21,14 @@ import { CKD, CKF, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constant
 import { CKM, mechanismName } from '../../../provider/schema/mechanisms.ts';
 import type { Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
 import type { DigestName } from '../../../server/base/digests.ts';
-import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { given, room } from '../../support/in-process-agent.ts';
 import { curve, digestMechanisms, type Row } from '../../support/mechanism-samples.ts';
+import { clear, mech, startSession } from '../../support/session-calls.ts';
 import { published } from '../../support/sp800-108.ts';
-import { template } from '../../support/template.ts';
+import { places } from '../../support/template.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
 const counting = (from: number, length: number): Buffer => Buffer.from(Array.from({ length }, (_, at) => from + at));
-const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
 const iv = counting(0, 16);
 const nothing = new Uint8Array(0);
 
@@ -259,113 +258,58 @@ const edwards = {
     '92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00',
 };
 
-class Host {
-  readonly agent: InProcessAgent;
-  readonly session: number;
-  readonly #place: Row;
+/** Calls whose keys are where the test wants them. */
+const openHost = async (token: boolean) => {
+  const call = await startSession();
+  const place: Row = [CKA.TOKEN, token];
+  const create = (...rows: Row[]) => call.create(...rows, place);
+  return {
+    ...call,
+    create,
+    secret: (keyType: number, value: Uint8Array, ...rows: Row[]) =>
+      create(
+        [CKA.CLASS, CKO.SECRET_KEY],
+        [CKA.KEY_TYPE, keyType],
+        [CKA.VALUE, value],
+        ...clear,
+        [CKA.DERIVE, true],
+        ...rows,
+      ),
+    value: async (object: number) => (await call.value(object)).toString('hex'),
+    derive: (mechanism: Mechanism, baseKey: number, ...rows: Row[]) => call.derive(mechanism, baseKey, ...rows, place),
+    async pair(type: number, ...rows: Row[]) {
+      const pair = await call.pair(type, [...rows, place], [place]);
+      return { ...pair, node: await call.node(pair.publicKey) };
+    },
+    /** A public key from Node. */
+    publicKey(node: KeyObject): Promise<number> {
+      const { kty, n, e, x, y } = node.export({ format: 'jwk' });
+      const bytes = (text: unknown): Buffer => Buffer.from(String(text), 'base64url');
+      const rows: Row[] =
+        kty === 'RSA'
+          ? [
+              [CKA.KEY_TYPE, CKK.RSA],
+              [CKA.MODULUS, bytes(n)],
+              [CKA.PUBLIC_EXPONENT, bytes(e)],
+            ]
+          : [
+              [CKA.KEY_TYPE, CKK.EC],
+              [CKA.EC_PARAMS, curve('p256')],
+              [CKA.EC_POINT, Buffer.concat([Buffer.of(4, 65, 4), bytes(x), bytes(y)])],
+            ];
+      return create([CKA.CLASS, CKO.PUBLIC_KEY], ...rows);
+    },
+  };
+};
+type Host = Awaited<ReturnType<typeof openHost>>;
 
-  constructor(agent: InProcessAgent, session: number, token: boolean) {
-    this.agent = agent;
-    this.session = session;
-    this.#place = [CKA.TOKEN, token];
-  }
-
-  create(...rows: Row[]): Promise<number> {
-    const whole = template(...rows, this.#place);
-    return this.agent.call('C_CreateObject', { session: this.session, template: whole }) as Promise<number>;
-  }
-  secret(keyType: number, value: Uint8Array, ...rows: Row[]): Promise<number> {
-    return this.create(
-      [CKA.CLASS, CKO.SECRET_KEY],
-      [CKA.KEY_TYPE, keyType],
-      [CKA.VALUE, value],
-      [CKA.SENSITIVE, false],
-      [CKA.EXTRACTABLE, true],
-      [CKA.DERIVE, true],
-      ...rows,
-    );
-  }
-  async value(object: number): Promise<string> {
-    const asked = { session: this.session, object, template: [{ type: CKA.VALUE, capacity: 1024 }] };
-    const [value] = (await this.agent.call('C_GetAttributeValue', asked)).values;
-    return Buffer.from(value as Uint8Array).toString('hex');
-  }
-  async encrypt(mechanism: Mechanism, key: number, data: Uint8Array): Promise<Buffer> {
-    const { agent, session } = this;
-    await agent.call('C_EncryptInit', { session, mechanism, key });
-    const out = room(1024);
-    return given(out, await agent.call('C_Encrypt', { session, data, encryptedData: out })) as Buffer;
-  }
-  async decrypt(mechanism: Mechanism, key: number, encryptedData: Uint8Array): Promise<Buffer> {
-    const { agent, session } = this;
-    await agent.call('C_DecryptInit', { session, mechanism, key });
-    const out = room(1024);
-    return given(out, await agent.call('C_Decrypt', { session, encryptedData, data: out })) as Buffer;
-  }
-  async sign(mechanism: Mechanism, key: number, data: Uint8Array): Promise<Buffer> {
-    const { agent, session } = this;
-    await agent.call('C_SignInit', { session, mechanism, key });
-    const out = room(1024);
-    return given(out, await agent.call('C_Sign', { session, data, signature: out })) as Buffer;
-  }
-  async verify(mechanism: Mechanism, key: number, data: Uint8Array, signature: Uint8Array): Promise<string> {
-    const { agent, session } = this;
-    await agent.call('C_VerifyInit', { session, mechanism, key });
-    return agent.rv('C_Verify', { session, data, signature });
-  }
-  derive(mechanism: Mechanism, baseKey: number, ...rows: Row[]): Promise<number> {
-    const { session } = this;
-    const whole = template(...rows, this.#place);
-    return this.agent.call('C_DeriveKey', { session, mechanism, baseKey, template: whole }) as Promise<number>;
-  }
-  async pair(type: number, ...rows: Row[]): Promise<{ publicKey: number; privateKey: number; node: KeyObject }> {
-    const { agent, session } = this;
-    const pair = await agent.call('C_GenerateKeyPair', {
-      session,
-      mechanism: mech(type),
-      publicTemplate: template(...rows, this.#place),
-      privateTemplate: template(this.#place),
-    });
-    const asked = {
-      session,
-      object: pair.publicKey,
-      template: [{ type: CKA.PUBLIC_KEY_INFO, capacity: 1024 }],
-    };
-    const [spki] = (await agent.call('C_GetAttributeValue', asked)).values;
-    return { ...pair, node: createPublicKey({ key: Buffer.from(spki as Uint8Array), format: 'der', type: 'spki' }) };
-  }
-  /** A public key made by Node. */
-  publicKey(node: KeyObject): Promise<number> {
-    const { kty, n, e, x, y } = node.export({ format: 'jwk' });
-    const bytes = (text: unknown): Buffer => Buffer.from(String(text), 'base64url');
-    const rows: Row[] =
-      kty === 'RSA'
-        ? [
-            [CKA.KEY_TYPE, CKK.RSA],
-            [CKA.MODULUS, bytes(n)],
-            [CKA.PUBLIC_EXPONENT, bytes(e)],
-          ]
-        : [
-            [CKA.KEY_TYPE, CKK.EC],
-            [CKA.EC_PARAMS, curve('p256')],
-            [CKA.EC_POINT, Buffer.concat([Buffer.of(4, 65, 4), bytes(x), bytes(y)])],
-          ];
-    return this.create([CKA.CLASS, CKO.PUBLIC_KEY], ...rows);
-  }
-}
-
-const clear: Row[] = [
-  [CKA.SENSITIVE, false],
-  [CKA.EXTRACTABLE, true],
-];
 const secretRows: Row[] = [[CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.GENERIC_SECRET], ...clear];
 const namesOf = <T extends { readonly mechanism: Mechanism }>(rows: readonly T[]) =>
   rows.map((row) => [mechanismName(row.mechanism.type), row] as const);
 
 test.each(Object.entries(digests))('%s of "abc"', async (name, expected) => {
   const { hash } = digestMechanisms[name as DigestName];
-  const agent = await startInProcess();
-  const session = await agent.open();
+  const { agent, session } = await startSession();
   await agent.call('C_DigestInit', { session, mechanism: mech(hash) });
   const out = room(64);
   const digest = given(out, await agent.call('C_Digest', { session, data: Buffer.from('abc'), digest: out }));
@@ -373,14 +317,10 @@ test.each(Object.entries(digests))('%s of "abc"', async (name, expected) => {
   answered.add(hash);
 });
 
-describe.each([
-  ['the session', false],
-  ['the token', true],
-] as const)('with keys of %s', (_where, token) => {
+describe.each(places)('with keys of the %s', (_where, token) => {
   let host: Host;
   beforeAll(async () => {
-    const agent = await startInProcess();
-    host = new Host(agent, await agent.open(), token);
+    host = await openHost(token);
   });
 
   const hmacs = mechanismRows.flatMap((row) =>
@@ -422,19 +362,10 @@ describe.each([
   });
 
   test.each(namesOf(wraps))('%s wraps and unwraps', async (_name, { key: value, mechanism, value: inner, wrapped }) => {
-    const { agent, session } = host;
     const wrappingKey = await host.secret(CKK.AES, value, [CKA.DECRYPT, false]);
     const key = await host.secret(CKK.GENERIC_SECRET, inner);
-    const out = room(1024);
-    const output = await agent.call('C_WrapKey', { session, mechanism, wrappingKey, key, wrappedKey: out });
-    expect(given(out, output)).toEqual(wrapped);
-    const again = (await agent.call('C_UnwrapKey', {
-      session,
-      mechanism,
-      unwrappingKey: wrappingKey,
-      wrappedKey: wrapped,
-      template: template(...secretRows),
-    })) as number;
+    expect(await host.wrap(mechanism, wrappingKey, key)).toEqual(wrapped);
+    const again = await host.unwrap(mechanism, wrappingKey, wrapped, ...secretRows);
     expect(await host.value(again)).toBe(inner.toString('hex'));
     answered.add(mechanism.type);
   });

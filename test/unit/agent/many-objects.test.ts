@@ -1,4 +1,4 @@
-// A process with thousands of objects, sessions and operations. Whatever goes through all of them leaves the socket thread to the calls of
+// A process with thousands of objects, sessions and operations. Work over all of them leaves the socket thread free for the calls of
 // others in between. No time is measured here: while the long call is under way, calls of another process are answered.
 import { expect, test } from 'vitest';
 import { Accounts, defaultLimits } from '../../../provider/client/account.ts';

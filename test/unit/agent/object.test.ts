@@ -4,20 +4,14 @@ import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { CKR } from '../../../provider/schema/return-values.ts';
-import { type AttributeValue, LengthOnly } from '../../../provider/schema/types.ts';
-import { type InProcessAgent, startInProcess } from '../../support/in-process-agent.ts';
+import { LengthOnly } from '../../../provider/schema/types.ts';
+import { type InProcessAgent, rvOf, startInProcess } from '../../support/in-process-agent.ts';
 import { CKK, CKM_UNAVAILABLE, CKO } from '../../support/names.ts';
-import { template } from '../../support/template.ts';
+import { aesRows, mech, p256, type Row, startSession } from '../../support/session-calls.ts';
+import { places, template } from '../../support/template.ts';
 
-type Row = readonly [number, AttributeValue];
 const generate = (agent: InProcessAgent, session: number, ...rows: Row[]): Promise<number> =>
-  agent.call('C_GenerateKey', {
-    session,
-    mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
-    template: template([CKA.VALUE_LEN, 32], ...rows),
-  }) as Promise<number>;
-const get = (agent: InProcessAgent, session: number, object: number, ...types: number[]) =>
-  agent.call('C_GetAttributeValue', { session, object, template: types.map((type) => ({ type, capacity: 256 })) });
+  agent.generate(session, CKM.AES_KEY_GEN, [CKA.VALUE_LEN, 32], ...rows);
 const find = async (agent: InProcessAgent, session: number, ...rows: Row[]): Promise<readonly number[]> => {
   await agent.call('C_FindObjectsInit', { session, template: template(...rows) });
   const all: number[] = [];
@@ -31,10 +25,7 @@ const find = async (agent: InProcessAgent, session: number, ...rows: Row[]): Pro
 };
 const label = (text: string): Row => [CKA.LABEL, Buffer.from(text)];
 
-describe.each([
-  ['session', false],
-  ['token', true],
-] as const)('%s objects', (_where, token) => {
+describe.each(places)('%s objects', (_where, token) => {
   const start = async () => {
     const agent = await startInProcess();
     return { agent, session: await agent.open() };
@@ -55,7 +46,7 @@ describe.each([
       CKA.KEY_GEN_MECHANISM,
       CKA.TOKEN,
     ];
-    const { rv, values } = await get(agent, session, key, ...asked);
+    const { rv, values } = await agent.read(session, key, ...asked);
     expect(rv).toBe(CKR.ATTRIBUTE_SENSITIVE);
     expect(values[0]).toEqual(Buffer.from('k1'));
     expect(values[1]).toBeNull();
@@ -66,7 +57,7 @@ describe.each([
   test('a missing attribute and a secret one have different results', async () => {
     const { agent, session } = await start();
     const key = await generate(agent, session, on);
-    const { rv, values } = await get(agent, session, key, CKA.MODULUS, CKA.CLASS);
+    const { rv, values } = await agent.read(session, key, CKA.MODULUS, CKA.CLASS);
     expect(rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
     expect(values).toEqual([null, CKO.SECRET_KEY]);
   });
@@ -74,24 +65,20 @@ describe.each([
   test('the value of a key that may be extracted is given, and only to who has room for it', async () => {
     const { agent, session } = await start();
     const value = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex');
-    const object = (await agent.call('C_CreateObject', {
+    const object = await agent.create(
       session,
-      template: template(
-        [CKA.CLASS, CKO.SECRET_KEY],
-        [CKA.KEY_TYPE, CKK.AES],
-        [CKA.VALUE, value],
-        [CKA.SENSITIVE, false],
-        [CKA.EXTRACTABLE, true],
-        on,
-      ),
-    })) as number;
+      ...aesRows,
+      [CKA.VALUE, value],
+      [CKA.SENSITIVE, false],
+      [CKA.EXTRACTABLE, true],
+      on,
+    );
     const ask = (capacity: number | null) =>
       agent.call('C_GetAttributeValue', { session, object, template: [{ type: CKA.VALUE, capacity }] });
     expect(Buffer.from((await ask(16)).values[0] as Uint8Array)).toEqual(value);
     expect((await ask(15)).values[0]).toEqual(new LengthOnly(16));
     expect((await ask(null)).values[0]).toEqual(new LengthOnly(16));
-    const facts = await get(
-      agent,
+    const facts = await agent.read(
       session,
       object,
       CKA.LOCAL,
@@ -106,28 +93,23 @@ describe.each([
 
   test('a wrong check value is refused', async () => {
     const { agent, session } = await start();
-    const rows: Row[] = [
-      [CKA.CLASS, CKO.SECRET_KEY],
-      [CKA.KEY_TYPE, CKK.AES],
-      [CKA.VALUE, Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex')],
-      on,
-    ];
+    const rows: Row[] = [...aesRows, [CKA.VALUE, Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex')], on];
     const create = (check: string) =>
-      agent.rv('C_CreateObject', {
-        session,
-        template: template(...rows, [CKA.CHECK_VALUE, Buffer.from(check, 'hex')]),
-      });
+      rvOf(agent.create(session, ...rows, [CKA.CHECK_VALUE, Buffer.from(check, 'hex')]));
     expect(await create('c6a13c')).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
     expect(await create('c6a13b')).toBe('CKR_OK');
   });
 
   test('a data object gives its value back', async () => {
     const { agent, session } = await start();
-    const object = (await agent.call('C_CreateObject', {
+    const object = await agent.create(
       session,
-      template: template([CKA.CLASS, CKO.DATA], label('DATA_OBJECT_SUPPORTED_IDEN'), [CKA.VALUE, Buffer.from('v')], on),
-    })) as number;
-    const { rv, values } = await get(agent, session, object, CKA.VALUE, CKA.APPLICATION);
+      [CKA.CLASS, CKO.DATA],
+      label('DATA_OBJECT_SUPPORTED_IDEN'),
+      [CKA.VALUE, Buffer.from('v')],
+      on,
+    );
+    const { rv, values } = await agent.read(session, object, CKA.VALUE, CKA.APPLICATION);
     expect(rv).toBe(CKR.OK);
     expect(values.map((value) => Buffer.from(value as Uint8Array).toString())).toEqual(['v', '']);
     expect(await find(agent, session, [CKA.VALUE, Buffer.from('v')])).toEqual([object]);
@@ -191,42 +173,37 @@ describe.each([
     await agent.call('C_Logout', { session });
     expect(await find(agent, session, label('p'))).toEqual([]);
     expect(await agent.rv('C_GetObjectSize', { session, object: key })).toBe('CKR_OBJECT_HANDLE_INVALID');
-    expect(await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key })).toBe(
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: mech(CKM.AES_ECB), key })).toBe(
       'CKR_KEY_HANDLE_INVALID',
     );
     const rows = template([CKA.CLASS, CKO.DATA], [CKA.PRIVATE, true], on);
     expect(await agent.rv('C_CreateObject', { session, template: rows })).toBe('CKR_USER_NOT_LOGGED_IN');
   });
 
-  test.each([
-    ['session', false],
-    ['token', true],
-  ] as const)(
+  test.each(places)(
     'the value of a data object of the %s can be changed, also in a copy, unless the object says no',
     async (_where, token) => {
       const { agent, session } = await start();
       const make = (modifiable: boolean) =>
-        agent.call('C_CreateObject', {
+        agent.create(
           session,
-          template: template(
-            [CKA.CLASS, CKO.DATA],
-            [CKA.TOKEN, token],
-            [CKA.VALUE, Buffer.from('old')],
-            [CKA.MODIFIABLE, modifiable],
-          ),
-        }) as Promise<number>;
+          [CKA.CLASS, CKO.DATA],
+          [CKA.TOKEN, token],
+          [CKA.VALUE, Buffer.from('old')],
+          [CKA.MODIFIABLE, modifiable],
+        );
       const readValueOf = async (object: number) =>
-        String(Buffer.from((await get(agent, session, object, CKA.VALUE)).values[0] as Uint8Array));
+        String(Buffer.from((await agent.read(session, object, CKA.VALUE)).values[0] as Uint8Array));
       const object = await make(true);
       for (const text of ['new', '', 'longer than before']) {
         // The frame is used again as soon as the call is answered.
         const frame = Buffer.from(text);
-        const change = agent.rv('C_SetAttributeValue', { session, object, template: template([CKA.VALUE, frame]) });
+        const change = agent.set(session, object, [CKA.VALUE, frame]);
         frame.fill(0);
         expect([await change, await readValueOf(object)]).toEqual(['CKR_OK', text]);
       }
       const frame = Buffer.from('of the copy');
-      const copying = agent.call('C_CopyObject', { session, object, template: template([CKA.VALUE, frame]) });
+      const copying = agent.copy(session, object, [CKA.VALUE, frame]);
       frame.fill(0);
       const copy = (await copying) as number;
       expect(await readValueOf(copy)).toBe('of the copy');
@@ -237,28 +214,23 @@ describe.each([
     },
   );
 
-  test.each([
-    ['session', false],
-    ['token', true],
-  ] as const)('a certificate of the %s has the check value of its value', async (_where, token) => {
+  test.each(places)('a certificate of the %s has the check value of its value', async (_where, token) => {
     const { agent, session } = await start();
     const value = Buffer.from('300a0c08737562', 'hex');
     const checkValue = createHash('sha1').update(value).digest().subarray(0, 3);
     const make = (...rows: Row[]) =>
-      agent.call('C_CreateObject', {
+      agent.create(
         session,
-        template: template(
-          [CKA.CLASS, CKO.CERTIFICATE],
-          [CKA.CERTIFICATE_TYPE, 0],
-          [CKA.SUBJECT, value],
-          [CKA.VALUE, value],
-          [CKA.TOKEN, token],
-          ...rows,
-        ),
-      }) as Promise<number>;
+        [CKA.CLASS, CKO.CERTIFICATE],
+        [CKA.CERTIFICATE_TYPE, 0],
+        [CKA.SUBJECT, value],
+        [CKA.VALUE, value],
+        [CKA.TOKEN, token],
+        ...rows,
+      );
     const given = [[], [[CKA.CHECK_VALUE, checkValue]], [[CKA.CHECK_VALUE, Buffer.alloc(0)]]] as Row[][];
     for (const rows of given) {
-      const { values } = await get(agent, session, await make(...rows), CKA.CHECK_VALUE);
+      const { values } = await agent.read(session, await make(...rows), CKA.CHECK_VALUE);
       expect(Buffer.from(values[0] as Uint8Array)).toEqual(checkValue);
     }
     expect(await find(agent, session, [CKA.CHECK_VALUE, checkValue])).toHaveLength(3);
@@ -273,15 +245,13 @@ describe.each([
       object: key,
       template: template(label('new'), [CKA.ENCRYPT, false], [CKA.ID, Buffer.from('7')]),
     });
-    const { values } = await get(agent, session, key, CKA.LABEL, CKA.ENCRYPT, CKA.DECRYPT, CKA.ID);
+    const { values } = await agent.read(session, key, CKA.LABEL, CKA.ENCRYPT, CKA.DECRYPT, CKA.ID);
     expect([String(values[0]), values[1], values[2], String(values[3])]).toEqual(['new', false, true, '7']);
-    expect(await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key })).toBe(
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: mech(CKM.AES_ECB), key })).toBe(
       'CKR_KEY_FUNCTION_NOT_PERMITTED',
     );
     const fixed = await generate(agent, session, on, label('fixed'), [CKA.MODIFIABLE, false]);
-    expect(await agent.rv('C_SetAttributeValue', { session, object: fixed, template: template(label('x')) })).toBe(
-      'CKR_ACTION_PROHIBITED',
-    );
+    expect(await agent.set(session, fixed, label('x'))).toBe('CKR_ACTION_PROHIBITED');
   });
 
   test('a destroyed one is gone for every function', async () => {
@@ -290,7 +260,7 @@ describe.each([
     await agent.call('C_DestroyObject', { session, object: key });
     expect(await agent.rv('C_DestroyObject', { session, object: key })).toBe('CKR_OBJECT_HANDLE_INVALID');
     expect(await agent.rv('C_GetObjectSize', { session, object: key })).toBe('CKR_OBJECT_HANDLE_INVALID');
-    expect(await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key })).toBe(
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: mech(CKM.AES_ECB), key })).toBe(
       'CKR_KEY_HANDLE_INVALID',
     );
     expect(await find(agent, session, label('gone'))).toEqual([]);
@@ -306,20 +276,14 @@ describe.each([
   test('a copy accepts changes, keeps the history, and is refused when the object forbids it', async () => {
     const { agent, session } = await start();
     const source = await generate(agent, session, on, label('s'), [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
-    const copy = (await agent.call('C_CopyObject', {
-      session,
-      object: source,
-      template: template(label('c'), [CKA.TOKEN, false], [CKA.SENSITIVE, true]),
-    })) as number;
-    const { values } = await get(agent, session, copy, CKA.LABEL, CKA.SENSITIVE, CKA.ALWAYS_SENSITIVE, CKA.CHECK_VALUE);
-    const original = await get(agent, session, source, CKA.CHECK_VALUE);
+    const copy = await agent.copy(session, source, label('c'), [CKA.TOKEN, false], [CKA.SENSITIVE, true]);
+    const { values } = await agent.read(session, copy, CKA.LABEL, CKA.SENSITIVE, CKA.ALWAYS_SENSITIVE, CKA.CHECK_VALUE);
+    const original = await agent.read(session, source, CKA.CHECK_VALUE);
     expect([String(values[0]), values[1], values[2]]).toEqual(['c', true, false]);
     expect(Buffer.from(values[3] as Uint8Array)).toEqual(Buffer.from(original.values[0] as Uint8Array));
     // The copy's key outlives the original.
     await agent.call('C_DestroyObject', { session, object: source });
-    expect(
-      await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key: copy }),
-    ).toBe('CKR_OK');
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: mech(CKM.AES_ECB), key: copy })).toBe('CKR_OK');
     const unique = await generate(agent, session, on, [CKA.COPYABLE, false]);
     expect(await agent.rv('C_CopyObject', { session, object: unique, template: [] })).toBe('CKR_ACTION_PROHIBITED');
   });
@@ -349,9 +313,7 @@ describe('where objects belong', () => {
     const rows = template([CKA.CLASS, CKO.DATA], [CKA.TOKEN, true]);
     expect(await agent.rv('C_CreateObject', { session, template: rows })).toBe('CKR_SESSION_READ_ONLY');
     expect(await agent.rv('C_DestroyObject', { session, object: key })).toBe('CKR_SESSION_READ_ONLY');
-    expect(await agent.rv('C_SetAttributeValue', { session, object: key, template: template(label('x')) })).toBe(
-      'CKR_SESSION_READ_ONLY',
-    );
+    expect(await agent.set(session, key, label('x'))).toBe('CKR_SESSION_READ_ONLY');
     expect(await agent.rv('C_CopyObject', { session, object: key, template: [] })).toBe('CKR_SESSION_READ_ONLY');
     expect(await generate(agent, session)).toBeGreaterThanOrEqual(2 ** 31);
   });
@@ -363,25 +325,16 @@ describe('where objects belong', () => {
   ])(
     'the label of a master key, which %s, is taken: a second key is an error, never an overwrite',
     async (_what, master) => {
-      const agent = await startInProcess();
-      const session = await agent.open();
+      const { agent, session } = await startSession();
       const key = await generate(agent, session, on, ...master);
       const [name] = master as [Row];
       const refused = { rv: 'CKR_TEMPLATE_INCONSISTENT' };
       await expect(generate(agent, session, on, ...master)).rejects.toMatchObject(refused);
       await expect(generate(agent, session, on, name)).rejects.toMatchObject(refused);
-      const pair = () =>
-        agent.call('C_GenerateKeyPair', {
-          session,
-          mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
-          publicTemplate: template([CKA.EC_PARAMS, Buffer.from('06082a8648ce3d030107', 'hex')], on, name),
-          privateTemplate: template(on, name),
-        });
+      const pair = () => agent.pair(session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256], on, name], [on, name]);
       await expect(pair()).rejects.toMatchObject(refused);
       const other = await generate(agent, session, on, label('other'));
-      expect(await agent.rv('C_SetAttributeValue', { session, object: other, template: template(name) })).toBe(
-        refused.rv,
-      );
+      expect(await agent.set(session, other, name)).toBe(refused.rv);
       expect(await find(agent, session, name)).toEqual([key]);
       // Nor does a master key take a label that others have.
       const taken = await generate(agent, session, on, label('taken'));
@@ -394,24 +347,18 @@ describe('where objects belong', () => {
     },
   );
   test('ordinary keys and pairs share labels', async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     const keys = [];
     for (let i = 0; i < 3; i++) keys.push(await generate(agent, session, on, label('rotated')));
     for (let i = 0; i < 2; i++) {
-      const made = (await agent.call('C_GenerateKeyPair', {
-        session,
-        mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
-        publicTemplate: template([CKA.EC_PARAMS, Buffer.from('06082a8648ce3d030107', 'hex')], on, label('rotated')),
-        privateTemplate: template(on, label('rotated')),
-      })) as { publicKey: number; privateKey: number };
+      const rows: Row[] = [on, label('rotated')];
+      const made = await agent.pair(session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256], ...rows], rows);
       keys.push(made.publicKey, made.privateKey);
     }
     expect(new Set(await find(agent, session, label('rotated')))).toEqual(new Set(keys));
   });
   test("what the service refuses has Cryptoki's name, and one line with the call's id", async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     const key = await generate(agent, session, [CKA.TOKEN, true]);
     for (const [code, rv] of [
       ['unavailable', 'CKR_DEVICE_ERROR'],

@@ -2,12 +2,14 @@
 // 5.11. What single kinds do beyond that is in the tests of their chapters.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
+import type { CallName, Input } from '../../../provider/schema/calls.ts';
 import { CKF, CKG_IV, CKU } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { MessageParameter } from '../../../provider/schema/types.ts';
+import type { Mechanism, MessageParameter } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
 import { CKK, CKO } from '../../support/names.ts';
-import { template } from '../../support/template.ts';
+import { mech, startSession } from '../../support/session-calls.ts';
+import { places, template } from '../../support/template.ts';
 
 interface Keys {
   readonly aes: number;
@@ -27,11 +29,11 @@ interface Kind {
   readonly wrongInit: ((agent: InProcessAgent, session: number, keys: Keys) => Promise<string>) | null;
   /** Takes a part, and the operation continues. */
   readonly part: Step | null;
-  /** A whole message, or the Final: ends the operation, with whatever return value. */
+  /** A whole message, or the Final: ends the operation with any return value. */
   readonly ends: readonly Step[];
-  /** A step that cannot be, and what it is called. */
+  /** An invalid step, with its name. */
   readonly wrong: readonly (readonly [Step, string])[];
-  /** Whether an error leaves the operation as it is: messages and searches. */
+  /** Whether an error does not change the operation: messages and searches. */
   readonly lasts: boolean;
   /** Whether it uses a key, and so ends with the login. */
   readonly private: boolean;
@@ -39,12 +41,12 @@ interface Kind {
 
 const block = Buffer.alloc(16, 1);
 const long = Buffer.alloc(64, 1);
-const ecb = { type: CKM.AES_ECB, parameter: null };
-const hmacMechanism = { type: CKM.SHA256_HMAC, parameter: null };
-const rsa = { type: CKM.RSA_PKCS, parameter: null };
-const gcm = { type: CKM.AES_GCM, parameter: null };
-const sha256 = { type: CKM.SHA256, parameter: null };
-const nobodys = { type: CKM.DES3_CBC, parameter: null };
+const ecb = mech(CKM.AES_ECB);
+const hmacMechanism = mech(CKM.SHA256_HMAC);
+const rsa = mech(CKM.RSA_PKCS);
+const gcm = mech(CKM.AES_GCM);
+const sha256 = mech(CKM.SHA256);
+const nobodys = mech(CKM.DES3_CBC);
 let messages = 0;
 const message = (more: Partial<MessageParameter> = {}): MessageParameter => {
   const iv = Buffer.alloc(12);
@@ -61,73 +63,65 @@ const message = (more: Partial<MessageParameter> = {}): MessageParameter => {
 };
 const noData = Buffer.alloc(0);
 
+type KeyedInit = Extract<CallName, `C_${string}Init`>;
+/** How an operation that uses a key begins: well, cancelled and wrong. */
+const begins = (name: KeyedInit, mechanism: Mechanism, of: keyof Keys) => ({
+  init: (agent: InProcessAgent, session: number, { [of]: key }: Keys) =>
+    agent.rv(name, { session, mechanism, key } as Input<KeyedInit>),
+  cancel: (agent: InProcessAgent, session: number) =>
+    agent.rv(name, { session, mechanism: null, key: 0 } as Input<KeyedInit>),
+  wrongInit: (agent: InProcessAgent, session: number, { [of]: key }: Keys) =>
+    agent.rv(name, { session, mechanism: nobodys, key } as Input<KeyedInit>),
+});
+
+/** A call that is the same each time. */
+const step =
+  <N extends CallName>(name: N, input: Omit<Input<N>, 'session'> = {} as Input<N>): Step =>
+  (agent, session) =>
+    agent.rv(name, { ...input, session } as unknown as Input<N>);
+
 const kinds: readonly Kind[] = [
   {
     name: 'encryption',
     flag: CKF.ENCRYPT,
-    init: (agent, session, { aes }) => agent.rv('C_EncryptInit', { session, mechanism: ecb, key: aes }),
-    cancel: (agent, session) => agent.rv('C_EncryptInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { aes }) => agent.rv('C_EncryptInit', { session, mechanism: nobodys, key: aes }),
-    part: (agent, session) => agent.rv('C_EncryptUpdate', { session, part: block, encryptedPart: room(64) }),
+    ...begins('C_EncryptInit', ecb, 'aes'),
+    part: step('C_EncryptUpdate', { part: block, encryptedPart: room(64) }),
     ends: [
-      (agent, session) => agent.rv('C_Encrypt', { session, data: block, encryptedData: room(64) }),
-      (agent, session) => agent.rv('C_EncryptFinal', { session, lastEncryptedPart: room(64) }),
+      step('C_Encrypt', { data: block, encryptedData: room(64) }),
+      step('C_EncryptFinal', { lastEncryptedPart: room(64) }),
     ],
-    wrong: [
-      [
-        (agent, session) => agent.rv('C_Encrypt', { session, data: block.subarray(1), encryptedData: room(64) }),
-        'CKR_DATA_LEN_RANGE',
-      ],
-    ],
+    wrong: [[step('C_Encrypt', { data: block.subarray(1), encryptedData: room(64) }), 'CKR_DATA_LEN_RANGE']],
     lasts: false,
     private: true,
   },
   {
     name: 'decryption',
     flag: CKF.DECRYPT,
-    init: (agent, session, { aes }) => agent.rv('C_DecryptInit', { session, mechanism: ecb, key: aes }),
-    cancel: (agent, session) => agent.rv('C_DecryptInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { aes }) => agent.rv('C_DecryptInit', { session, mechanism: nobodys, key: aes }),
-    part: (agent, session) => agent.rv('C_DecryptUpdate', { session, encryptedPart: block, part: room(64) }),
-    ends: [
-      (agent, session) => agent.rv('C_Decrypt', { session, encryptedData: block, data: room(64) }),
-      (agent, session) => agent.rv('C_DecryptFinal', { session, lastPart: room(64) }),
-    ],
-    wrong: [
-      [
-        (agent, session) => agent.rv('C_Decrypt', { session, encryptedData: block.subarray(1), data: room(64) }),
-        'CKR_ENCRYPTED_DATA_LEN_RANGE',
-      ],
-    ],
+    ...begins('C_DecryptInit', ecb, 'aes'),
+    part: step('C_DecryptUpdate', { encryptedPart: block, part: room(64) }),
+    ends: [step('C_Decrypt', { encryptedData: block, data: room(64) }), step('C_DecryptFinal', { lastPart: room(64) })],
+    wrong: [[step('C_Decrypt', { encryptedData: block.subarray(1), data: room(64) }), 'CKR_ENCRYPTED_DATA_LEN_RANGE']],
     lasts: false,
     private: true,
   },
   {
     name: 'digest',
     flag: CKF.DIGEST,
-    init: (agent, session) => agent.rv('C_DigestInit', { session, mechanism: sha256 }),
-    cancel: (agent, session) => agent.rv('C_DigestInit', { session, mechanism: null }),
-    wrongInit: (agent, session) => agent.rv('C_DigestInit', { session, mechanism: nobodys }),
-    part: (agent, session) => agent.rv('C_DigestUpdate', { session, part: block }),
-    ends: [
-      (agent, session) => agent.rv('C_Digest', { session, data: block, digest: room(64) }),
-      (agent, session) => agent.rv('C_DigestFinal', { session, digest: room(64) }),
-    ],
-    wrong: [[(agent, session) => agent.rv('C_DigestKey', { session, key: 999_999 }), 'CKR_KEY_HANDLE_INVALID']],
+    init: step('C_DigestInit', { mechanism: sha256 }),
+    cancel: step('C_DigestInit', { mechanism: null }),
+    wrongInit: step('C_DigestInit', { mechanism: nobodys }),
+    part: step('C_DigestUpdate', { part: block }),
+    ends: [step('C_Digest', { data: block, digest: room(64) }), step('C_DigestFinal', { digest: room(64) })],
+    wrong: [[step('C_DigestKey', { key: 999_999 }), 'CKR_KEY_HANDLE_INVALID']],
     lasts: false,
     private: false,
   },
   {
     name: 'signature',
     flag: CKF.SIGN,
-    init: (agent, session, { hmac }) => agent.rv('C_SignInit', { session, mechanism: hmacMechanism, key: hmac }),
-    cancel: (agent, session) => agent.rv('C_SignInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { hmac }) => agent.rv('C_SignInit', { session, mechanism: nobodys, key: hmac }),
-    part: (agent, session) => agent.rv('C_SignUpdate', { session, part: block }),
-    ends: [
-      (agent, session) => agent.rv('C_Sign', { session, data: block, signature: room(64) }),
-      (agent, session) => agent.rv('C_SignFinal', { session, signature: room(64) }),
-    ],
+    ...begins('C_SignInit', hmacMechanism, 'hmac'),
+    part: step('C_SignUpdate', { part: block }),
+    ends: [step('C_Sign', { data: block, signature: room(64) }), step('C_SignFinal', { signature: room(64) })],
     wrong: [],
     lasts: false,
     private: true,
@@ -135,17 +129,13 @@ const kinds: readonly Kind[] = [
   {
     name: 'signature of data in one piece',
     flag: CKF.SIGN,
-    init: (agent, session, { privateKey }) => agent.rv('C_SignInit', { session, mechanism: rsa, key: privateKey }),
-    cancel: (agent, session) => agent.rv('C_SignInit', { session, mechanism: null, key: 0 }),
+    ...begins('C_SignInit', rsa, 'privateKey'),
     wrongInit: null,
     part: null,
-    ends: [(agent, session) => agent.rv('C_Sign', { session, data: block, signature: room(512) })],
+    ends: [step('C_Sign', { data: block, signature: room(512) })],
     wrong: [
-      [
-        (agent, session) => agent.rv('C_Sign', { session, data: Buffer.alloc(246), signature: room(512) }),
-        'CKR_DATA_LEN_RANGE',
-      ],
-      [(agent, session) => agent.rv('C_SignUpdate', { session, part: block }), 'CKR_OPERATION_NOT_INITIALIZED'],
+      [step('C_Sign', { data: Buffer.alloc(246), signature: room(512) }), 'CKR_DATA_LEN_RANGE'],
+      [step('C_SignUpdate', { part: block }), 'CKR_OPERATION_NOT_INITIALIZED'],
     ],
     lasts: false,
     private: true,
@@ -153,47 +143,24 @@ const kinds: readonly Kind[] = [
   {
     name: 'signature with recovery',
     flag: CKF.SIGN_RECOVER,
-    init: (agent, session, { privateKey }) =>
-      agent.rv('C_SignRecoverInit', { session, mechanism: rsa, key: privateKey }),
-    cancel: (agent, session) => agent.rv('C_SignRecoverInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { privateKey }) =>
-      agent.rv('C_SignRecoverInit', { session, mechanism: nobodys, key: privateKey }),
+    ...begins('C_SignRecoverInit', rsa, 'privateKey'),
     part: null,
-    ends: [(agent, session) => agent.rv('C_SignRecover', { session, data: block, signature: room(512) })],
-    wrong: [
-      [
-        (agent, session) => agent.rv('C_SignRecover', { session, data: Buffer.alloc(246), signature: room(512) }),
-        'CKR_DATA_LEN_RANGE',
-      ],
-    ],
+    ends: [step('C_SignRecover', { data: block, signature: room(512) })],
+    wrong: [[step('C_SignRecover', { data: Buffer.alloc(246), signature: room(512) }), 'CKR_DATA_LEN_RANGE']],
     lasts: false,
     private: true,
   },
   {
     name: 'verification',
     flag: CKF.VERIFY,
-    init: (agent, session, { hmac }) => agent.rv('C_VerifyInit', { session, mechanism: hmacMechanism, key: hmac }),
-    cancel: (agent, session) => agent.rv('C_VerifyInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { hmac }) => agent.rv('C_VerifyInit', { session, mechanism: nobodys, key: hmac }),
-    part: (agent, session) => agent.rv('C_VerifyUpdate', { session, part: block }),
+    ...begins('C_VerifyInit', hmacMechanism, 'hmac'),
+    part: step('C_VerifyUpdate', { part: block }),
     ends: [],
     wrong: [
-      [
-        (agent, session) => agent.rv('C_Verify', { session, data: block, signature: Buffer.alloc(32) }),
-        'CKR_SIGNATURE_INVALID',
-      ],
-      [
-        (agent, session) => agent.rv('C_Verify', { session, data: block, signature: Buffer.alloc(31) }),
-        'CKR_SIGNATURE_LEN_RANGE',
-      ],
-      [
-        (agent, session) => agent.rv('C_VerifyFinal', { session, signature: Buffer.alloc(32) }),
-        'CKR_SIGNATURE_INVALID',
-      ],
-      [
-        (agent, session) => agent.rv('C_VerifyFinal', { session, signature: Buffer.alloc(0) }),
-        'CKR_SIGNATURE_LEN_RANGE',
-      ],
+      [step('C_Verify', { data: block, signature: Buffer.alloc(32) }), 'CKR_SIGNATURE_INVALID'],
+      [step('C_Verify', { data: block, signature: Buffer.alloc(31) }), 'CKR_SIGNATURE_LEN_RANGE'],
+      [step('C_VerifyFinal', { signature: Buffer.alloc(32) }), 'CKR_SIGNATURE_INVALID'],
+      [step('C_VerifyFinal', { signature: Buffer.alloc(0) }), 'CKR_SIGNATURE_LEN_RANGE'],
     ],
     lasts: false,
     private: true,
@@ -201,28 +168,17 @@ const kinds: readonly Kind[] = [
   {
     name: 'verification with recovery',
     flag: CKF.VERIFY_RECOVER,
-    init: (agent, session, { publicKey }) =>
-      agent.rv('C_VerifyRecoverInit', { session, mechanism: rsa, key: publicKey }),
-    cancel: (agent, session) => agent.rv('C_VerifyRecoverInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { publicKey }) =>
-      agent.rv('C_VerifyRecoverInit', { session, mechanism: nobodys, key: publicKey }),
+    ...begins('C_VerifyRecoverInit', rsa, 'publicKey'),
     part: null,
     ends: [],
-    wrong: [
-      [
-        (agent, session) => agent.rv('C_VerifyRecover', { session, signature: Buffer.alloc(256), data: room(512) }),
-        'CKR_SIGNATURE_INVALID',
-      ],
-    ],
+    wrong: [[step('C_VerifyRecover', { signature: Buffer.alloc(256), data: room(512) }), 'CKR_SIGNATURE_INVALID']],
     lasts: false,
     private: false,
   },
   {
     name: 'encryption of messages',
     flag: CKF.MESSAGE_ENCRYPT,
-    init: (agent, session, { aes }) => agent.rv('C_MessageEncryptInit', { session, mechanism: gcm, key: aes }),
-    cancel: (agent, session) => agent.rv('C_MessageEncryptInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { aes }) => agent.rv('C_MessageEncryptInit', { session, mechanism: nobodys, key: aes }),
+    ...begins('C_MessageEncryptInit', gcm, 'aes'),
     part: (agent, session) =>
       agent.rv('C_EncryptMessage', {
         session,
@@ -231,7 +187,7 @@ const kinds: readonly Kind[] = [
         plaintext: long,
         ciphertext: room(64),
       }),
-    ends: [(agent, session) => agent.rv('C_MessageEncryptFinal', { session })],
+    ends: [step('C_MessageEncryptFinal')],
     wrong: [
       [
         (agent, session) =>
@@ -251,9 +207,7 @@ const kinds: readonly Kind[] = [
   {
     name: 'decryption of messages',
     flag: CKF.MESSAGE_DECRYPT,
-    init: (agent, session, { aes }) => agent.rv('C_MessageDecryptInit', { session, mechanism: gcm, key: aes }),
-    cancel: (agent, session) => agent.rv('C_MessageDecryptInit', { session, mechanism: null, key: 0 }),
-    wrongInit: (agent, session, { aes }) => agent.rv('C_MessageDecryptInit', { session, mechanism: nobodys, key: aes }),
+    ...begins('C_MessageDecryptInit', gcm, 'aes'),
     part: (agent, session) =>
       agent.rv('C_DecryptMessage', {
         session,
@@ -262,7 +216,7 @@ const kinds: readonly Kind[] = [
         ciphertext: long,
         plaintext: room(null),
       }),
-    ends: [(agent, session) => agent.rv('C_MessageDecryptFinal', { session })],
+    ends: [step('C_MessageDecryptFinal')],
     wrong: [
       [
         (agent, session) =>
@@ -282,11 +236,11 @@ const kinds: readonly Kind[] = [
   {
     name: 'search',
     flag: CKF.FIND_OBJECTS,
-    init: (agent, session) => agent.rv('C_FindObjectsInit', { session, template: template() }),
+    init: step('C_FindObjectsInit', { template: template() }),
     cancel: null,
     wrongInit: null,
-    part: (agent, session) => agent.rv('C_FindObjects', { session, objects: 1 }),
-    ends: [(agent, session) => agent.rv('C_FindObjectsFinal', { session })],
+    part: step('C_FindObjects', { objects: 1 }),
+    ends: [step('C_FindObjectsFinal')],
     wrong: [],
     lasts: true,
     private: true,
@@ -297,10 +251,7 @@ const missing = 'CKR_OPERATION_NOT_INITIALIZED';
 const active = 'CKR_OPERATION_ACTIVE';
 const pin = Buffer.from('any');
 
-describe.each([
-  ['session', false],
-  ['token', true],
-] as const)('with keys of the %s', (_where, token) => {
+describe.each(places)('with keys of the %s', (_where, token) => {
   let agent: InProcessAgent;
   let keys: Keys;
   let session: number;
@@ -310,21 +261,26 @@ describe.each([
     agent = await startInProcess();
     const owner = await agent.open();
     const secret = (type: number) =>
-      agent.call('C_CreateObject', {
-        session: owner,
-        template: template(
-          [CKA.CLASS, CKO.SECRET_KEY],
-          [CKA.KEY_TYPE, type],
-          [CKA.VALUE, Buffer.alloc(32, type + 1)],
-          [CKA.TOKEN, token],
-        ),
-      }) as Promise<number>;
-    const pair = (await agent.call('C_GenerateKeyPair', {
-      session: owner,
-      mechanism: { type: CKM.RSA_PKCS_KEY_PAIR_GEN, parameter: null },
-      publicTemplate: template([CKA.TOKEN, token], [CKA.MODULUS_BITS, 2048], [CKA.VERIFY_RECOVER, true]),
-      privateTemplate: template([CKA.TOKEN, token], [CKA.SIGN_RECOVER, true]),
-    })) as { publicKey: number; privateKey: number };
+      agent.create(
+        owner,
+        [CKA.CLASS, CKO.SECRET_KEY],
+        [CKA.KEY_TYPE, type],
+        [CKA.VALUE, Buffer.alloc(32, type + 1)],
+        [CKA.TOKEN, token],
+      );
+    const pair = await agent.pair(
+      owner,
+      CKM.RSA_PKCS_KEY_PAIR_GEN,
+      [
+        [CKA.TOKEN, token],
+        [CKA.MODULUS_BITS, 2048],
+        [CKA.VERIFY_RECOVER, true],
+      ],
+      [
+        [CKA.TOKEN, token],
+        [CKA.SIGN_RECOVER, true],
+      ],
+    );
     keys = { aes: await secret(CKK.AES), hmac: await secret(CKK.GENERIC_SECRET), ...pair };
     session = await agent.open();
     other = await agent.open();
@@ -341,7 +297,7 @@ describe.each([
     await agent.call('C_SessionCancel', { session: where, flags: kind.flag });
     expect(await kind.init(agent, where, keys)).toBe('CKR_OK');
   };
-  /** Whether one is running: a second Init tells. */
+  /** Whether one is running, which a second Init shows. */
   const isRunning = async (kind: Kind, where = session): Promise<boolean> => {
     const rv = await kind.init(agent, where, keys);
     if (rv === 'CKR_OK') await agent.call('C_SessionCancel', { session: where, flags: kind.flag });
@@ -434,14 +390,10 @@ describe.each([
 
 describe('with the service', () => {
   test('a search outlives an outage: the page is asked for again, and C_FindObjectsFinal ends it', async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     const count = 300;
     for (let i = 0; i < count; i++) {
-      await agent.call('C_CreateObject', {
-        session,
-        template: template([CKA.CLASS, CKO.DATA], [CKA.TOKEN, true], [CKA.LABEL, Buffer.from(`${i}`)]),
-      });
+      await agent.create(session, [CKA.CLASS, CKO.DATA], [CKA.TOKEN, true], [CKA.LABEL, Buffer.from(`${i}`)]);
     }
     await agent.call('C_FindObjectsInit', { session, template: template([CKA.CLASS, CKO.DATA]) });
     const found = new Set(await agent.call('C_FindObjects', { session, objects: 250 }));
@@ -461,18 +413,21 @@ describe('with the service', () => {
   test.each([true, false])(
     'C_Logout ends what uses private objects, and nothing else (keys of the token: %s)',
     async (token) => {
-      const agent = await startInProcess();
-      const session = await agent.open();
-      const aes = (await agent.call('C_GenerateKey', {
+      const { agent, session } = await startSession();
+      const aes = await agent.generate(
         session,
-        mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
-        template: template([CKA.VALUE_LEN, 16], [CKA.TOKEN, token], [CKA.PRIVATE, true]),
-      })) as number;
-      const open = (await agent.call('C_GenerateKey', {
+        CKM.AES_KEY_GEN,
+        [CKA.VALUE_LEN, 16],
+        [CKA.TOKEN, token],
+        [CKA.PRIVATE, true],
+      );
+      const open = await agent.generate(
         session,
-        mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
-        template: template([CKA.VALUE_LEN, 16], [CKA.TOKEN, token], [CKA.PRIVATE, false]),
-      })) as number;
+        CKM.AES_KEY_GEN,
+        [CKA.VALUE_LEN, 16],
+        [CKA.TOKEN, token],
+        [CKA.PRIVATE, false],
+      );
       await agent.call('C_EncryptInit', { session, mechanism: ecb, key: aes });
       await agent.call('C_DecryptInit', { session, mechanism: ecb, key: open });
       await agent.call('C_DigestInit', { session, mechanism: sha256 });

@@ -7,9 +7,10 @@ import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKD } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { type InProcessAgent, startInProcess } from '../../support/in-process-agent.ts';
+import type { InProcessAgent } from '../../support/in-process-agent.ts';
 import { CKK, CKO } from '../../support/names.ts';
-import { template } from '../../support/template.ts';
+import { mech, startSession } from '../../support/session-calls.ts';
+import { places } from '../../support/template.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 const octetString = (bytes: Uint8Array): Buffer =>
@@ -45,48 +46,32 @@ const peersOf = (curve: CurveOfTest) =>
   });
 
 const derived = async (agent: InProcessAgent, session: number, base: number, publicData: Uint8Array, size: number) => {
-  const key = (await agent.call('C_DeriveKey', {
+  const key = await agent.derive(
     session,
-    mechanism: {
-      type: CKM.ECDH1_DERIVE,
-      parameter: { kind: 'ecdh1', kdf: CKD.NULL, shared: Buffer.alloc(0), publicData },
-    },
-    baseKey: base,
-    template: template(
-      [CKA.CLASS, CKO.SECRET_KEY],
-      [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
-      [CKA.VALUE_LEN, size],
-      [CKA.SENSITIVE, false],
-      [CKA.EXTRACTABLE, true],
-    ),
-  })) as number;
-  const { values } = await agent.call('C_GetAttributeValue', {
-    session,
-    object: key,
-    template: [{ type: CKA.VALUE, capacity: size }],
-  });
-  return values[0];
+    mech(CKM.ECDH1_DERIVE, { kind: 'ecdh1', kdf: CKD.NULL, shared: Buffer.alloc(0), publicData }),
+    base,
+    [CKA.CLASS, CKO.SECRET_KEY],
+    [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
+    [CKA.VALUE_LEN, size],
+    [CKA.SENSITIVE, false],
+    [CKA.EXTRACTABLE, true],
+  );
+  return (await agent.read(session, key, CKA.VALUE)).values[0];
 };
 
-describe.each([
-  ['session', false],
-  ['token', true],
-] as const)('with a %s key', (_where, token) => {
+describe.each(places)('with a %s key', (_where, token) => {
   test.each(curves)('ECDH on $node takes every point of a peer, bare and wrapped', async (curve) => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     const own = pairOf(curve, 4711);
-    const base = (await agent.call('C_CreateObject', {
+    const base = await agent.create(
       session,
-      template: template(
-        [CKA.CLASS, CKO.PRIVATE_KEY],
-        [CKA.KEY_TYPE, CKK.EC],
-        [CKA.EC_PARAMS, curve.oid],
-        [CKA.VALUE, own.getPrivateKey()],
-        [CKA.DERIVE, true],
-        [CKA.TOKEN, token],
-      ),
-    })) as number;
+      [CKA.CLASS, CKO.PRIVATE_KEY],
+      [CKA.KEY_TYPE, CKK.EC],
+      [CKA.EC_PARAMS, curve.oid],
+      [CKA.VALUE, own.getPrivateKey()],
+      [CKA.DERIVE, true],
+      [CKA.TOKEN, token],
+    );
     for (const peer of peersOf(curve)) {
       const point = peer.getPublicKey();
       const secret = own.computeSecret(point);
@@ -96,27 +81,19 @@ describe.each([
   });
 
   test.each(curves)('a public key on $node is imported with either form of each point', async (curve) => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     for (const pair of peersOf(curve)) {
       const point = pair.getPublicKey();
       for (const form of [point, octetString(point)]) {
-        const object = (await agent.call('C_CreateObject', {
+        const object = await agent.create(
           session,
-          template: template(
-            [CKA.CLASS, CKO.PUBLIC_KEY],
-            [CKA.KEY_TYPE, CKK.EC],
-            [CKA.EC_PARAMS, curve.oid],
-            [CKA.EC_POINT, form],
-            [CKA.TOKEN, token],
-          ),
-        })) as number;
-        const { values } = await agent.call('C_GetAttributeValue', {
-          session,
-          object,
-          template: [{ type: CKA.EC_POINT, capacity: 200 }],
-        });
-        expect(values[0]).toEqual(octetString(point));
+          [CKA.CLASS, CKO.PUBLIC_KEY],
+          [CKA.KEY_TYPE, CKK.EC],
+          [CKA.EC_PARAMS, curve.oid],
+          [CKA.EC_POINT, form],
+          [CKA.TOKEN, token],
+        );
+        expect((await agent.read(session, object, CKA.EC_POINT)).values[0]).toEqual(octetString(point));
       }
     }
   });
@@ -132,22 +109,19 @@ describe.each([
     });
     const point = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(12);
     expect(point.subarray(0, 2)).toEqual(hex('041e'));
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     const data = Buffer.from('signed elsewhere');
     for (const form of [point, octetString(point)]) {
-      const object = (await agent.call('C_CreateObject', {
+      const object = await agent.create(
         session,
-        template: template(
-          [CKA.CLASS, CKO.PUBLIC_KEY],
-          [CKA.KEY_TYPE, CKK.EC_EDWARDS],
-          [CKA.EC_PARAMS, hex('06032b6570')],
-          [CKA.EC_POINT, form],
-          [CKA.VERIFY, true],
-          [CKA.TOKEN, token],
-        ),
-      })) as number;
-      await agent.call('C_VerifyInit', { session, mechanism: { type: CKM.EDDSA, parameter: null }, key: object });
+        [CKA.CLASS, CKO.PUBLIC_KEY],
+        [CKA.KEY_TYPE, CKK.EC_EDWARDS],
+        [CKA.EC_PARAMS, hex('06032b6570')],
+        [CKA.EC_POINT, form],
+        [CKA.VERIFY, true],
+        [CKA.TOKEN, token],
+      );
+      await agent.call('C_VerifyInit', { session, mechanism: mech(CKM.EDDSA), key: object });
       expect(await agent.rv('C_Verify', { session, data, signature: sign(null, data, key) })).toBe('CKR_OK');
     }
   });

@@ -1,4 +1,4 @@
-// Messages that the addon repeats by itself (replays.ts): no one can tell them from those that come the whole way.
+// Messages that the addon repeats on its own (replays.ts): they cannot be distinguished from those that JavaScript handles.
 import { createCipheriv } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -118,7 +118,7 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
       fc.constantFrom(...mechanisms.slice(0, 5)).map(always),
       cipherKey,
     ),
-    // Few IVs, so that some come again; and some with additional data, which never are replays.
+    // Few IVs, so that some repeat; and some with additional data, which are never replays.
     fc.tuple(
       fc.constant('Encrypt' as const),
       fc.tuple(fc.nat({ max: 60 }), fc.constantFrom(0, 0, 0, 2)).map(
@@ -155,7 +155,7 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
   const rounds = fc
     .tuple(usual, fc.constantFrom(...sessions), fc.integer({ min: 2, max: 5 }))
     .map(([what, of, times]) => repeat(what, of, times));
-  /** The same in parts, as Java does it: mostly one part; now and then it is not whole blocks, or the place for it too small. */
+  /** The same in parts, as Java does it: mostly one part; sometimes an incomplete block, or a buffer that is too small. */
   const inParts = (
     name: 'Encrypt' | 'Decrypt',
     of: number,
@@ -262,9 +262,9 @@ class Agent {
   }
 
   async stop(): Promise<Statistics> {
-    const told = once(this.#worker, 'message');
+    const reported = once(this.#worker, 'message');
     core.stopFrameServer(this.#id);
-    const [{ statistics }] = (await told) as [{ statistics: Statistics }];
+    const [{ statistics }] = (await reported) as [{ statistics: Statistics }];
     await this.#worker.terminate();
     return statistics;
   }
@@ -400,19 +400,19 @@ describe('replays', () => {
   const repeatable = { key: 1 as never, unit: 16, direction: 'encrypt', cipher: { algorithm: 'aes-ecb' } } as const;
 
   const record = (uses = -1) => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const learned: Replay[] = [];
     const repeater: Pick<FrameServer, 'learn' | 'suspend' | 'resume' | 'forget'> = {
       learn: (_connection, replay) => {
         learned.push(replay);
-        told.push('learn');
+        reported.push('learn');
         return uses;
       },
-      suspend: (_connection, of, which) => told.push(`suspend ${of} ${which}`),
-      resume: (_connection, of, which) => told.push(`resume ${of} ${which}`),
-      forget: () => told.push('forget'),
+      suspend: (_connection, of, which) => reported.push(`suspend ${of} ${which}`),
+      resume: (_connection, of, which) => reported.push(`resume ${of} ${which}`),
+      forget: () => reported.push('forget'),
     };
-    return { told, learned, replays: new ReplayCache(1, repeater) };
+    return { reported, learned, replays: new ReplayCache(1, repeater) };
   };
   const carryOut = (replays: ReplayCache): void => {
     replays.suspend(1, 'encrypt');
@@ -437,16 +437,16 @@ describe('replays', () => {
   };
 
   test('are learned from an operation of one part, not from one of none or of several', () => {
-    const { learned, told, replays } = record();
+    const { learned, reported, replays } = record();
     for (const parts of [0, 2, 3]) carryOutInParts(replays, parts);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     carryOutInParts(replays, 1);
     expect(learned).toMatchObject([
       { update: message('C_EncryptUpdate', u64(1)), last: message('C_EncryptFinal', u64(1)) },
     ]);
     expect(learned[0]).not.toHaveProperty('operation');
     carryOutInParts(replays, 2);
-    expect(told).toEqual(['learn', 'suspend 1 0', 'resume 1 0']);
+    expect(reported).toEqual(['learn', 'suspend 1 0', 'resume 1 0']);
   });
 
   test('an operation that keeps something back for its last part is not carried out in parts', () => {
@@ -461,26 +461,26 @@ describe('replays', () => {
   });
 
   test('are suspended by an Init of their kind and forgotten by a change', () => {
-    const { told, replays } = record();
+    const { reported, replays } = record();
     carryOut(replays);
     carryOut(replays);
     replays.forget();
     replays.forget();
-    expect(told).toEqual(['learn', 'suspend 1 0', 'learn', 'forget']);
+    expect(reported).toEqual(['learn', 'suspend 1 0', 'learn', 'forget']);
   });
 
   test('continue when another operation of their kind succeeded', () => {
-    const { told, replays } = record();
+    const { reported, replays } = record();
     carryOut(replays);
     replays.suspend(1, 'encrypt');
     replays.suspend(1, 'encrypt');
     replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
     replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
-    expect(told).toEqual(['learn', 'suspend 1 0', 'resume 1 0']);
+    expect(reported).toEqual(['learn', 'suspend 1 0', 'resume 1 0']);
   });
 
   test('are not learned while a call that may change something waits, nor across its end', async () => {
-    const { told, replays } = record();
+    const { reported, replays } = record();
     let end: () => void = () => undefined;
     replays.forgetUntil(
       new Promise<void>((resolve) => {
@@ -491,17 +491,17 @@ describe('replays', () => {
     end();
     await Promise.resolve();
     await Promise.resolve();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     carryOut(replays);
-    expect(told).toEqual(['learn']);
+    expect(reported).toEqual(['learn']);
   });
 
   test('an operation whose Init was answered before a change teaches nothing', () => {
-    const { told, replays } = record();
+    const { reported, replays } = record();
     replays.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
     replays.forget();
     replays.ended(1, 'encrypt', envelope('C_Encrypt'), 'operation');
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   test('who uses too many keys for replays is left alone for a while', () => {

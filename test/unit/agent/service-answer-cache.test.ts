@@ -1,4 +1,4 @@
-// When the service need not be asked again: provider/client/service-answer-cache.ts.
+// When no new request to the service is necessary: provider/client/service-answer-cache.ts.
 import { describe, expect, test } from 'vitest';
 import type { ServiceRequest } from '../../../provider/client/service.ts';
 import { ServiceAnswerCache } from '../../../provider/client/service-answer-cache.ts';

@@ -4,7 +4,7 @@ import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKS, CKU } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import { mech, startSession } from '../../support/session-calls.ts';
 
 const pin = Buffer.from('"any:thing at all"');
 const handshake = Buffer.alloc(0);
@@ -72,8 +72,7 @@ describe('sessions', () => {
     expect(await agent.rv('C_OpenSession', { slot: 0, flags: 2 })).toBe('CKR_SESSION_PARALLEL_NOT_SUPPORTED');
   });
   test('a closed one is gone, and its handle is not used again', async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     await agent.call('C_CloseSession', { session });
     expect(await agent.rv('C_CloseSession', { session })).toBe('CKR_SESSION_HANDLE_INVALID');
     expect(await agent.open()).not.toBe(session);
@@ -117,8 +116,7 @@ describe('login', () => {
     expect((await agent.call('C_GetSessionInfo', { session })).state).toBe(CKS.RW_PUBLIC_SESSION);
   });
   test('there is no security officer', async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     expect(await agent.rv('C_Login', { session, userType: CKU.SO, pin })).toBe('CKR_USER_TYPE_INVALID');
     expect(await agent.rv('C_Login', { session, userType: 77, pin })).toBe('CKR_USER_TYPE_INVALID');
     expect(await agent.rv('C_Login', { session, userType: CKU.CONTEXT_SPECIFIC, pin })).toBe(
@@ -126,14 +124,9 @@ describe('login', () => {
     );
   });
   test('logout takes private session objects and what runs on them', async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
-    const key = await agent.call('C_GenerateKey', {
-      session,
-      mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
-      template: template([CKA.VALUE_LEN, 16], [CKA.PRIVATE, true]),
-    });
-    await agent.call('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key });
+    const { agent, session } = await startSession();
+    const key = await agent.generate(session, CKM.AES_KEY_GEN, [CKA.VALUE_LEN, 16], [CKA.PRIVATE, true]);
+    await agent.call('C_EncryptInit', { session, mechanism: mech(CKM.AES_ECB), key });
     await agent.call('C_Logout', { session });
     expect(
       await agent.rv('C_EncryptFinal', { session, lastEncryptedPart: { capacity: 0, space: Buffer.alloc(0) } }),

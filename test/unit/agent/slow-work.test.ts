@@ -6,7 +6,7 @@ import { Accounts, defaultLimits } from '../../../provider/client/account.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { room } from '../../support/in-process-agent.ts';
+import { room, rvOf } from '../../support/in-process-agent.ts';
 import {
   aesRows,
   answeredDuring,
@@ -94,16 +94,10 @@ test('one user who generates many keys does not delay another one', async () => 
 
 test('only a user who asks for too much at the same time is refused', async () => {
   const [greedy, other] = [await startSession(accounts.of(1001)), await startSession(accounts.of(1002))];
-  const make = (calls: SessionCalls) =>
-    calls.agent.rv('C_GenerateKeyPair', {
-      session: calls.session,
-      mechanism: mech(CKM.RSA_PKCS_KEY_PAIR_GEN),
-      publicTemplate: template(...pairRows),
-      privateTemplate: [],
-    });
+  const make = (calls: SessionCalls) => rvOf(calls.agent.pair(calls.session, CKM.RSA_PKCS_KEY_PAIR_GEN, pairRows, []));
   const all = Array.from({ length: 20 }, () => make(greedy));
   expect(await make(other)).toBe('CKR_OK');
-  // The process ends: what waits does not begin any more.
+  // The process ends: waiting work no longer starts.
   greedy.agent.connection.close();
   const codes = await Promise.all(all);
   expect(codes.filter((rv) => rv === 'CKR_DEVICE_MEMORY')).toHaveLength(3);
@@ -115,7 +109,7 @@ test('a key that is too large is refused in every way in', async () => {
   const large = numbers.map(([type]): Row => [type, Buffer.alloc(type === CKA.MODULUS ? 1792 : 896, 0xc5)]);
   const refused = { session, template: template(...rsa, ...large) };
   expect(await agent.rv('C_CreateObject', refused)).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
-  // A PKCS#8 of 14,336 bits, whatever its numbers.
+  // A PKCS#8 of 14,336 bits, with any numbers.
   const integer = (bytes: number): Buffer =>
     Buffer.concat([Buffer.from([2, 0x82, bytes >> 8, bytes & 0xff, 0x45]), Buffer.alloc(bytes - 1, 0xc5)]);
   const sequence = (tag: number, content: Buffer): Buffer =>

@@ -136,7 +136,7 @@ describe.each(places)('AES key wrap under a key of the %s (6.16)', (_name, place
     expect(openWith('id-aes256-wrap', Buffer.alloc(8, 0xa6), wrapped)).toEqual(padded);
     const back = await unwrap(keyWrap, wrapping, wrapped, ...generic, [CKA.VALUE_LEN, bytes], ...clear);
     expect(await value(back)).toEqual(own);
-    // Without CKA_VALUE_LEN nothing says where the key ends.
+    // Without CKA_VALUE_LEN the length of the key is unknown.
     expect(await value(await unwrap(keyWrap, wrapping, wrapped, ...generic, ...clear))).toEqual(padded);
   });
 

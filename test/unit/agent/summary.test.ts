@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { AttributeAnswers, Mechanism } from '../../../provider/schema/types.ts';
-import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { given, type InProcessAgent, room } from '../../support/in-process-agent.ts';
 import { CKK, CKO } from '../../support/names.ts';
-import { template } from '../../support/template.ts';
+import { mech, startSession } from '../../support/session-calls.ts';
+import { places, template } from '../../support/template.ts';
 
 const data = Buffer.from('what do ya want for nothing?');
-const plain = (type: number): Mechanism => ({ type, parameter: null });
+const plain = (type: number): Mechanism => mech(type);
 
 describe('digests', () => {
   test.each([
@@ -25,8 +26,7 @@ describe('digests', () => {
     ['sha3-384', CKM.SHA3_384],
     ['sha3-512', CKM.SHA3_512],
   ] as const)('%s, whole and in parts', async (name, type) => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     const expected = createHash(name).update(data).digest();
     await agent.call('C_DigestInit', { session, mechanism: plain(type) });
     const ask = async (capacity: number | null) => {
@@ -52,17 +52,16 @@ describe('digests', () => {
   });
 });
 
-describe.each([
-  ['session', false],
-  ['token', true],
-] as const)('MACs with a %s key', (_where, token) => {
+describe.each(places)('MACs with a %s key', (_where, token) => {
   const start = async (keyType: number, value: Buffer) => {
-    const agent = await startInProcess();
-    const session = await agent.open();
-    const key = (await agent.call('C_CreateObject', {
+    const { agent, session } = await startSession();
+    const key = await agent.create(
       session,
-      template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, keyType], [CKA.VALUE, value], [CKA.TOKEN, token]),
-    })) as number;
+      [CKA.CLASS, CKO.SECRET_KEY],
+      [CKA.KEY_TYPE, keyType],
+      [CKA.VALUE, value],
+      [CKA.TOKEN, token],
+    );
     return { agent, session, key };
   };
   const sign = async (agent: InProcessAgent, session: number, capacity: number | null, input = data) => {
@@ -120,10 +119,7 @@ describe.each([
 
   test('a general MAC is as long as asked', async () => {
     const { agent, session, key } = await start(CKK.GENERIC_SECRET, Buffer.from('Jefe'));
-    const general = (value: number): Mechanism => ({
-      type: CKM.SHA256_HMAC_GENERAL,
-      parameter: { kind: 'ulong', value },
-    });
+    const general = (value: number): Mechanism => mech(CKM.SHA256_HMAC_GENERAL, { kind: 'ulong', value });
     await agent.call('C_SignInit', { session, mechanism: general(10), key });
     expect(await sign(agent, session, 10)).toEqual(createHmac('sha256', 'Jefe').update(data).digest().subarray(0, 10));
     const mac = createHmac('sha256', 'Jefe').update(data).digest();
@@ -165,10 +161,7 @@ describe.each([
   });
 });
 
-describe.each([
-  ['session', false],
-  ['token', true],
-] as const)('keys for HMAC and HKDF made in the %s', (_where, token) => {
+describe.each(places)('keys for HMAC and HKDF made in the %s', (_where, token) => {
   test.each([
     ['SHA_1_KEY_GEN', CKM.SHA_1_KEY_GEN, CKK.SHA_1_HMAC, CKM.SHA_1_HMAC],
     ['SHA224_KEY_GEN', CKM.SHA224_KEY_GEN, CKK.SHA224_HMAC, CKM.SHA224_HMAC],
@@ -183,13 +176,8 @@ describe.each([
     ['SHA3_512_KEY_GEN', CKM.SHA3_512_KEY_GEN, CKK.SHA3_512_HMAC, CKM.SHA3_512_HMAC],
     ['HKDF_KEY_GEN', CKM.HKDF_KEY_GEN, CKK.HKDF, null],
   ] as const)('%s makes a key of its type', async (_name, type, keyType, mac) => {
-    const agent = await startInProcess();
-    const session = await agent.open();
-    const key = (await agent.call('C_GenerateKey', {
-      session,
-      mechanism: plain(type),
-      template: template([CKA.VALUE_LEN, 24], [CKA.TOKEN, token]),
-    })) as number;
+    const { agent, session } = await startSession();
+    const key = await agent.generate(session, type, [CKA.VALUE_LEN, 24], [CKA.TOKEN, token]);
     const query = [CKA.KEY_TYPE, CKA.VALUE_LEN, CKA.KEY_GEN_MECHANISM, CKA.LOCAL].map((each) => ({
       type: each,
       capacity: 64,
@@ -208,13 +196,8 @@ describe.each([
 
 describe('dual functions', () => {
   test('digest and encrypt, decrypt and digest', async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
-    const key = (await agent.call('C_GenerateKey', {
-      session,
-      mechanism: plain(CKM.AES_KEY_GEN),
-      template: template([CKA.VALUE_LEN, 32]),
-    })) as number;
+    const { agent, session } = await startSession();
+    const key = await agent.generate(session, CKM.AES_KEY_GEN, [CKA.VALUE_LEN, 32]);
     const block = Buffer.from('0123456789abcdef0123456789ABCDEF');
     const expected = createHash('sha256').update(block).digest();
     const start = async (init: 'C_EncryptInit' | 'C_DecryptInit') => {
@@ -247,8 +230,7 @@ describe('dual functions', () => {
 
 describe('random numbers', () => {
   test('come in the length asked, and a seed is taken', async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
+    const { agent, session } = await startSession();
     const ask = async (length: number) => {
       const random = room(length);
       return given(random, await agent.call('C_GenerateRandom', { session, random }));

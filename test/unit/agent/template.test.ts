@@ -176,7 +176,7 @@ describe('changes', () => {
     expect(set(template([CKA.PRIVATE, false]), 'copy')).toBe('CKR_ATTRIBUTE_READ_ONLY');
     expect(set(template([CKA.COPYABLE, true]), 'copy', strict)).toBe('CKR_ATTRIBUTE_READ_ONLY');
   });
-  test('what is already so is no change, unless C_SetAttributeValue names what may never change', () => {
+  test('what is already so is not a change, unless C_SetAttributeValue names what may never change', () => {
     expect(changes(template([CKA.TOKEN, false], [CKA.LABEL, Buffer.alloc(0)]), current, 'copy').size).toBe(0);
     expect(changes(template([CKA.LABEL, Buffer.alloc(0)]), current, 'set').size).toBe(0);
     expect(() => changes(template([CKA.TOKEN, false]), current, 'set')).toThrow('CKA_TOKEN');

@@ -2,60 +2,25 @@
 // raised and never lowered, and what two calls change at the same time is changed by both.
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
-import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { AttributeValue } from '../../../provider/schema/types.ts';
-import { room, startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import { room } from '../../support/in-process-agent.ts';
+import { aesRows, cbcPad, clear, mech, onToken, p256, type Row, startSession } from '../../support/session-calls.ts';
 
-type Row = readonly [number, AttributeValue];
-const onToken: Row = [CKA.TOKEN, true];
-const readable: Row[] = [
-  [CKA.SENSITIVE, false],
-  [CKA.EXTRACTABLE, true],
-];
 const protection = [CKA.SENSITIVE, CKA.EXTRACTABLE, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE];
-const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
 const value = Buffer.alloc(32, 9);
 
 const start = async () => {
-  const agent = await startInProcess();
-  const session = await agent.open();
+  const call = await startSession();
+  const { agent, session } = call;
   return {
-    agent,
-    session,
-    generate: (...rows: Row[]) =>
-      agent.call('C_GenerateKey', {
-        session,
-        mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
-        template: template([CKA.VALUE_LEN, 32], ...rows),
-      }) as Promise<number>,
-    create: (...rows: Row[]) =>
-      agent.call('C_CreateObject', {
-        session,
-        template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES], [CKA.VALUE, value], ...rows),
-      }) as Promise<number>,
-    async privateKey(...rows: Row[]): Promise<number> {
-      const pair = await agent.call('C_GenerateKeyPair', {
-        session,
-        mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
-        publicTemplate: template([CKA.EC_PARAMS, p256]),
-        privateTemplate: template(...rows),
-      });
-      return (pair as { privateKey: number }).privateKey;
-    },
-    set: (object: number, ...rows: Row[]) =>
-      agent.rv('C_SetAttributeValue', { session, object, template: template(...rows) }),
-    copy: (object: number, ...rows: Row[]) =>
-      agent.call('C_CopyObject', { session, object, template: template(...rows) }) as Promise<number>,
-    async read(object: number, ...types: number[]) {
-      const asked = types.map((type) => ({ type, capacity: 512 }));
-      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
-    },
+    ...call,
+    create: (...rows: Row[]) => call.create(...aesRows, [CKA.VALUE, value], ...rows),
+    privateKey: async (...rows: Row[]) =>
+      (await call.pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], rows)).privateKey,
+    set: (object: number, ...rows: Row[]) => agent.set(session, object, ...rows),
     wrap: (type: number, wrappingKey: number, key: number) => {
-      const parameter = type === CKM.AES_CBC_PAD ? ({ kind: 'bytes', bytes: Buffer.alloc(16) } as const) : null;
-      const call = { session, mechanism: { type, parameter }, wrappingKey, key, wrappedKey: room(512) };
-      return agent.rv('C_WrapKey', call);
+      const mechanism = type === CKM.AES_CBC_PAD ? cbcPad : mech(type);
+      return agent.rv('C_WrapKey', { session, mechanism, wrappingKey, key, wrappedKey: room(512) });
     },
   };
 };
@@ -66,7 +31,7 @@ describe.each(['secret', 'private'] as const)('the protection of a %s key of the
 
   test('is raised by C_SetAttributeValue, and the value is out of reach from then on', async () => {
     const call = await start();
-    const key = await make(call, ...readable);
+    const key = await make(call, ...clear);
     expect(await call.read(key, ...protection)).toEqual([false, true, false, false]);
     expect(await call.read(key, CKA.VALUE)).toEqual([expect.any(Uint8Array)]);
     expect(await call.set(key, [CKA.SENSITIVE, true])).toBe('CKR_OK');
@@ -88,13 +53,13 @@ describe.each(['secret', 'private'] as const)('the protection of a %s key of the
     ] as const)
       expect(await call.set(key, [CKA.LABEL, Buffer.from('after')], row)).toBe('CKR_ATTRIBUTE_READ_ONLY');
     expect(await call.read(key, ...protection, CKA.LABEL)).toEqual([true, false, true, true, Buffer.from('before')]);
-    // What it is already is no change.
+    // What it is already is not a change.
     expect(await call.set(key, [CKA.SENSITIVE, true], [CKA.EXTRACTABLE, false])).toBe('CKR_OK');
   });
 
   test('is raised together with what else the template has', async () => {
     const call = await start();
-    const key = await make(call, ...readable);
+    const key = await make(call, ...clear);
     const rows: Row[] = [
       [CKA.SENSITIVE, true],
       [CKA.EXTRACTABLE, false],
@@ -109,7 +74,7 @@ describe.each(['secret', 'private'] as const)('the protection of a %s key of the
   test('is raised in a copy, and its source stays as it is', async () => {
     const call = await start();
     for (const where of [[onToken], [[CKA.TOKEN, false]]] as Row[][]) {
-      const key = await make(call, ...readable);
+      const key = await make(call, ...clear);
       const copy = await call.copy(key, ...where, [CKA.SENSITIVE, true], [CKA.EXTRACTABLE, false]);
       expect(await call.read(copy, ...protection)).toEqual([true, false, false, false]);
       expect(await call.read(copy, CKA.VALUE)).toEqual([null]);
@@ -124,7 +89,7 @@ describe.each(['secret', 'private'] as const)('the protection of a %s key of the
 
   test('keeps a key that may not be read from being copied', async () => {
     const call = await start();
-    const key = await make(call, ...readable);
+    const key = await make(call, ...clear);
     expect(await call.set(key, [CKA.SENSITIVE, true])).toBe('CKR_OK');
     for (const where of [true, false])
       await expect(call.copy(key, [CKA.TOKEN, where])).rejects.toThrow('CKR_ACTION_PROHIBITED');
@@ -155,7 +120,7 @@ describe('what a key was', () => {
 
   test('before it became sensitive, it was wrapped under a cipher; after that it is not', async () => {
     const call = await start();
-    const [by, key] = [await call.generate(onToken, [CKA.DECRYPT, false]), await call.generate(onToken, ...readable)];
+    const [by, key] = [await call.generate(onToken, [CKA.DECRYPT, false]), await call.generate(onToken, ...clear)];
     expect(await call.wrap(CKM.AES_CBC_PAD, by, key)).toBe('CKR_OK');
     expect(await call.set(key, [CKA.SENSITIVE, true])).toBe('CKR_OK');
     expect(await call.wrap(CKM.AES_CBC_PAD, by, key)).toBe('CKR_KEY_NOT_WRAPPABLE');
@@ -182,7 +147,7 @@ describe('changes of one key at the same time', () => {
   test('are all there afterwards, and none undoes another', async () => {
     const call = await start();
     for (let turn = 0; turn < 5; turn++) {
-      const key = await call.generate(onToken, ...readable);
+      const key = await call.generate(onToken, ...clear);
       const order = [...changes.slice(turn * 2), ...changes.slice(0, turn * 2)];
       const answers = await Promise.all(order.map((row) => call.set(key, row)));
       expect(new Set(answers)).toEqual(new Set(['CKR_OK']));

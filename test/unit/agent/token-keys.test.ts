@@ -305,7 +305,7 @@ describe('a wrapping key of the token', () => {
     const call = await startSession();
     const wrapping = await wrapper(call);
     const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable));
-    // The service has opened the wrapping key by now, and the agent has made the pair that keys are sealed to.
+    // The service has opened the wrapping key by now, and the agent has generated the pair for sealed keys.
     await call.unwrap(keyWrap, wrapping, wrapped, ...aesRows);
     const before = core.memoryStatus().keys;
     await expect(call.unwrap(keyWrap, wrapping, wrapped, ...aesRows, [CKA.VALUE_LEN, 16])).rejects.toThrow(

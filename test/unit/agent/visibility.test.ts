@@ -4,26 +4,19 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKU } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { AttributeValue } from '../../../provider/schema/types.ts';
-import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { type InProcessAgent, room, rvOf, startInProcess } from '../../support/in-process-agent.ts';
 import { CKK, CKO } from '../../support/names.ts';
-import { hkdfWith } from '../../support/session-calls.ts';
+import { aesRows, hkdfWith, keyWrap, mech, p256, type Row } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 
-type Row = readonly [number, AttributeValue];
 const pin = Buffer.from('any');
 const value = Buffer.alloc(32, 7);
-const wrapping = { type: CKM.AES_KEY_WRAP, parameter: null };
-const ecb = { type: CKM.AES_ECB, parameter: null };
-const rsa = { type: CKM.RSA_PKCS, parameter: null };
+const ecb = mech(CKM.AES_ECB);
+const rsa = mech(CKM.RSA_PKCS);
 const hkdf = hkdfWith();
-const secret: Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-  [CKA.VALUE, value],
-];
+const secret: Row[] = [...aesRows, [CKA.VALUE, value]];
 
-/** A call that names the object, and what it says when there is none. */
+/** A call that names the object, and its return value if there is none. */
 const uses: readonly (readonly [
   string,
   (agent: InProcessAgent, session: number, object: number) => Promise<string>,
@@ -37,8 +30,7 @@ const uses: readonly (readonly [
   ],
   [
     'C_SetAttributeValue',
-    (agent, session, object) =>
-      agent.rv('C_SetAttributeValue', { session, object, template: template([CKA.ID, Buffer.of(1)]) }),
+    (agent, session, object) => agent.set(session, object, [CKA.ID, Buffer.of(1)]),
     'CKR_OBJECT_HANDLE_INVALID',
   ],
   [
@@ -55,12 +47,12 @@ const uses: readonly (readonly [
     [
       ['C_EncryptInit', ecb],
       ['C_DecryptInit', ecb],
-      ['C_SignInit', { type: CKM.AES_CMAC, parameter: null }],
-      ['C_VerifyInit', { type: CKM.AES_CMAC, parameter: null }],
+      ['C_SignInit', mech(CKM.AES_CMAC)],
+      ['C_VerifyInit', mech(CKM.AES_CMAC)],
       ['C_SignRecoverInit', rsa],
       ['C_VerifyRecoverInit', rsa],
-      ['C_MessageEncryptInit', { type: CKM.AES_GCM, parameter: null }],
-      ['C_MessageDecryptInit', { type: CKM.AES_GCM, parameter: null }],
+      ['C_MessageEncryptInit', mech(CKM.AES_GCM)],
+      ['C_MessageDecryptInit', mech(CKM.AES_GCM)],
     ] as const
   ).map(
     ([name, mechanism]) =>
@@ -73,30 +65,28 @@ const uses: readonly (readonly [
   [
     'C_WrapKey, the wrapping key',
     (agent, session, wrappingKey) =>
-      agent.rv('C_WrapKey', { session, mechanism: wrapping, wrappingKey, key: wrappingKey, wrappedKey: room(99) }),
+      agent.rv('C_WrapKey', { session, mechanism: keyWrap, wrappingKey, key: wrappingKey, wrappedKey: room(99) }),
     'CKR_WRAPPING_KEY_HANDLE_INVALID',
   ],
   [
     'C_UnwrapKey',
     (agent, session, unwrappingKey) =>
-      agent.rv('C_UnwrapKey', {
-        session,
-        mechanism: wrapping,
-        unwrappingKey,
-        wrappedKey: Buffer.alloc(24),
-        template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES]),
-      }),
+      rvOf(agent.unwrap(session, keyWrap, unwrappingKey, Buffer.alloc(24), ...aesRows)),
     'CKR_UNWRAPPING_KEY_HANDLE_INVALID',
   ],
   [
     'C_DeriveKey',
     (agent, session, baseKey) =>
-      agent.rv('C_DeriveKey', {
-        session,
-        mechanism: hkdf,
-        baseKey,
-        template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.GENERIC_SECRET], [CKA.VALUE_LEN, 16]),
-      }),
+      rvOf(
+        agent.derive(
+          session,
+          hkdf,
+          baseKey,
+          [CKA.CLASS, CKO.SECRET_KEY],
+          [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
+          [CKA.VALUE_LEN, 16],
+        ),
+      ),
     'CKR_KEY_HANDLE_INVALID',
   ],
   [
@@ -114,10 +104,13 @@ describe('a private object of the token', () => {
   beforeAll(async () => {
     agent = await startInProcess();
     [session, other] = [await agent.open(), await agent.open(false)];
-    key = (await agent.call('C_CreateObject', {
+    key = await agent.create(
       session,
-      template: template(...secret, [CKA.TOKEN, true], [CKA.PRIVATE, true], [CKA.LABEL, Buffer.from('mine')]),
-    })) as number;
+      ...secret,
+      [CKA.TOKEN, true],
+      [CKA.PRIVATE, true],
+      [CKA.LABEL, Buffer.from('mine')],
+    );
   });
   const find = async (): Promise<readonly number[]> => {
     await agent.call('C_FindObjectsInit', { session, template: template([CKA.LABEL, Buffer.from('mine')]) });
@@ -145,7 +138,7 @@ describe('a private object of the token', () => {
   });
 });
 
-/** A call that makes an object out of a template. */
+/** A call that creates an object from a template. */
 const makers: readonly (readonly [
   string,
   (agent: InProcessAgent, session: number, source: number, ...rows: Row[]) => Promise<string>,
@@ -162,43 +155,21 @@ const makers: readonly (readonly [
   ],
   [
     'C_GenerateKey',
-    (agent, session, _source, ...rows) =>
-      agent.rv('C_GenerateKey', {
-        session,
-        mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
-        template: template([CKA.VALUE_LEN, 16], ...rows),
-      }),
+    (agent, session, _source, ...rows) => rvOf(agent.generate(session, CKM.AES_KEY_GEN, [CKA.VALUE_LEN, 16], ...rows)),
   ],
   [
     'C_GenerateKeyPair, the private half',
-    (agent, session, _source, ...rows) =>
-      agent.rv('C_GenerateKeyPair', {
-        session,
-        mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
-        publicTemplate: template([CKA.EC_PARAMS, Buffer.from('06082a8648ce3d030107', 'hex')]),
-        privateTemplate: template(...rows),
-      }),
+    (agent, session, _source, ...rows) => rvOf(agent.pair(session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], rows)),
   ],
   [
     'C_GenerateKeyPair, the public half',
     (agent, session, _source, ...rows) =>
-      agent.rv('C_GenerateKeyPair', {
-        session,
-        mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
-        publicTemplate: template([CKA.EC_PARAMS, Buffer.from('06082a8648ce3d030107', 'hex')], ...rows),
-        privateTemplate: template([CKA.PRIVATE, false]),
-      }),
+      rvOf(agent.pair(session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256], ...rows], [[CKA.PRIVATE, false]])),
   ],
   [
     'C_UnwrapKey',
     (agent, session, source, ...rows) =>
-      agent.rv('C_UnwrapKey', {
-        session,
-        mechanism: wrapping,
-        unwrappingKey: source,
-        wrappedKey: Buffer.alloc(24),
-        template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES], ...rows),
-      }),
+      rvOf(agent.unwrap(session, keyWrap, source, Buffer.alloc(24), ...aesRows, ...rows)),
   ],
 ];
 
@@ -210,10 +181,13 @@ describe('making objects', () => {
   beforeAll(async () => {
     agent = await startInProcess({ login: false });
     [session, reading] = [await agent.open(), await agent.open(false)];
-    source = (await agent.call('C_CreateObject', {
+    source = await agent.create(
       session,
-      template: template(...secret, [CKA.PRIVATE, false], [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]),
-    })) as number;
+      ...secret,
+      [CKA.PRIVATE, false],
+      [CKA.SENSITIVE, false],
+      [CKA.EXTRACTABLE, true],
+    );
   });
 
   test.each(makers)('%s makes nothing private without login', async (_name, make) => {
@@ -239,12 +213,8 @@ describe('changing and destroying', () => {
     async (hidden) => {
       const agent = await startInProcess();
       const [session, reading] = [await agent.open(), await agent.open(false)];
-      const object = (await agent.call('C_CreateObject', {
-        session,
-        template: template([CKA.CLASS, CKO.DATA], [CKA.TOKEN, true], [CKA.PRIVATE, hidden]),
-      })) as number;
-      const change = (where: number) =>
-        agent.rv('C_SetAttributeValue', { session: where, object, template: template([CKA.LABEL, Buffer.from('x')]) });
+      const object = await agent.create(session, [CKA.CLASS, CKO.DATA], [CKA.TOKEN, true], [CKA.PRIVATE, hidden]);
+      const change = (where: number) => agent.set(where, object, [CKA.LABEL, Buffer.from('x')]);
       expect(await change(reading)).toBe('CKR_SESSION_READ_ONLY');
       expect(await agent.rv('C_DestroyObject', { session: reading, object })).toBe('CKR_SESSION_READ_ONLY');
       expect(await change(session)).toBe('CKR_OK');

@@ -6,7 +6,7 @@ import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKD, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
-import { given, type InProcessAgent, room } from '../../support/in-process-agent.ts';
+import { given, type InProcessAgent, room, rvOf } from '../../support/in-process-agent.ts';
 import {
   aesRows,
   cbcPad,
@@ -54,12 +54,9 @@ describe('wrapping', () => {
   });
   test('a private key travels as its PKCS#8', async () => {
     const { agent, session, generate, wrap, unwrap, read } = await startSession();
-    const { privateKey } = (await agent.call('C_GenerateKeyPair', {
-      session,
-      mechanism: mech(CKM.EC_KEY_PAIR_GEN),
-      publicTemplate: template([CKA.EC_PARAMS, p256]),
-      privateTemplate: template(extractable),
-    })) as { privateKey: number };
+    const { privateKey } = (await agent.pair(session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], [extractable])) as {
+      privateKey: number;
+    };
     const wrapping = await generate(noDecrypt);
     const wrapped = await wrap(mech(CKM.AES_KEY_WRAP_KWP), wrapping, privateKey);
     const rows: Row[] = [
@@ -90,7 +87,7 @@ describe('wrapping', () => {
     await refused(wrap(keyWrap, generic, key), 'CKR_WRAPPING_KEY_TYPE_INCONSISTENT');
     await refused(wrap(keyWrap, await generate([CKA.WRAP, false]), key), 'CKR_KEY_FUNCTION_NOT_PERMITTED');
     await refused(wrap(keyWrap, wrapping, 2 ** 31 + 999), 'CKR_KEY_HANDLE_INVALID');
-    // The number could be that of an object of the token: the service is asked.
+    // The number could be that of a token object, so the service is called.
     await refused(wrap(keyWrap, wrapping, 999_999), 'CKR_KEY_HANDLE_INVALID');
     await refused(wrap(keyWrap, 999_999, key), 'CKR_WRAPPING_KEY_HANDLE_INVALID');
     await refused(unwrap(keyWrap, 999_999, Buffer.alloc(40), ...aesRows), 'CKR_UNWRAPPING_KEY_HANDLE_INVALID');
@@ -111,15 +108,7 @@ describe('wrapping', () => {
     await refused(unwrap(keyWrap, wrapping, wrapped, ...aesRows), 'CKR_WRAPPED_KEY_INVALID');
     await refused(unwrap(keyWrap, wrapping, wrapped), 'CKR_TEMPLATE_INCOMPLETE');
     const before = core.memoryStatus().keys;
-    expect(
-      await agent.rv('C_UnwrapKey', {
-        session,
-        mechanism: keyWrap,
-        unwrappingKey: wrapping,
-        wrappedKey: wrapped,
-        template: template(...aesRows),
-      }),
-    ).toBe('CKR_WRAPPED_KEY_INVALID');
+    expect(await rvOf(agent.unwrap(session, keyWrap, wrapping, wrapped, ...aesRows))).toBe('CKR_WRAPPED_KEY_INVALID');
     expect(core.memoryStatus().keys).toBe(before);
   });
   test('the templates of a wrapping key are obeyed', async () => {
@@ -154,14 +143,10 @@ describe('a sensitive key does not come out', () => {
   test('by a copy of the wrapping key that may decrypt', async () => {
     const { agent, session, generate, wrap } = await startSession();
     const decrypting = await generate([CKA.WRAP, false]);
-    const wrapping = (await agent.call('C_CopyObject', {
-      session,
-      object: decrypting,
-      template: template(noDecrypt, [CKA.WRAP, true]),
-    })) as number;
+    const wrapping = await agent.copy(session, decrypting, noDecrypt, [CKA.WRAP, true]);
     const key = await generate(extractable);
     await expect(wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
-    // Not either when the object goes while it decrypts.
+    // Nor if the object is destroyed while it decrypts.
     await agent.call('C_DecryptInit', { session, ...decryptInit(cbc, decrypting) });
     await agent.call('C_DestroyObject', { session, object: decrypting });
     await expect(wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
@@ -202,13 +187,7 @@ describe('a sensitive key does not come out', () => {
   });
   test('by an RSA pair that wraps with one half and decrypts with the other', async () => {
     const { agent, session, generate, wrap, unwrap } = await startSession();
-    const pair = (...rows: Row[]) =>
-      agent.call('C_GenerateKeyPair', {
-        session,
-        mechanism: mech(CKM.RSA_PKCS_KEY_PAIR_GEN),
-        publicTemplate: template([CKA.MODULUS_BITS, 2048]),
-        privateTemplate: template(...rows),
-      }) as Promise<{ publicKey: number; privateKey: number }>;
+    const pair = (...rows: Row[]) => agent.pair(session, CKM.RSA_PKCS_KEY_PAIR_GEN, [[CKA.MODULUS_BITS, 2048]], rows);
     const key = await generate(extractable);
     const both = await pair();
     await expect(wrap(oaep, both.publicKey, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
@@ -228,12 +207,7 @@ describe('a sensitive key does not come out', () => {
 
 describe('derivation', () => {
   const pair = async ({ agent, session }: { agent: InProcessAgent; session: number }) => {
-    const made = (await agent.call('C_GenerateKeyPair', {
-      session,
-      mechanism: mech(CKM.EC_KEY_PAIR_GEN),
-      publicTemplate: template([CKA.EC_PARAMS, p256]),
-      privateTemplate: [],
-    })) as { publicKey: number; privateKey: number };
+    const made = await agent.pair(session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], []);
     return made;
   };
   const generic: Row[] = [
@@ -321,7 +295,7 @@ describe('HKDF of a base in the session', () => {
     expect(await value(await key(hkdf({ saltType: HKDF_SALT.KEY, saltKey })))).toEqual(expected('salt', 42));
   });
 
-  test('refuses a salt that is no key, that may not derive, that is on the token, or of no type', async () => {
+  test('refuses a salt that is not a key, that may not derive, that is on the token, or of no type', async () => {
     const { create, key } = await begin();
     const withKey = (saltKey: number) => key(hkdf({ saltType: HKDF_SALT.KEY, saltKey }));
     const idle = await create(...generic, [CKA.VALUE, secret]);

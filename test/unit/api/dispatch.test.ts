@@ -1,5 +1,5 @@
-// The router hands data paths Node's own request, as it came: over plain HTTP/1.1 and HTTP/2, with a front that says what it saw.
-// What the fronts themselves make of it is in test/conformance.
+// The router passes Node's own unchanged request to data paths: over plain HTTP/1.1 and HTTP/2, with a front that echoes its view.
+// The behaviour of the fronts is in test/conformance.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2, type Http2Server } from 'node:http2';
@@ -41,7 +41,7 @@ afterAll(() => {
   http2.close();
 });
 
-/** One request as it is written, one answer: its status and body. */
+/** One raw request, one answer: its status and body. */
 const converse = async (request: string): Promise<string> => {
   const socket = connect((http1.address() as AddressInfo).port, '127.0.0.1');
   socket.end(request, 'latin1');
@@ -65,7 +65,7 @@ test.each([
 });
 
 test.each(['a b', 'exa mple:x', '[::1', 'a.example:99999', '%%%', 'a@b'])(
-  'a Host that is no host name, %s, is the front’s business',
+  'a Host that is not a host name, %s, is the front’s business',
   async (host) => {
     expect(await ask('/raw/x', host, 'POST')).toContain(`raw POST /raw/x ${host} 0`);
     expect(await ask('/page', host)).toMatch(/^400 /);

@@ -1,5 +1,5 @@
-// The request log as a file: what a spreadsheet must not run, what CSV must not break on, and that only so much is read as is
-// taken.
+// The request log as a file: formulas that a spreadsheet must not run, special characters in CSV, and that it reads only as much as is
+// consumed.
 import { describe, expect, test } from 'vitest';
 import { csvCell } from '../../../server/base/csv.ts';
 import { exportRequests } from '../../../server/fronts/api/export.ts';
@@ -35,7 +35,7 @@ describe('a cell of CSV', () => {
     ['\t=1', "'\t=1"],
     [' =1', `' =1`],
     ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
-  ])('%j is no formula', (text, cell) => {
+  ])('%j is not a formula', (text, cell) => {
     expect(csvCell(text)).toBe(cell);
   });
 

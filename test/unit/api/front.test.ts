@@ -1,4 +1,4 @@
-// The console API's front by itself: who gets in, what is refused, what every answer has.
+// The console API's front alone: authentication, refusals, and the headers of every answer.
 import { describe, expect, test } from 'vitest';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
@@ -120,7 +120,7 @@ describe('a request that is not as the contract says is refused by name', () => 
     },
   );
 
-  test('bytes that are no UTF-8', async () => {
+  test('bytes that are not UTF-8', async () => {
     const body = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
     const { status } = await refused({ method: 'POST', headers: { 'content-type': 'application/json' }, body });
     expect(status).toBe(400);
@@ -266,6 +266,24 @@ describe('Idempotency-Key', () => {
     });
     expect((await request('/api/tde/groups', withToken(post({ name: 'a' }, key)))).status).toBe(500);
     expect((await request('/api/tde/groups', withToken(post({ name: 'a' }, key)))).status).toBe(201);
+  });
+
+  test('is refused where it has no effect: a change without one would be made again', async () => {
+    const { request, calls } = openFront();
+    for (const [path, method] of [
+      ['/api/keys/k/rotate', 'POST'],
+      ['/api/keys/k', 'DELETE'],
+      ['/api/vaults/v/profile', 'PUT'],
+    ] as const) {
+      const refused = await request(path, withToken({ method, headers: key }));
+      expect(refused.status).toBe(400);
+      expect(await problemOf(refused)).toMatchObject({
+        code: 'validation',
+        detail: 'this request does not accept an Idempotency-Key',
+      });
+    }
+    expect(calls.size).toBe(0);
+    expect((await request('/api/vaults', withToken({ headers: key }))).status).toBe(200);
   });
 
   test('an answer that contains a secret is not stored, and a repeated request is told so', async () => {

@@ -1,7 +1,6 @@
-// The API's description is made of the same rows as the API.
+// The API's description is generated from the same rows as the API.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -9,6 +8,7 @@ import { mostItems } from '../../../server/fronts/api/validate.ts';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../../server/fronts/contract/api/row.ts';
 import { type ApiDocument, answerOf, type DescribedOperation, json, validatorOf } from '../../support/api-document.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { openFront } from './operations.ts';
 
 interface Components {
@@ -220,32 +220,24 @@ describe('openapi.json', () => {
 });
 
 test('the description passes the checks of an independent linter', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'dke-openapi-'));
-  try {
-    const path = join(folder, 'openapi.json');
-    writeFileSync(path, JSON.stringify(await read()));
-    const linter = join(resolve(import.meta.dirname, '../../..'), 'node_modules/.bin/redocly');
-    const { stdout } = await promisify(execFile)(
-      linter,
-      ['lint', '--format', 'json', '--extends', 'recommended', path],
-      {
-        cwd: folder,
-        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-        maxBuffer: 1 << 26,
-      },
-    );
-    const { problems } = JSON.parse(stdout) as {
-      readonly problems: readonly {
-        readonly ruleId: string;
-        readonly location: readonly { readonly pointer: string }[];
-      }[];
-    };
-    // What the identity provider sends the browser to answers with a redirect, and with nothing else.
-    const redirect = '#/paths/~1api~1session~1openid~1callback/get/responses';
-    expect(problems.map(({ ruleId, location }) => [ruleId, location[0]?.pointer])).toEqual([
-      ['operation-2xx-response', redirect],
-    ]);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = folderOfTest();
+  const path = join(folder, 'openapi.json');
+  writeFileSync(path, JSON.stringify(await read()));
+  const linter = join(resolve(import.meta.dirname, '../../..'), 'node_modules/.bin/redocly');
+  const { stdout } = await promisify(execFile)(linter, ['lint', '--format', 'json', '--extends', 'recommended', path], {
+    cwd: folder,
+    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    maxBuffer: 1 << 26,
+  });
+  const { problems } = JSON.parse(stdout) as {
+    readonly problems: readonly {
+      readonly ruleId: string;
+      readonly location: readonly { readonly pointer: string }[];
+    }[];
+  };
+  // What the identity provider sends the browser to answers with a redirect, and with nothing else.
+  const redirect = '#/paths/~1api~1session~1openid~1callback/get/responses';
+  expect(problems.map(({ ruleId, location }) => [ruleId, location[0]?.pointer])).toEqual([
+    ['operation-2xx-response', redirect],
+  ]);
 });

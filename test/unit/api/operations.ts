@@ -15,6 +15,7 @@ import type { Operations } from '../../../server/operations/index.ts';
 import type { SessionOperations } from '../../../server/operations/people/interface.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import { storedVault } from '../../support/stored.ts';
 
 export const adminToken = 'dket_only-this-one-holds';
 export const otherToken = 'dket_another-administrator';
@@ -29,17 +30,11 @@ const silentLog = {
   error: (message: string, fields?: unknown) => void logged.push(message, fields),
 };
 
-const vault = (name: string, state: Vault['state'] = 'enabled'): Vault => ({
-  id: '01981d2c-7c1f-7b35-9a04-52a1be40c0de',
-  tenantId: '01981d2c-7c1f-7b35-9a04-52a1be40c001',
-  name,
-  kind: 'general',
-  state,
-  createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
-  dualControl: null,
-  profile: 'standard',
-  integrity: 'ok',
-});
+const vault = (name: string, state: Vault['state'] = 'enabled') =>
+  storedVault({
+    ...{ id: '01981d2c-7c1f-7b35-9a04-52a1be40c0de', tenantId: '01981d2c-7c1f-7b35-9a04-52a1be40c001', name, state },
+    createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+  });
 
 /** The first is the default one. */
 export const tenants: readonly Tenant[] = (['default', 'other', 'paused'] as const).map((name, at) => ({
@@ -57,7 +52,7 @@ export interface FrontUnderTest {
   revoke(): void;
 }
 
-/** Sessions without a store: what they promise by themselves is tested in test/unit/operations/people.test.ts. */
+/** Sessions without a store: what they promise on their own is tested in test/unit/operations/people.test.ts. */
 const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean): SessionOperations => {
   const open = new Set<string>();
   let made = 0;
@@ -125,7 +120,7 @@ export const openFront = (
       return current;
     },
     'vaults.list': (_actor: unknown, query: unknown) => ({ items: [], next: JSON.stringify(query) }),
-    // What the sign-in page asks before anyone is known.
+    // The sign-in page's request before a sign-in.
     'openId.label': () => null,
     'signIn.hasPasskeys': () => false,
     ...members,

@@ -1,4 +1,4 @@
-// Bodies that are left in the middle while more of them is there already: refused, and the process lives.
+// Bodies that end in the middle while more data have arrived already: refused, and the process continues.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { connect, createServer as createServer2, type Http2ServerRequest } from 'node:http2';
@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { leaveUnread, piecesOf, readBody } from '../../../server/fronts/shared/read-body.ts';
 
-/** What a service answers that calls `read` when all that Node holds back of a body has arrived. The body comes in pieces, without a length. */
+/** The answer of a service that calls `read` when all buffered data of a body have arrived. The body arrives in pieces, without a length. */
 const answerTo = async (body: Buffer, read: (incoming: IncomingMessage) => Promise<string>) => {
   const server = createServer(async (incoming, outgoing) => {
     while (!incoming.complete && incoming.readableLength < incoming.readableHighWaterMark) await setImmediate();
@@ -79,7 +79,7 @@ test('pieces are wiped when they have been copied, and when they are refused', a
   expect(wiped.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(100_000);
 });
 
-/** What became of a body whose sender goes away, before it is read or while. */
+/** The result for a body whose sender disconnects before or while it is read. */
 interface Gone {
   readonly when: 'before' | 'while';
   /** Whether all of it had been sent. */
@@ -96,7 +96,7 @@ const gone: readonly Gone[] = [
 const read = (incoming: IncomingMessage): Promise<string> =>
   readBody(incoming, megabyte.length).then(String, ({ code, message }) => `${code}: ${message}`);
 
-/** Reads when the sender has gone or, for 'while', lets it go when reading has started and before anything can have come of it. */
+/** Reads after the sender has disconnected or, for 'while', disconnects it after the start of the read and before its first data. */
 const readWhenGone = async (incoming: IncomingMessage, { when }: Gone, leave: () => void): Promise<string> => {
   const closed = once(incoming, 'close').catch(() => undefined);
   if (when === 'while') {

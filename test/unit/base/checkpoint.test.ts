@@ -1,4 +1,4 @@
-// Checkpoints: read what was written, refuse everything else.
+// Checkpoints: reads written ones, refuses everything else.
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -68,7 +68,7 @@ describe('notes', () => {
     ['a short root', note.replace(checkpoint.root.toString('base64'), 'AAAA')],
     ['no signature', `${checkpointText(checkpoint)}\n`],
     ['no end of line', note.slice(0, -1)],
-  ])('%s is no checkpoint', (_, text) => {
+  ])('%s is not a checkpoint', (_, text) => {
     expect(parseCheckpoint(text)).toBeNull();
   });
   test('another key, and the same key under another name, have not signed it', () => {

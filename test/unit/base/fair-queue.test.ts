@@ -80,7 +80,7 @@ test('strangers, however many, have every second turn, and the longest of their 
       isPreferred,
     ).catch(() => refused.push(user));
   const all = [ask('first'), ...Array.from({ length: 8 }, () => ask('greedy'))];
-  // All places are taken, by one user: each newcomer gets one of them, until their queues are as long.
+  // One user has all places: each new user gets one of them, until their queues are equally long.
   for (let n = 0; n < 20; n += 1) all.push(ask(`stranger ${n}`));
   all.push(ask('known', true), ask('known', true), ask('colleague', true));
   for (let turn = 0; turn < 12; turn += 1) {

@@ -1,4 +1,4 @@
-// The queue that is taken from in pieces: order, lengths, and that it keeps nothing that was taken.
+// The queue whose items are removed in pieces: order, lengths, and that it keeps no removed item.
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

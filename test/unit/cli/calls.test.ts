@@ -1,27 +1,23 @@
 // What commands send, and what they show, against a service that a test scripts.
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { makeProgramFor } from '../../../server/cli/program.ts';
+import { sharedFolder } from '../../support/folders.ts';
 import { openScriptedService, type ScriptedService } from '../../support/scripted-service.ts';
 
 let service: ScriptedService;
-let folder: string;
+const folder = sharedFolder();
 let printed = '';
 beforeAll(async () => {
   service = await openScriptedService();
-  folder = mkdtempSync(join(tmpdir(), 'dke-calls-'));
   writeFileSync(join(folder, 'ca.pem'), service.ca);
   writeFileSync(join(folder, 'token'), 'dket_token\n', { mode: 0o600 });
 });
-afterAll(async () => {
-  await service.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => service.close());
 afterEach(() => vi.restoreAllMocks());
 
-/** Runs a command to its end; answers what was sent. */
+/** Runs a command to its end; returns its requests. */
 const dke = async (...words: readonly string[]): Promise<readonly string[]> => {
   printed = '';
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => {

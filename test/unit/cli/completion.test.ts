@@ -1,23 +1,21 @@
 // Completion scripts, run by the shells themselves: bash always, zsh and fish where they are installed.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { completionScript, type Shell, shells } from '../../../server/cli/completion.ts';
 import { makeProgram } from '../../../server/cli/program.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
-let folder: string;
+const folder = sharedFolder();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-completion-'));
   const program = await makeProgram('1');
   for (const shell of Object.keys(shells) as Shell[])
     writeFileSync(join(folder, shell), completionScript(program, shell));
   writeFileSync(join(folder, 'a file.toml'), '');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Each line is what a person has typed; the last word is not finished. */
+/** Each line is a user's input; the last word is not finished. */
 const typed: readonly (readonly [line: string, expected: readonly string[]])[] = [
   ['dke tena', ['tenant']],
   ['dke vault dual-control ', ['remove', 'set', 'show']],
@@ -30,7 +28,7 @@ const typed: readonly (readonly [line: string, expected: readonly string[]])[] =
   ['dke setup confirm ad', ['administrator']],
   ['dke vault list --serv', ['--server']],
   ['dke completion z', ['zsh']],
-  ['dke vault get ', []],
+  ['dke vault show ', []],
   ['dke vault create --limi', []],
 ];
 const missing = (shell: Shell): boolean => {
@@ -76,7 +74,7 @@ test.skipIf(missing('bash'))('bash completes commands, options, their values and
 });
 
 test.skipIf(missing('zsh'))('zsh has the same candidates', () => {
-  // The completion system wants a terminal: what it is given is asked for.
+  // The completion system needs a terminal, so the test queries the candidates.
   const script = `compdef() { :; }; compadd() { shift; print -r -- "\${(j:	:)\${(M)@:#\${words[CURRENT]}*}}" }; _files() { echo files }
     source ./zsh
     while IFS= read -r line; do

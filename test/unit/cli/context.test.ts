@@ -1,16 +1,16 @@
 // Named contexts: what they give to a command, what wins over them, and that a token is never sent to another service.
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { contextFile, globalsOf } from '../../../server/cli/context-file.ts';
 import { makeProgram } from '../../../server/cli/program.ts';
+import { folderOfTest } from '../../support/folders.ts';
 
 let folder: string;
 let printed: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-context-'));
+  folder = folderOfTest();
   vi.stubEnv('XDG_CONFIG_HOME', folder);
   for (const name of ['SERVER', 'CA_FILE', 'TOKEN_FILE', 'TENANT', 'CONTEXT']) vi.stubEnv(`DKE_${name}`, undefined);
   printed = '';
@@ -22,7 +22,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const run = async (...words: readonly string[]): Promise<Command> =>

@@ -1,20 +1,19 @@
 // Files that the command reads: those with a secret, and those that it sends to the service.
-import { chmodSync, chownSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { openLargeFile, readSecretFile } from '../../../server/cli/files.ts';
+import { folderOfTest } from '../../support/folders.ts';
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.info('files of another user are not tested: it takes root');
 let folder: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-secret-'));
+  folder = folderOfTest();
   path = join(folder, 'token');
   writeFileSync(path, 'dket_example', { mode: 0o600 });
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test('a file that others can read is refused', () => {
   chmodSync(path, 0o640);

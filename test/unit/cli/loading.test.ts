@@ -1,19 +1,14 @@
-// What a command loads: the file of its noun, and no library that it does not use. Help and completion know all nouns.
+// The modules that a command loads: the file of its noun, and no library that it does not use. Help and completion have all nouns.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
 import { exitCodes } from '../../../server/cli/exit-codes.ts';
 import { makeProgram, makeProgramFor } from '../../../server/cli/program.ts';
+import { sharedFolder } from '../../support/folders.ts';
 import { recordModules } from '../../support/loaded-modules.ts';
 
 const main = resolve(import.meta.dirname, '../../../server/cli/main.ts');
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-loading-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedFolder();
 
 /** What a run of the command loads, and prints. */
 const load = (...words: readonly string[]) => {
@@ -68,7 +63,7 @@ test('the help of the command names every noun, and loads none', async () => {
   expect(files).not.toContain('cli/vault.ts');
 });
 
-test('a noun has the same commands, whether it is loaded by itself or with all others', async () => {
+test('a noun has the same commands, whether it is loaded on its own or with all others', async () => {
   const all = await makeProgram('1');
   for (const { name, commands, usage } of all.commands.map((each) => ({
     name: each.name(),

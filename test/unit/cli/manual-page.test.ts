@@ -1,4 +1,4 @@
-// The manual page that the packages install: every command is in it, and nothing in it is taken for a request of roff.
+// The manual page that the packages install: every command is in it, and nothing in it is a request of roff by accident.
 import { spawnSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What the command prints: tables, records, errors. Names come from other people and reach a terminal.
+// The output of the command: tables, records, errors. Names are input of other users and reach a terminal.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { CommandError, classOfProblem, exitCodes } from '../../../server/cli/exit-codes.ts';
@@ -99,14 +99,14 @@ describe('for programs', () => {
   });
 
   test('CSV follows RFC 4180, contains no formula, and no hint about the next page', () => {
-    const told: string[] = [];
+    const printed: string[] = [];
     const wrote: string[] = [];
     const put = (into: string[]) => (part: string | Uint8Array) => void into.push(String(part));
     const items = [
       { name: '=HYPERLINK("x")', tags: ['a', 'b'], uses: 3, at: null },
       { name: ' -1, "or" so\n', tags: [], uses: 0, at: '2026-03-01T09:30:00.000Z' },
     ];
-    openOutput('csv', put(wrote), put(told)).list(
+    openOutput('csv', put(wrote), put(printed)).list(
       { items, next: 'cursor' },
       { NAME: 'name', TAGS: (row) => row.tags.join(' '), USES: 'uses', AT: (row) => row.at },
     );
@@ -116,7 +116,7 @@ describe('for programs', () => {
       '"\' -1, ""or"" so\n",,0,2026-03-01T09:30:00.000Z',
       '',
     ]);
-    expect(told).toEqual(['more: --after cursor\n']);
+    expect(printed).toEqual(['more: --after cursor\n']);
     expect(written('csv', (output) => output.record({ a: { b: '@x' }, c: null, d: [] }))).toBe(
       "MEMBER,VALUE\r\na.b,'@x\r\nc,\r\nd,\r\n",
     );

@@ -1,4 +1,4 @@
-// Commands as rows of the contract: where their words go, and what a row may not say.
+// Commands as rows of the contract: the place of their words in a request, and invalid rows.
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { makeProgram } from '../../../server/cli/program.ts';
@@ -8,13 +8,13 @@ import { operations } from '../../../server/client/gen/operations.ts';
 const noun = () => addNoun(new Command('dke'), 'vault', 'vaults');
 const { vaults, sessions, setup } = operations;
 
-test('a word that is no part of the route is refused when the program is built', () => {
+test('a word that is not part of the route is refused when the program is built', () => {
   expect(() => noun().row(vaults.create, 'create <title>', 'Creates a vault.')).toThrow(
-    'create <title>: title is no part of post /api/vaults',
+    'create <title>: title is not part of post /api/vaults',
   );
   expect(() =>
     noun().row(vaults.list, 'list', 'Lists vaults.', { options: { '--colour <colour>': 'x' }, columns: {} }),
-  ).toThrow('colour is no part of get /api/vaults');
+  ).toThrow('colour is not part of get /api/vaults');
 });
 
 test('a list that has pages gets the options of pages', () => {

@@ -1,23 +1,21 @@
-// The file of dke login with one byte changed: it is refused by its name, or read as a session that the service then does not know.
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// The file of dke login with one byte changed: it is refused by its name, or read as a session that the service refuses.
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandError } from '../../../server/cli/exit-codes.ts';
 import { readKept, sessionFile, sessionHeaders, writeKept } from '../../../server/cli/session-file.ts';
+import { folderOfTest } from '../../support/folders.ts';
 
 let folder: string;
 const before = process.env.XDG_CONFIG_HOME;
 const url = 'https://keys.example';
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-session-'));
+  folder = folderOfTest();
   process.env.XDG_CONFIG_HOME = folder;
   writeKept({ [url]: { user: 'anna', session: 'dke_session_0123456789abcdef' } });
 });
 afterEach(() => {
   if (before === undefined) delete process.env.XDG_CONFIG_HOME;
   else process.env.XDG_CONFIG_HOME = before;
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const put = (content: Buffer | string): void => {
@@ -48,7 +46,7 @@ test('every bit of it turned around: refused by the name of the file, or headers
 });
 
 test.each(['', 'null', '[]', '0', '{"https://keys.example":null}', '{"https://keys.example":{"session":5}}', '{'])(
-  'what is no file of sessions is refused by its name: %s',
+  'what is not a file of sessions is refused by its name: %s',
   (content) => {
     put(content);
     expect(() => readKept()).toThrow(`${sessionFile()} is not a file of sessions`);

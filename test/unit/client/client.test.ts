@@ -1,4 +1,4 @@
-// The client of the API (server/client) against a service that a test scripts: what is sent, what is repeated, and how a call fails.
+// The client of the API (server/client) against a scripted service: requests, repetitions, and failures.
 import type { LookupFunction } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -81,10 +81,10 @@ describe('what is sent and answered', () => {
       body: {},
       headers: { 'x-dke-pending-nodes': 'one%2Ctwo,three', 'x-dke-pending-until': '2026-03-01T09:30:00.000Z' },
     });
-    const told: unknown[] = [];
-    const { pending } = await open({ onPending: (nodes) => told.push(nodes) }).keys.disable({ path: { id: 'k' } });
+    const reported: unknown[] = [];
+    const { pending } = await open({ onPending: (nodes) => reported.push(nodes) }).keys.disable({ path: { id: 'k' } });
     expect(pending).toEqual({ names: ['one,two', 'three'], until: '2026-03-01T09:30:00.000Z' });
-    expect(told).toEqual([pending]);
+    expect(reported).toEqual([pending]);
   });
 
   test('a parameter of the path that is missing is an error before anything is sent', async () => {
@@ -261,7 +261,7 @@ describe('how a call fails', () => {
     });
   });
 
-  test('with the request for approval', async () => {
+  test('with the approval request', async () => {
     service.script({ status: 202, body: { id: 'a-1', state: 'pending', missing: 1 } });
     await expect(open().keys.delete({ path: { id: 'k' } })).rejects.toMatchObject({
       name: 'ApprovalRequired',

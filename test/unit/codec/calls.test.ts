@@ -1,4 +1,4 @@
-// The agent's codec, call by call: what a handler sees of a request and what the peer gets of its answer.
+// The agent's codec, call by call: the handler's view of a request, and the peer's view of the answer.
 import { describe, expect, test, vi } from 'vitest';
 import { createDispatcher } from '../../../provider/client/codec/dispatcher.ts';
 import { signatures } from '../../../provider/client/codec/plan.ts';
@@ -161,7 +161,7 @@ describe('C_Encrypt', () => {
   });
 
   test('returns only the length when the caller asked for it or the buffer is too small', async () => {
-    const told = answer('C_Encrypt', [0], u32(16));
+    const expected = answer('C_Encrypt', [0], u32(16));
     const capacities: (number | null)[] = [];
     const handlers: Handlers<null> = {
       C_Encrypt: (_, { encryptedData }) => {
@@ -169,11 +169,11 @@ describe('C_Encrypt', () => {
         return new LengthOnly(16);
       },
     };
-    expect(await send(handlers, request(0))).toEqual(told);
-    expect(await send(handlers, request(0xffffffff))).toEqual(told);
-    expect(await send(handlers, request(8))).toEqual(told);
+    expect(await send(handlers, request(0))).toEqual(expected);
+    expect(await send(handlers, request(0xffffffff))).toEqual(expected);
+    expect(await send(handlers, request(8))).toEqual(expected);
     expect(capacities).toEqual([null, 0, 8]);
-    expect(await send({ C_Encrypt: () => new Uint8Array(16) }, request(8))).toEqual(told);
+    expect(await send({ C_Encrypt: () => new Uint8Array(16) }, request(8))).toEqual(expected);
   });
 
   test('offers at most the space that the frame has', async () => {
@@ -359,7 +359,7 @@ describe('attributes', () => {
       { type: CKA.START_DATE, value: new Uint8Array(0), length: 0 },
       { type: CKA.ID, value: new Uint8Array(0), length: 0 },
     ]);
-    // A count that does not match the length is no list.
+    // A count that does not match the length is not a list.
     const broken = [...u32(CKA.ALLOWED_MECHANISMS), 1, ...u32(0), ...u32(1), ...u64(0x1082)];
     expect(await send(handlers, message('C_CreateObject', u64(1), u32(1), broken))).toEqual(refusal(CKR.DEVICE_ERROR));
   });

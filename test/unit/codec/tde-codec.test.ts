@@ -1,4 +1,4 @@
-// The codec of heads: what it refuses, which member it names, and that no value gets into the message.
+// The codec of heads: its refusals, the member that each names, and that no message contains a value.
 import { expect, test } from 'vitest';
 import {
   always,

@@ -21,8 +21,8 @@ const isSame: readonly [
   SameMembers<TokenObjectChange, Omit<Heads['updateObject'], 'replacesValue'>>,
 ] = [true, true, true, true];
 
-/** What the service knows of an object and does not tell the agent. */
-const untold = {
+/** The members of an object that the service does not send to the agent. */
+const unsent = {
   tenantId: 'a tenant',
   groupId: 'a group',
   applicationId: 'an application',
@@ -30,7 +30,7 @@ const untold = {
   integrity: 'ok',
 } satisfies Pick<VisibleObject, Exclude<keyof VisibleObject, keyof TokenObject>>;
 
-const told = {
+const sent = {
   handle: 7,
   id: '0196f0c4-5b7e-7c3a-9d2e-1f0a2b3c4d5e',
   class: 'secret-key',
@@ -54,22 +54,22 @@ const told = {
   owned: true,
   admits: ['encrypt'],
 } as const satisfies Required<TokenObject>;
-const object: VisibleObject = { ...untold, ...told };
+const object: VisibleObject = { ...unsent, ...sent };
 const wire = encodeAnswer('getObject', object);
 /** Between the two is JSON. */
 const received = (head: object): unknown => JSON.parse(JSON.stringify(head));
 
 test('an object arrives with all members that the contract declares, and with no other', () => {
   expect(isSame).toEqual([true, true, true, true]);
-  expect(Object.keys(wire).sort()).toEqual(Object.keys(told).sort());
-  expect(decodeAnswer('getObject', received(wire))).toEqual(told);
-  const { admits: _, ...unchecked } = told;
+  expect(Object.keys(wire).sort()).toEqual(Object.keys(sent).sort());
+  expect(decodeAnswer('getObject', received(wire))).toEqual(sent);
+  const { admits: _, ...unchecked } = sent;
   expect(decodeAnswer('getObject', received(encodeAnswer('getObject', unchecked)))).toEqual(unchecked);
 });
 
 test('the agent uses every member', () => {
   const used = new Set<string | symbol>();
-  const observed = new Proxy(told, {
+  const observed = new Proxy(sent, {
     get: (object, name) => {
       used.add(name);
       return Reflect.get(object, name);
@@ -77,44 +77,44 @@ test('the agent uses every member', () => {
   });
   viewOf(observed);
   // `admits` is for the cache of answers; the others are for `dke agent --check`.
-  expect(Object.keys(told).filter((name) => !used.has(name))).toEqual(['createdAt', 'state', 'admits']);
+  expect(Object.keys(sent).filter((name) => !used.has(name))).toEqual(['createdAt', 'state', 'admits']);
 });
 
 test.each<[TdeRoute, object, object]>([
-  ['generateKey', object, told],
-  ['createObject', object, told],
-  ['updateObject', object, told],
-  ['generateKeyPair', { privateKey: object, publicKey: null }, { privateKey: told, publicKey: null }],
-  ['findObjects', { objects: [object, object], more: false }, { objects: [told, told], more: false }],
-  ['unwrap', { object }, { object: told }],
+  ['generateKey', object, sent],
+  ['createObject', object, sent],
+  ['updateObject', object, sent],
+  ['generateKeyPair', { privateKey: object, publicKey: null }, { privateKey: sent, publicKey: null }],
+  ['findObjects', { objects: [object, object], more: false }, { objects: [sent, sent], more: false }],
+  ['unwrap', { object }, { object: sent }],
   ['derive', { object: null }, { object: null }],
 ])('%s answers with objects in the same form', (route, answer, expected) => {
   expect(decodeAnswer(route, received(encodeAnswer(route, answer as Answers[typeof route])))).toEqual(expected);
 });
 
 test('a key that was destroyed meanwhile is called soft-deleted', () => {
-  expect(encodeAnswer('getObject', { ...told, state: 'destroyed' }).state).toBe('soft-deleted');
+  expect(encodeAnswer('getObject', { ...sent, state: 'destroyed' }).state).toBe('soft-deleted');
 });
 
 test('members that only a newer service sends are ignored, and its new words are accepted', () => {
   const newer = { ...wire, algorithm: 'ml-kem', usages: ['encrypt', 'encapsulate'], since: 3 };
-  expect(decodeAnswer('getObject', newer)).toEqual({ ...told, algorithm: 'ml-kem', usages: newer.usages });
+  expect(decodeAnswer('getObject', newer)).toEqual({ ...sent, algorithm: 'ml-kem', usages: newer.usages });
   expect(decodeAnswer('encrypt', { more: 1 })).toEqual({});
 });
 
 test.each([
   ['no object', null, 'the head: must be an object'],
   ['a list', [], 'the head: must be an object'],
-  ['a handle that is no handle', { ...wire, handle: 2 ** 31 }, 'handle: must be an integer from 1 to 2147483647'],
+  ['a handle that is not a handle', { ...wire, handle: 2 ** 31 }, 'handle: must be an integer from 1 to 2147483647'],
   ['a missing member', { ...wire, owned: undefined }, 'owned: must be true or false'],
-  ['a class that is no word', { ...wire, class: 7 }, 'class: must be a word such as secret-key'],
+  ['a class that is not a word', { ...wire, class: 7 }, 'class: must be a word such as secret-key'],
   ['attributes that are not Base64', { ...wire, attributes: '*' }, 'attributes: has other characters than permitted'],
   [
     'a time that does not exist',
     { ...wire, createdAt: '2026-99-01T00:00:00Z' },
     'createdAt: must be a time (RFC 3339)',
   ],
-  ['usages that are no list', { ...wire, usages: 'encrypt' }, 'usages: must be a list of at most 64'],
+  ['usages that are not a list', { ...wire, usages: 'encrypt' }, 'usages: must be a list of at most 64'],
 ])('%s is refused by the name of the member, without its value', (_, head, message) => {
   expect(() => decodeAnswer('getObject', head)).toThrow(expect.objectContaining({ code: 'validation', message }));
 });

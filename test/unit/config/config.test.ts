@@ -1,27 +1,14 @@
-// dke.toml: what is accepted, what is refused, and what the person is told.
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+// dke.toml: accepted and refused texts, and the messages for the user.
+import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { StartError } from '../../../server/base/start-error.ts';
 import { checkFile } from '../../../server/config/check-file.ts';
 import { defaultConfig, loadConfig, parseConfig } from '../../../server/config/config.ts';
+import { sharedFolder } from '../../support/folders.ts';
 import { run } from '../../support/tools.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-config-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedFolder();
 
 const refusal = (work: () => unknown): StartError => {
   try {
@@ -53,7 +40,7 @@ describe('the documented file', () => {
 });
 
 describe('a bad file', () => {
-  test('that is no TOML is refused with line and column, without its text', () => {
+  test('that is not TOML is refused with line and column, without its text', () => {
     const error = refused('[server]\nport = = 5 # hunter2');
     expect(error).toMatchObject({ class: 'config', exitCode: 2 });
     expect(error.message).toMatch(/line 2/);

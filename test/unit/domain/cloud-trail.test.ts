@@ -1,4 +1,4 @@
-// A person pastes what they copied: the request ids in it are found, whatever shape it has.
+// A user pastes copied text: the request ids in it are found, in any format.
 import { describe, expect, test } from 'vitest';
 import { findKmsRequestIds } from '../../../server/domain/cloud-trail.ts';
 

@@ -1,4 +1,4 @@
-// The time that decides deadlines: no clock makes it jump, small jumps add up to one large one, and it follows clocks that stay as they are.
+// The time that decides deadlines: no clock makes it jump, small jumps add up to one large one, and it follows clocks that do not jump.
 import { describe, expect, test } from 'vitest';
 import { agreementMs, type DeadlineClock, startAt, tick, toleranceMs } from '../../../server/domain/deadline-clock.ts';
 
@@ -20,7 +20,7 @@ describe('the deadline clock', () => {
   });
 
   test.each([60 * 24 * hour, -60 * 24 * hour, hour + 1, -hour - 1])(
-    'goes on by what has passed when the clock jumps by %i ms',
+    'continues by what has passed when the clock jumps by %i ms',
     (jump) => {
       const after = run(startAt(begin), 10, (passed) => begin + passed * minute + jump);
       expect(after.at).toBe(begin + 10 * minute);
@@ -43,7 +43,7 @@ describe('the deadline clock', () => {
     expect(run(startAt(begin), minutes + 1, clockAt)).toEqual(startAt(clockAt(minutes + 1)));
   });
 
-  test('does not count the time in which no service ran, and starts again when the clock jumps once more', () => {
+  test('does not count the time in which no service ran, and starts again when the clock jumps again', () => {
     const jump = 100 * 24 * hour;
     const doubted = tick(startAt(begin), { elapsedMs: 0, observed: false, clock: begin + jump });
     const stopped = tick(doubted, {

@@ -1,4 +1,4 @@
-// Latencies by the minute: what is counted, added, written and read back, and what the cloud key service judges by.
+// Latencies by the minute: counting, adding, writing and reading, and the figures by which the cloud key service judges.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { isStopped, nextTenantState, tenantEvents, tenantStates } from '../../../server/domain/tenant.ts';
 
-/** The table once more, as sentences: what is not here is refused. */
+/** The table again, as sentences: what is not here is refused. */
 const allowed: Readonly<Record<string, string>> = {
   'active rename': 'active',
   'active suspend': 'suspended',
@@ -33,8 +33,8 @@ describe('the life of a tenant', () => {
     for (const event of tenantEvents) expect(nextTenantState({ state: 'purged', suspendedAt: null }, event)).toBeNull();
   });
   test('everything in it is served while it is active and its row is sound, and nothing otherwise', () => {
-    const told = tenantStates.map((state) => isStopped({ state, integrity: 'ok' }));
-    expect(told).toEqual([null, 'suspended', 'deleted', 'deleted']);
+    const stopped = tenantStates.map((state) => isStopped({ state, integrity: 'ok' }));
+    expect(stopped).toEqual([null, 'suspended', 'deleted', 'deleted']);
     for (const state of tenantStates) expect(isStopped({ state, integrity: 'tampered' })).not.toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-// The keys of tenants in memory while units of work are under way: what one of them has made is not taken away by another one's end.
+// The keys of tenants in memory during units of work: the end of one does not remove a key that another one has created.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,22 +13,19 @@ import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { KeyRing } from '../../../server/ports/key-ring.ts';
 import type { Repositories, Store, StoredKek } from '../../../server/ports/store.ts';
 import { openFileRoot } from '../../../server/roots/file.ts';
+import { sharedFolder } from '../../support/folders.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
-let folder: string;
+const folder = sharedFolder();
 let store: Store;
 let ring: KeyRing;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-key-ring-'));
   const { core, raw } = openCore({ allowUnlocked: true });
   store = await openTestStore(folder, systemClock);
   ring = createKeyRing(core);
   await ring.unlock(store, openFileRoot(raw, join(folder, 'root.key'), true));
 });
-afterAll(async () => {
-  await store?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => store?.close());
 
 /** A unit of work that makes the key of a tenant and then waits. `made` resolves when it is there. */
 const beginTenant = () => {
@@ -47,7 +44,7 @@ test('of a unit of work that is not committed yet: kept, and usable in it and af
   const { tenantId, made, end, done } = beginTenant();
   await made;
   const retained = retainStoredKeys({ store, ring });
-  // Whatever that does in the meantime: reads of its own have come back by then.
+  // Its own reads have ended by then.
   await store.read.keks.list();
   expect(ring.knows({ tenantId, epoch: 1 })).toBe(true);
   end.resolve();

@@ -1,10 +1,9 @@
-// Certificates as they lie in files: read when whole, refused when a single bit is another.
+// Certificates in files: accepted when unchanged, refused when a single bit differs.
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import {
   authorityOf,
@@ -15,12 +14,9 @@ import {
   replacementFault,
 } from '../../../server/native/served-certificates.ts';
 import { makeAuthority } from '../../support/authority.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-certificates-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedFolder();
 
 const toPem = (der: Buffer): string =>
   `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
@@ -33,7 +29,7 @@ const isRefused = (pem: string, selfSigned: boolean): boolean => {
   }
 };
 
-test('a certificate signed by itself: each bit that is another is noticed', () => {
+test('a self-signed certificate: each bit that is another is noticed', () => {
   const keyPath = join(folder, 'own.key');
   const pem = core.createSelfSignedCertificate({ keyPath, names: ['keys.example', '127.0.0.1'], days: 30 });
   expect(damageOf(pem, true)).toBeUndefined();
@@ -108,7 +104,7 @@ test('what contains no certificate', () => {
   expect(() => damageOf('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', false)).toThrow();
 });
 
-test('a certificate signed by itself replaces another of a different subject, also where its key may not sign certificates', () => {
+test('a self-signed certificate replaces another of a different subject, also where its key may not sign certificates', () => {
   const make = (name: string): string => {
     const path = (kind: string): string => join(folder, `replaced-${name}.${kind}`);
     execFileSync(
@@ -123,7 +119,7 @@ test('a certificate signed by itself replaces another of a different subject, al
     );
     return readFileSync(path('crt'), 'utf8');
   };
-  // The certificates are made a little later.
+  // The certificates are created a little later.
   const now = Date.now() + 3_600_000;
   const replaced = { names: ['keys.example'], authorities: [], now };
   expect(replacementFault({ ...replaced, present: make('one'), next: make('two') })).toBeUndefined();
@@ -136,7 +132,7 @@ test('a certificate signed by itself replaces another of a different subject, al
   expect(replacementFault({ ...replaced, present: make('three'), next: own })).toMatch('its chain is not complete');
 });
 
-test('a change of the issuer: of an authority, to or from one signed by itself, and none where an authority stays at the top', () => {
+test('a change of the issuer: of an authority, to or from a self-signed one, and none where an authority stays at the top', () => {
   const top = makeAuthority(folder, 'Example Kept CA');
   const request = { commonName: 'keys.example', names: ['DNS:keys.example'] };
   const chainBelow = (name: string): string => readFileSync(top.below(name).issue(request).certificate, 'utf8');

@@ -1,22 +1,13 @@
-// Where an application's credentials may be used from: what is decided, what a restart keeps, and what warns before a certificate expires.
+// Allowed callers of an application: the decisions, their persistence over a restart, and the warning before a certificate expires.
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ShownCertificate } from '../../../server/operations/index.ts';
 import { makeAuthority } from '../../support/authority.ts';
-import {
-  administrator,
-  instance,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, instance, openTestService, registerCaller } from '../../support/open-service.ts';
+import { restart, sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
 const toml = '[tls]\nclient_certificates = true\n[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
-beforeAll(async () => {
-  opened = await openTestService({ toml });
-});
-afterAll(() => opened.remove());
+const opened = sharedService({ toml });
 
 const register = async (name: string) => {
   const { caller, accessGuid } = await registerCaller(opened, name);
@@ -88,8 +79,7 @@ test('a pinned certificate counts while it is valid; a restart keeps it, and a n
     'client-certificate.expiring',
     'pinned',
   ]);
-  await opened.service.stop();
-  opened = await openTestService({ folder: opened.folder, toml });
+  await restart(opened, { toml });
   await decide();
 });
 

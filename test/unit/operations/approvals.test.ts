@@ -1,29 +1,23 @@
-// Dual control: what a vault's rule governs is done only when the others agree whom it asks for; whatever else is tried leaves
+// Dual control: an operation under a vault's rule needs the required approvals; every other attempt leaves
 // everything as it was. Real tokens act, over the real store.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { type Approval, ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
 import { isWeaker } from '../../../server/domain/dual-control.ts';
-import {
-  administrator,
-  auditKindsOf,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, auditKindsOf, masterKey, registerCaller } from '../../support/open-service.ts';
 import { everything, makeUser } from '../../support/people.ts';
+import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 const people: Record<string, TenantActor> = {};
 const tokenIds: Record<string, string> = {};
 const person = (name: string): TenantActor => {
   const actor = people[name];
-  if (actor === undefined) throw new Error(`${name} is no actor`);
+  if (actor === undefined) throw new Error(`${name} is not an actor`);
   return actor;
 };
 const enrol = async (name: string, ...roles: readonly Role[]): Promise<TenantActor> => {
@@ -58,7 +52,6 @@ const waits = async (work: Promise<unknown>): Promise<Approval> => {
 };
 
 beforeAll(async () => {
-  opened = await openTestService();
   await enrol('security', 'tenant-administrator');
   await enrol('destroyer', 'key-destroyer');
   await enrol('manager', 'key-manager');
@@ -66,7 +59,6 @@ beforeAll(async () => {
   await enrol('bert', 'key-approver', 'key-destroyer');
   await enrol('carla', 'key-approver');
 });
-afterAll(() => opened.remove());
 
 let made = 0;
 /** A group with an application and one master key, under a rule. */
@@ -184,7 +176,7 @@ describe('destroying a master key under a rule of two', () => {
     expect(await db.state()).toBe('active');
   });
 
-  test('a key that has changed meanwhile is not destroyed: the request is outdated', async () => {
+  test('a key that has changed in the meantime is not destroyed: the request is outdated', async () => {
     const db = await database();
     const approval = await waits(db.destroy('destroyer'));
     await approve('anna', approval);
@@ -233,7 +225,7 @@ describe('destroying a master key under a rule of two', () => {
 });
 
 describe('what a database may do', () => {
-  test('C_DestroyObject destroys for good, unless the rule refuses databases', async () => {
+  test('C_DestroyObject destroys permanently, unless the rule refuses databases', async () => {
     const free = await database();
     await opened.operations.tde.destroyObject(free.caller, free.handle);
     expect(await free.state()).toBe('destroyed');
@@ -255,7 +247,7 @@ describe('ways around', () => {
     });
   });
 
-  test('a general-purpose key that is deleted is out of use for good: the rule governs it, and its vault', async () => {
+  test('a general-purpose key that is deleted is out of use permanently: the rule governs it, and its vault', async () => {
     const vault = await opened.operations.vaults.create(administrator, { name: 'ruled' });
     const key = await opened.operations.keys.create(administrator, { name: 'k', vaultId: vault.id });
     await opened.operations.dualControl.change(person('security'), vault.id, twoOf({ required: 1 }));
@@ -301,7 +293,7 @@ describe('the rule itself', () => {
       change(person('security'), vaultId, twoOf({ approvers: [tokenIds.anna ?? '', tokenIds.manager ?? ''] })),
     ).rejects.toEqual(code('conflict'));
     await expect(change(person('security'), vaultId, twoOf({ actions: [] }))).rejects.toEqual(code('validation'));
-    // Not who sets it alone; the dry run says so, too.
+    // Not by the user who sets it alone; the dry run shows that as well.
     const own = twoOf({ required: 1, approvers: [tokenIds.anna ?? ''] });
     const { planChange } = opened.operations.dualControl;
     await expect(planChange(person('anna'), vaultId, own)).rejects.toEqual(code('conflict'));

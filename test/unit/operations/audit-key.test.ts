@@ -1,8 +1,8 @@
-// The key that signs the audit log is rotated: who has the former verifier key, or the new one, can check the whole log; a key that no rotation
+// The key that signs the audit log is rotated: with the former or the new verifier key, the whole log can be checked; a key that no rotation
 // names is refused; and the service continues with the new key.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../../server/base/bytes.ts';
 import {
   type Checkpoint,
@@ -15,7 +15,8 @@ import {
 } from '../../../server/base/checkpoint.ts';
 import { growTree, leafHash } from '../../../server/base/merkle-tree.ts';
 import { verifyAuditLog } from '../../../server/cli/audit-verify.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
+import { restart, sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
 async function* each(lines: readonly string[]): AsyncGenerator<string> {
@@ -28,7 +29,7 @@ const parsed = (text: string): Verifier => {
 };
 
 describe('of a service', () => {
-  let service: OpenedService;
+  const service = sharedService();
   const former: Verifier[] = [];
   const gather = async (from: AsyncIterable<readonly string[]>): Promise<string[]> => {
     const lines: string[] = [];
@@ -47,11 +48,6 @@ describe('of a service', () => {
     await rotated();
   };
   const anchorPath = () => `${service.config.root.path}.checkpoint`;
-
-  beforeAll(async () => {
-    service = await openTestService();
-  });
-  afterAll(() => service.remove());
 
   test('the log verifies with the former key and the new one, completely and by tenant', async () => {
     await service.operations.audit.checkpoint();
@@ -114,10 +110,9 @@ describe('of a service', () => {
     await service.operations.audit.checkpoint();
     const before = readFileSync(anchorPath(), 'utf8');
     await rotate();
-    const { folder } = service;
     await service.stop();
     writeFileSync(anchorPath(), before);
-    service = await openTestService({ folder });
+    await restart(service);
     expect((await service.operations.quarantine.get(administrator)).quarantined).toBe(false);
     expect((await verifyAuditLog(each(await exported()), former[0] as Verifier)).findings).toEqual([]);
   });

@@ -12,15 +12,10 @@ import {
   publicKeyOf,
   type Verifier,
 } from '../../../server/base/checkpoint.ts';
-import {
-  inclusionProof,
-  leafHash,
-  nodeHash,
-  type SubtreeHash,
-  verifyInclusion,
-} from '../../../server/base/merkle-tree.ts';
+import { inclusionProof, leafHash, nodeHash, type SubtreeHash } from '../../../server/base/merkle-tree.ts';
 import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/audit-verify.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
+import { verifyInclusion } from '../../support/inclusion.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { onSqlite, queryStored } from '../../support/test-store.ts';
 import { sizeOf } from '../../support/tiers.ts';
@@ -53,7 +48,7 @@ describe('a long log', () => {
 
   beforeAll(async () => {
     service = await openTestService();
-    // Vaults come in batches, and each batch is one that many checkpoints may end in.
+    // Vaults are created in batches, and many checkpoints may end in one batch.
     for (let batch = 0; batch < batches; batch++) {
       await Promise.all(
         Array.from({ length: inBatch }, (_, i) =>
@@ -133,7 +128,7 @@ describe('a long log', () => {
     const forged = JSON.stringify({ ...(JSON.parse(line) as object), actorName: 'nobody' });
     for (const changed of [lines.toSpliced(at, 1), lines.toSpliced(at, 0, line), swapped, lines.with(at, forged)])
       expect((await check(changed)).findings).not.toEqual([]);
-    // With its number put right, and all that follow: the root tells.
+    // With a corrected number, and all following ones: the root shows it.
     const left: string[] = lines.slice(0, at);
     for (const each of lines.slice(at + 1))
       left.push(
@@ -179,7 +174,7 @@ describe('a database that differs from the checkpoint next to the root key', () 
 
   const files = onSqlite('a database goes back to an older state by its files');
   test.runIf(files)(
-    'an older one is neither used nor changed, unless an operator says so: then the log goes on under a new name',
+    'an older one is neither used nor changed, unless an operator says so: then the log continues under a new name',
     async () => {
       const first = await openTestService();
       await vaults(first, 'one');
@@ -190,7 +185,7 @@ describe('a database that differs from the checkpoint next to the root key', () 
       await vaults(second, 'two', 'three');
       const { origin } = await second.operations.audit.log();
       await second.stop();
-      // The root key stays where it is; the database comes from the copy.
+      // The root key file stays; the database is restored from the copy.
       for (const name of ['dke.db', 'dke.db-wal', 'dke.db-shm']) rmSync(join(dataDirectory, name), { force: true });
       cpSync(join(older, 'dke.db'), join(dataDirectory, 'dke.db'));
       const before = readFileSync(join(dataDirectory, 'dke.db'));
@@ -246,10 +241,10 @@ describe("one tenant's part of the log", () => {
   let verifier: Verifier;
   let lines: string[];
   const part = async (tenantId: string): Promise<string[]> => {
-    const told: string[] = [];
+    const collected: string[] = [];
     for await (const page of await service.operations.audit.exportTenant(inTenant(administrator, tenantId)))
-      told.push(...page);
-    return told;
+      collected.push(...page);
+    return collected;
   };
   const check = (changed: readonly string[]): Promise<AuditVerdict> => verifyAuditLog(each(changed), verifier);
   const isHidden = (line: string): boolean => line.startsWith('{"hidden"');

@@ -1,4 +1,4 @@
-// The policy rows are compared with their set once a minute while the service runs, and what differs is told.
+// The policy rows are compared with their set once a minute while the service runs, and differences are reported.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ test('an old row that is put back is found within a minute, and the row is named
       return found;
     })
     .toEqual([{ state: 'rows-changed', size: 1, older: [`tenants ${tenant.id}`] }]);
-  // Nothing is signed any more.
+  // Nothing is signed.
   const signed = anchor();
   await sealer.run();
   expect(anchor()).toBe(signed);

@@ -1,12 +1,9 @@
-// The compatibility switches of an application: who changed what is in the audit log, and a restart keeps them.
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { administrator, type OpenedService, openTestService, registerCaller } from '../../support/open-service.ts';
+// The compatibility switches of an application: the audit log has each change with its actor, and a restart keeps them.
+import { expect, test } from 'vitest';
+import { administrator, type OpenedService, registerCaller } from '../../support/open-service.ts';
+import { restart, sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 test('switches are off by default, are set together, and each change is audited once', async () => {
   const { caller, accessGuid } = await registerCaller(opened, 'old programs');
@@ -30,8 +27,7 @@ test('switches are off by default, are set together, and each change is audited 
     [id, ['sha1-signatures'], ['rsa-pkcs1-encryption']],
   ]);
 
-  await opened.service.stop();
-  opened = await openTestService({ folder: opened.folder });
+  await restart(opened);
   const { application } = await opened.operations.tde.authenticate({
     ...{ accessGuid, appId: caller.appId, instance: caller.instance, requestId: 'next', peer: null },
   });

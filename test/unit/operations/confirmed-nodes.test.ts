@@ -1,23 +1,21 @@
 // Nodes in quarantine after a failover that has lost changes are confirmed one after the other. Each keeps a checkpoint next to its root key, which
 // must be of this log when the node starts again, however soon that is.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import { createQuarantine } from '../../../server/operations/service/quarantine.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { openSealers, type Sealers } from '../../support/sealers.ts';
 
 let folder: string;
 let sealers: Sealers;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-confirmed-'));
+  folder = folderOfTest();
   sealers = await openSealers(join(folder, 'dke.db'));
 });
 afterEach(async () => {
   await sealers.store.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const append = (): Promise<unknown> =>

@@ -110,7 +110,7 @@ test.each(['vault-copy', 'sealed-copy'])(
     expect(repaired.details).toMatchObject({ copy, name: 'spoilt' });
     expect(await state()).toMatchObject({ blockers: null, failure: null, pendingKeys: 0 });
     expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
-    // Nothing hangs on it any more: soft deletion and re-import work as always.
+    // Nothing hangs on it: soft deletion and re-import work as always.
     await opened.operations.keys.softDelete(administrator, spoilt.id);
     expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
   },
@@ -130,7 +130,7 @@ test('a key of which no copy opens blocks the run, and everyone sees it', async 
     ['key', spoilt.id, 'spoilt', 'vault-copy'],
   ]);
   expect((await opened.operations.keys.get(administrator, doomed.id)).unrecoverableAt).toBeNull();
-  // Everything else continues, also the service's next start, which tells the same to no one again.
+  // Everything else continues, also after the service's next start, which does not report it again.
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
   await opened.stop();
   opened = await openTestService({ folder: opened.folder });
@@ -141,7 +141,7 @@ test('a key of which no copy opens blocks the run, and everyone sees it', async 
   expect(held.items).toHaveLength(1);
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
 
-  // Who gives the key up lets the run continue; what was destroyed in the meantime follows with the next one.
+  // After an operator gives the key up, the run continues; keys that were destroyed in the meantime follow with the next one.
   const later = await opened.operations.tde.generateKey(caller, masterKey('later'));
   await opened.operations.tde.destroyObject(caller, later.handle);
   await opened.operations.masterKeys.destroy(administrator, caller.application.id, spoilt.id);

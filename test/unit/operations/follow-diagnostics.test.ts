@@ -1,20 +1,21 @@
-// A run of the diagnostics that is followed: each check is told when it has ended, not when all have; a listener that leaves stops nothing.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+// A run of the diagnostics with a listener: each check is reported at its end, not at the end of all; a listener that disconnects stops nothing.
+import { expect, test } from 'vitest';
 import { type CheckWatch, ok, runChecks } from '../../../server/base/checks.ts';
 import type { DiagnosisEvent } from '../../../server/operations/index.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 
 test('the planned checks are reported first, then each result as it arrives', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
   const watch: CheckWatch = {
-    started: (checks) => told.push(`started ${checks.map(({ id }) => id).join(' ')}`),
+    started: (checks) => reported.push(`started ${checks.map(({ id }) => id).join(' ')}`),
     ended: ({ id, state }) => {
-      told.push(`${id} ${state}`);
-      // The second one continues only when the first has been told.
+      reported.push(`${id} ${state}`);
+      // The second one continues only when the first has been reported.
       if (id === 'one') release();
     },
   };
@@ -34,15 +35,11 @@ test('the planned checks are reported first, then each result as it arrives', as
     {},
     watch,
   );
-  expect(told).toEqual(['started one two three', 'one ok', 'two failed', 'three skipped']);
+  expect(reported).toEqual(['started one two three', 'one ok', 'two failed', 'three skipped']);
   expect(results.map(({ state }) => state)).toEqual(['ok', 'failed', 'skipped']);
 });
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened?.remove());
+const opened = sharedService();
 
 const endpointOf = async (name: string): Promise<string> => {
   const { vaults, keys, endpoints } = opened.operations;

@@ -1,28 +1,17 @@
-// Groups of TDE applications: who may use whose keys, what a move means and does, what refused attempts leave in the audit log,
+// Groups of TDE applications: who may use whose keys, the preview and result of a move, the audit records of refused attempts,
 // and a rotation history of 500 keys whose look-ups cost as many queries as one key's.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { toRfc3339 } from '../../../server/base/clock.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
-import {
-  administrator,
-  instance,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-  toLabel,
-} from '../../support/open-service.ts';
+import { administrator, dataObject, instance, masterKey, registerCaller, toLabel } from '../../support/open-service.ts';
+import { restart, sharedService } from '../../support/shared.ts';
 import { onSqlite } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 const code = (wanted: string) => expect.objectContaining({ name: ServiceError.name, code: wanted });
 const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16) } as const;
@@ -83,12 +72,11 @@ describe('a database of another group that looks for a master key', () => {
     expect((await audit('key.denied', outsider.application.id)).length).toBeLessThanOrEqual(101);
   });
 
-  test('finds nothing to record where no one has the label, nor for what is no key', async () => {
+  test('finds nothing to record where no one has the label, nor for what is not a key', async () => {
     const { caller: owner } = await registerCaller(opened, 'has-data');
     const { caller: other } = await registerCaller(opened, 'has-none');
     const { tde } = opened.operations;
-    const data = { ...masterKey('PROBE'), class: 'data', algorithm: null, bits: null, usages: [] } as const;
-    await tde.createObject(owner, data, Buffer.from('x'));
+    await tde.createObject(owner, dataObject('PROBE'), Buffer.from('x'));
     for (const label of ['PROBE', 'NOWHERE'])
       await tde.findObjects(other, { label: toLabel(label), after: 0, limit: 10 });
     expect(await audit('key.denied', other.application.id)).toEqual([]);
@@ -185,8 +173,7 @@ describe('a credential that is not valid', () => {
     await expect(again(accessGuid.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')))).rejects.toEqual(refused('unknown'));
     await applications.disable(administrator, id);
     await expect(again(second.accessGuid, 'refused-id')).rejects.toEqual(refused('disabled'));
-    await opened.service.stop();
-    opened = await openTestService({ folder: opened.folder });
+    await restart(opened);
     const events = (await audit('authentication.failed')).map(({ subjectKind, subjectId, details }) => ({
       subjectKind,
       subjectId,
@@ -243,7 +230,7 @@ describe('a rotation history of 500 master keys', () => {
     expect(first.answer.objects[0]?.handle).toBe(handles[0]);
     expect(last.answer.objects[0]?.handle).toBe(handles[keys - 1]);
     expect(first.statements).toEqual(last.statements);
-    // The search, and the object and the key that it found, which say what the key may be used for.
+    // The search, and the object and the key that it found, which contain the permitted uses.
     expect([first.rows, last.rows]).toEqual([3, 3]);
     expect(first.statements).toHaveLength(3);
     const again = await find(0);
@@ -302,7 +289,7 @@ describe('a rotation history of 500 master keys', () => {
     expect(later.firstUsedAt).toBe(used.firstUsedAt);
     expect(later.lastUsedAt).toBeGreaterThan(used.firstUsedAt ?? 0);
     expect(later.newest).toBe(false);
-    // The same for a person who asks who uses it, and for one who is about to take it away.
+    // The same for a query of its users, and before its removal.
     const { name, groupId } = caller.application;
     const times = { firstUsedAt: later.firstUsedAt, lastUsedAt: later.lastUsedAt };
     const group = (await opened.operations.tdeGroups.get(administrator, groupId)).name;

@@ -1,7 +1,4 @@
 // What happens to request records by the clock: written, removed when they are too old or too many, and counted when they are lost.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
@@ -11,6 +8,7 @@ import { createHousekeeping } from '../../../server/operations/service/housekeep
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { openTestStore } from '../../support/open-store.ts';
 import { requestRecord } from '../../support/request-record.ts';
 import { onSqlite } from '../../support/test-store.ts';
@@ -41,18 +39,15 @@ let directory: Directory;
 beforeEach(async () => {
   monotonic = 0;
   complaints.length = 0;
-  folder = mkdtempSync(join(tmpdir(), 'dke-housekeeping-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, clock);
-  // No endpoint, no object: neither the addon nor the key ring is asked.
+  // No endpoint, no object: neither the addon nor the key ring is called.
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },
     { objects: 16, requests: 10_000 },
   );
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const ring = { authenticateRow: (text: string) => String(text.length) };
 const fleet = { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() };

@@ -1,16 +1,13 @@
-// Requests under an Idempotency-Key, in the service itself: what is written of them is written with what they make.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+// Requests under an Idempotency-Key, in the service itself: their records are written together with their results.
+import { expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';
 import type { KeptAnswer, RepeatableRequest } from '../../../server/operations/shared/idempotency.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
+import { freshService, restart } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeEach(async () => {
-  opened = await openTestService();
-});
-afterEach(() => opened.remove());
+const opened = freshService();
 
 const requestOf = (id: string, fingerprint = 'create a vault'): RepeatableRequest => ({
   id,
@@ -31,8 +28,7 @@ test('one is carried out once, and answered the same afterwards and after a rest
   expect(repeated).toBe(false);
   const again = await once(requestOf('a'), create('one'));
   expect(again).toEqual({ kept, repeated: true });
-  await opened.stop();
-  opened = await openTestService({ folder: opened.folder });
+  await restart(opened);
   expect(await once(requestOf('a'), create('one'))).toEqual(again);
   expect(await vaultsOf('one')).toBe(1);
   await expect(once(requestOf('a', 'create a key'), create('two'))).rejects.toMatchObject({ code: 'conflict' });
@@ -77,15 +73,14 @@ test('one that was carried out and not answered is not carried out again, and th
   const isWritten = new Promise<void>((resolve) => {
     written = resolve;
   });
-  // Its process ends between what it makes and its answer.
+  // Its process ends between the commit and the answer.
   void once(first, async () => {
     await create('cut off')();
     written();
     return new Promise(() => undefined);
   });
   await isWritten;
-  await opened.stop();
-  opened = await openTestService({ folder: opened.folder });
+  await restart(opened);
   await expect(once(requestOf('c'), create('cut off'))).rejects.toMatchObject({
     code: 'conflict',
     hint: expect.stringContaining(first.requestId),

@@ -1,30 +1,22 @@
 // What an insider with some right must not reach: roles that outlast an emergency, the identity of an approver, sessions of those who may do more.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
-import {
-  administrator,
-  instance,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  toLabel,
-} from '../../support/open-service.ts';
+import { administrator, instance, masterKey, toLabel } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
+import { sharedService } from '../../support/shared.ts';
 import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
 const hour = 3_600_000;
-let opened: OpenedService;
+const opened = sharedService({
+  toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[people]\nsecond_factor = "optional"\n',
+});
 let hand: SnapshotHand;
 beforeAll(async () => {
-  opened = await openTestService({
-    toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[people]\nsecond_factor = "optional"\n',
-  });
   hand = await handOf(opened);
 });
-afterAll(() => opened.remove());
 
 const grant = (role: Role, tenantId: string | null = null): Grant => ({ role, scope: null, tenantId });
 
@@ -62,7 +54,7 @@ describe('a break-glass token', () => {
     expect((await make(mixed, ['key-manager'], endsAt)).record.expiresAt).toBe(endsAt);
     expect((await make([...own, ...everything], ['auditor'], null)).record.expiresAt).toBeNull();
   });
-  test('gives no role that gives roles but its own: with that, its holder would give others for good', async () => {
+  test('gives no role that gives roles but its own: with that, its holder would give others permanently', async () => {
     for (const roles of [['administrator'], ['break-glass', 'administrator']] as const)
       expect(await errorOf(make(own, roles, endsAt))).toBe('validation');
     const { tenantId } = administrator;

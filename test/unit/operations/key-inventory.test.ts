@@ -1,19 +1,18 @@
-// The inventory of keys: everything that the caller reaches, whatever its state, page by page.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+// The inventory of keys: everything that the caller may read, in every state, page by page.
+import { beforeAll, expect, test } from 'vitest';
 import type { TenantActor } from '../../../server/domain/actor.ts';
 import type { Key } from '../../../server/domain/key.ts';
 import { exportKeys } from '../../../server/fronts/api/export.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let other: TenantActor;
 beforeAll(async () => {
-  opened = await openTestService();
   const { operations } = opened;
   const { id } = await operations.tenants.create(administrator, { name: 'other' });
   other = { ...administrator, tenantId: id, reach: id };
 });
-afterAll(() => opened.remove());
 
 const exported = async (actor: TenantActor, filter = {}): Promise<readonly Key[]> => {
   const keys: Key[] = [];

@@ -1,6 +1,4 @@
 // The watch over external key stores: which store is due, and that one that cannot be checked waits as long as all others.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -9,6 +7,7 @@ import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operations/endpoints/external-key-stores.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { askUnlocked } from '../../support/test-store.ts';
 
 /** Of this test's clock, and how long the watch's own timer waits between two runs. */
@@ -29,7 +28,7 @@ beforeEach(async () => {
   runs = 0;
   looked = [];
   complaints = [];
-  folder = mkdtempSync(join(tmpdir(), 'dke-key-store-watch-'));
+  folder = folderOfTest();
   store = await openStore({
     path: join(folder, 'dke.db'),
     clock,
@@ -68,7 +67,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await watch.stop();
   await store.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Outside the service, whose endpoints and tenants these have not. */

@@ -1,26 +1,18 @@
 // What people write on keys, and the filters of their list: by tag, by age, by the last use, and together.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { firstIdAt } from '../../../server/base/ids.ts';
 import type { Key } from '../../../server/domain/key.ts';
 import type { KeyFilter } from '../../../server/operations/index.ts';
-import {
-  administrator,
-  auditKindsOf,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, auditKindsOf, masterKey, registerCaller } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import { handOf } from '../../support/snapshots.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let vaultId: string;
 beforeAll(async () => {
-  opened = await openTestService();
   vaultId = (await opened.operations.vaults.create(administrator, { name: 'tagged' })).id;
 });
-afterAll(() => opened.remove());
 
 const everything = [{ role: 'administrator', scope: null, tenantId: null }] as const;
 const code = (value: string) => expect.objectContaining({ code: value });
@@ -55,7 +47,7 @@ describe('the tags of a key', () => {
     expect(await listed({ tag: 'env=prod' })).toEqual([]);
     expect(await listed({ tag: 'team/payments' })).toEqual(['renamed']);
     expect([await found('env=prod'), await found('payments')]).toEqual([[], [[key.id, 'tag']]]);
-    // What is so already is no change.
+    // What is so already is not a change.
     await keys.change(administrator, key.id, { name: 'renamed', tags: ['team/payments', 'team/payments'] });
     expect(await auditKindsOf(opened, key.id)).toEqual(['key.created', 'key.changed']);
     const { items } = await opened.operations.audit.list(administrator, {
@@ -148,7 +140,7 @@ describe('the list of keys', () => {
       code('validation'),
     );
 
-    // Ages are told by ids, which have the time: here each is made in a millisecond of its own, or in the order of the ids.
+    // Ages are derived from ids, which contain the time: here each is created in its own millisecond, or in the order of the ids.
     const at = made[2]?.createdAt ?? 0;
     const [older, newer] = [await set({ createdBefore: at }), await set({ createdAfter: at })];
     expect([...newer, ...older]).toEqual(['e', 'd', 'c', 'b', 'a']);

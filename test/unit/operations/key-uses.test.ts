@@ -1,7 +1,4 @@
-// The last uses of keys on their way from the front, which sets a number, into the store: what is written when, and what a failure leaves.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// The last uses of keys, from the front, which sets a number, to the store: when they are written, and the state after a failure.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
@@ -9,6 +6,7 @@ import { createHousekeeping } from '../../../server/operations/service/housekeep
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
@@ -20,7 +18,7 @@ const quiet = () => undefined;
 const log = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) };
 const people = { secondFactor: 'required', sessionIdleMs: 1, sessionMs: 1, invitationMs: 1 } as const;
 
-// Nothing of it is opened: neither the addon nor the key ring is asked.
+// No record is opened: neither the addon nor the key ring is called.
 const rows = oneEndpoint({ usages: [], state: 'soft-deleted', deletedAt: 4 });
 const { tenant, key, endpoint } = rows;
 
@@ -30,7 +28,7 @@ let directory: Directory;
 beforeEach(async () => {
   now = 1_000_000;
   complaints.length = 0;
-  folder = mkdtempSync(join(tmpdir(), 'dke-key-uses-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, clock);
   await store.write(rows.insert);
   directory = createDirectory(
@@ -39,10 +37,7 @@ beforeEach(async () => {
   );
   await directory.renew({ tenants: [tenant.id], endpoints: [endpoint.id] });
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const use = (at: number): void => {
   const view = directory.endpoint('/door');

@@ -12,7 +12,7 @@ const label = 'ORACLE.TDE.HSM.MK.0601A2B3C4D5E6F70819';
 test.each([
   ['as text', label, label],
   ['with its final NUL', `${label}\0`, label],
-  ['with a NUL in it, which is no text', 'MK\0two', toLabel('MK\0two')],
+  ['with a NUL in it, which is not text', 'MK\0two', toLabel('MK\0two')],
 ])('a label %s', async (_, given, shown) => {
   const opened = await openTestService();
   try {

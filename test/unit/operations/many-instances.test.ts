@@ -1,21 +1,12 @@
-// An application whose host name is another one with every call: what is kept of it, and what the audit log has.
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  administrator,
-  instance,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+// An application whose host name changes with every call: the stored instances, and the audit log.
+import { expect, test } from 'vitest';
+import { administrator, instance, registerCaller } from '../../support/open-service.ts';
+import { restart, sharedService } from '../../support/shared.ts';
 
 const limit = 10;
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService({
-    toml: `[limits]\ninstances_per_application = ${limit}\n[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n`,
-  });
+const opened = sharedService({
+  toml: `[limits]\ninstances_per_application = ${limit}\n[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n`,
 });
-afterAll(() => opened.remove());
 
 test('a new instance replaces the one that was used longest ago, and the audit log counts instead of listing them', async () => {
   const { caller, accessGuid } = await registerCaller(opened, 'unlimited');
@@ -39,9 +30,7 @@ test('a new instance replaces the one that was used longest ago, and the audit l
     'pod-1',
   );
 
-  const folder = opened.folder;
-  await opened.stop();
-  opened = await openTestService({ folder });
+  await restart(opened);
   const query = { kind: 'instance.first-used', subjectId: id, order: 'oldest', limit: 500 } as const;
   const { items } = await opened.operations.audit.list(administrator, query);
   // 50 in an hour, the first of those that are counted, their summary, and that of the one that came again.

@@ -1,27 +1,23 @@
 // The life of a master key through the operations, over the real store, addon and root file.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import {
   administrator,
   auditKindsOf,
+  dataObject,
   masterKey,
-  type OpenedService,
-  openTestService,
   registerCaller,
   toLabel,
   untilAudited,
 } from '../../support/open-service.ts';
 import { sealedKey } from '../../support/sealed-key.ts';
+import { sharedService } from '../../support/shared.ts';
 
 const iv = Buffer.alloc(16, 7);
 const cbc = { algorithm: 'aes-cbc', iv } as const;
 const plain = Buffer.alloc(48, 0x5a);
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 const code = (value: string) => expect.objectContaining({ code: value });
 
@@ -123,14 +119,14 @@ describe('a master key', () => {
     expect(await admitted()).toEqual([[]]);
     await vaults.enable(administrator, vaultId);
     expect(await admitted()).toEqual([await checked()]);
-    // The first use of a deleted one puts its copy back: a search does not.
+    // The first use of a deleted key restores its copy; a search does not.
     await keys.softDelete(administrator, key.id);
     const before = await auditKindsOf(opened, key.id);
     expect(await admitted()).toEqual([[]]);
     expect(await auditKindsOf(opened, key.id)).toEqual(before);
     await tde.checkUse(caller, key.handle, 'encrypt');
     expect(await admitted()).toEqual([key.usages]);
-    // Who lists everything does not go on to use it.
+    // Who lists everything does not continue to use it.
     expect((await tde.findObjects(caller, { after: 0, limit: 10 })).objects.map(({ admits }) => admits)).toEqual([
       undefined,
     ]);
@@ -244,23 +240,13 @@ describe('a group', () => {
   });
 });
 
-describe('token objects that are no secret keys', () => {
-  const data = (label: string) => ({
-    ...masterKey(label),
-    class: 'data' as const,
-    algorithm: null,
-    bits: null,
-    usages: [],
-    sensitive: false,
-    modifiable: true,
-  });
-
+describe('token objects that are not secret keys', () => {
   test('give their value back, may share a label, and are gone after destruction', async () => {
     const { caller } = await registerCaller(opened, 'data');
     const { tde } = opened.operations;
     const value = Buffer.from('key metadata of the database');
-    const first = await tde.createObject(caller, data('twice'), value);
-    const second = await tde.createObject(caller, data('twice'), Buffer.alloc(0));
+    const first = await tde.createObject(caller, dataObject('twice'), value);
+    const second = await tde.createObject(caller, dataObject('twice'), Buffer.alloc(0));
     expect(await tde.readValue(caller, first.handle)).toEqual(value);
     expect(await tde.readValue(caller, second.handle)).toHaveLength(0);
     await expect(tde.checkUse(caller, first.handle, 'encrypt')).rejects.toEqual(code('key-usage'));

@@ -1,4 +1,4 @@
-// Key migration as one entry: the master key that a database made, with what it did from then on. In the order of calls of a migration
+// Key migration as one entry: the master key that a database created, with its later uses. In the order of calls of a migration
 // from a local wallet: a key is generated, then the keys of columns and tablespaces are encrypted under it.
 import { randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';

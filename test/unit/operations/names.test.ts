@@ -1,4 +1,4 @@
-// Which names are taken: those of every script, and none that looks like another one or like nothing.
+// Accepted names: those of every script, and none that looks like another one or that is invisible.
 import { expect, test } from 'vitest';
 import { isUserName } from '../../../server/domain/user.ts';
 import { checkName } from '../../../server/operations/shared/names.ts';

@@ -1,4 +1,4 @@
-// The inbox over the real store: what is raised, when it is raised again, and when it is over. Time is the test's own.
+// The inbox over the real store: what is raised, when it is raised again, and when it is resolved. The test controls the time.
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,6 @@ import {
   stageOf,
 } from '../../../server/domain/notification.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
-import type { Vault } from '../../../server/domain/vault.ts';
 import { openCore } from '../../../server/native/core.ts';
 import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
@@ -35,6 +34,7 @@ import { openStore } from '../../../server/store/store.ts';
 import { makeAuthority } from '../../support/authority.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { notificationsTable } from '../../support/notifications-page.ts';
+import { storedVault } from '../../support/stored.ts';
 
 let time = Date.UTC(2026, 5, 1);
 let monotonic = 0;
@@ -74,6 +74,10 @@ afterAll(async () => {
 
 let found: Condition[] = [];
 let broken = false;
+let doesTheJobs = true;
+const fleet = {
+  perform: <T>(_: unknown, work: () => Promise<T>) => (doesTheJobs ? work() : Promise.resolve(undefined)),
+};
 const ending = (name: string, harmAt: number): Condition => ({
   kind: 'tls.certificate-expiring',
   tenantId: serviceTenantId,
@@ -82,7 +86,7 @@ const ending = (name: string, harmAt: number): Condition => ({
   details: {},
 });
 const watchOf = (over: Store = store) =>
-  createNotificationWatch({ store: over, clock, deadlines, log }, [
+  createNotificationWatch({ store: over, clock, deadlines, log, fleet }, [
     {
       about: 'certificates',
       kinds: ['tls.certificate-expiring'],
@@ -177,6 +181,19 @@ describe('a notification', () => {
     expect(await open()).toHaveLength(1);
   });
 
+  test('is left to the node that does the jobs of every minute, also when another node wants all to be checked at once', async () => {
+    found = [ending('c.example', time + dayMs)];
+    await watch.check();
+    expect(await open()).toHaveLength(1);
+    doesTheJobs = false;
+    found = [];
+    await watch.checkAll();
+    expect(await open()).toHaveLength(1);
+    doesTheJobs = true;
+    await watch.checkAll();
+    expect(await open()).toEqual([]);
+  });
+
   test('is raised beside many others in commits that leave room for other writers, and each is over once', async () => {
     let commits = 0;
     const counting = watchOf({
@@ -190,15 +207,15 @@ describe('a notification', () => {
     const many = Array.from({ length: 1_250 }, (_, at) => ending(`${at}.example`, time + 5 * dayMs));
     found = many;
     await counting.check();
-    // What is over for long goes in the last one.
+    // The last one removes those that were resolved long ago.
     expect(commits).toBe(13 + 1);
     expect((await store.read.notifications.listOpen(everyTenant, {}, { limit: 2_000 })).length).toBe(1_250);
     found = many.slice(0, 1);
     await counting.check();
     await counting.check();
     expect((await open()).map(({ subject }) => subject.name)).toEqual(['0.example']);
-    const told = Map.groupBy(await since(), (event) => event.split(' ')[0]);
-    expect([told.get('raised')?.length, told.get('resolved')?.length]).toEqual([1_250, 1_249]);
+    const reported = Map.groupBy(await since(), (event) => event.split(' ')[0]);
+    expect([reported.get('raised')?.length, reported.get('resolved')?.length]).toEqual([1_250, 1_249]);
   });
 
   test('comes before those with more time left', async () => {
@@ -224,10 +241,10 @@ test('docs/notifications.md shows the table (node test/support/notifications-pag
 
 test('every kind has a severity for each of its stages, and says what to do', () => {
   for (const kind of notificationKindNames) {
-    const { leadDays, severities, remedy, text } = notificationRow(kind);
+    const { leadDays, severities, fix, text } = notificationRow(kind);
     expect([kind, severities.length]).toEqual([kind, leadDays.length + 1]);
     expect([...leadDays].sort((a, b) => b - a)).toEqual(leadDays);
-    expect(remedy.length * text.length).toBeGreaterThan(0);
+    expect(fix.length * text.length).toBeGreaterThan(0);
   }
   expect(stageOf(ending('x', 8 * dayMs), 0)).toBe(1);
   expect(stageOf(ending('x', dayMs), 0)).toBe(3);
@@ -281,17 +298,7 @@ describe('what is checked', () => {
   const made = async (profile: 'standard' | 'high-security', ageDays: number, keys = 1, of: string = tenantId) => {
     const id = newId(time);
     const createdAt = time - ageDays * dayMs;
-    const vault: Vault = {
-      id,
-      tenantId: of,
-      name: `${profile} ${ageDays}`,
-      kind: 'general',
-      state: 'enabled',
-      createdAt,
-      dualControl: null,
-      profile,
-      integrity: 'ok',
-    };
+    const vault = storedVault({ id, tenantId: of, name: `${profile} ${ageDays}`, createdAt, profile });
     const keyIds = Array.from({ length: keys }, () => newId(time));
     await store.write(async (tx) => {
       await tx.vaults.insert(vault);
@@ -535,38 +542,38 @@ describe('what is checked', () => {
       );
       return id;
     };
-    const told = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
-    expect(await told('snapshot.old')).toEqual([]);
+    const reported = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
+    expect(await reported('snapshot.old')).toEqual([]);
     const old = await insert('available', 8);
-    expect(await told('snapshot.old')).toEqual([old]);
-    expect(await told('snapshot.failed')).toEqual([]);
+    expect(await reported('snapshot.old')).toEqual([old]);
+    expect(await reported('snapshot.failed')).toEqual([]);
     const failed = await insert('failed', 1);
-    expect(await told('snapshot.failed')).toEqual([failed]);
+    expect(await reported('snapshot.failed')).toEqual([failed]);
     expect((await look('snapshot.failed'))[0]?.details).toEqual({ state: 'failed', reason: 'the disk is full' });
     await insert('available', 0);
-    expect([...(await told('snapshot.old')), ...(await told('snapshot.failed'))]).toEqual([]);
+    expect([...(await reported('snapshot.old')), ...(await reported('snapshot.failed'))]).toEqual([]);
     // Made and read, and never opened with the recovery key.
     expect(await look('snapshot.unopened')).toMatchObject([
       { subject: { name: 'default' }, details: { openedAt: null } },
     ]);
     await store.write((tx) => rememberOpened(tx, tenantId, time - 100 * dayMs));
-    expect(await told('snapshot.unopened')).toEqual([]);
+    expect(await reported('snapshot.unopened')).toEqual([]);
     await store.write((tx) => rememberOpened(tx, tenantId, time - 200 * dayMs));
-    expect(await told('snapshot.unopened')).toEqual([tenantId]);
+    expect(await reported('snapshot.unopened')).toEqual([tenantId]);
   });
 
   test('no snapshot: of a tenant with keys, a day after it was made; and of any, where a schedule has no recovery key', async () => {
-    const told = async () =>
+    const reported = async () =>
       (await look('snapshot.none')).map(({ subject, details }) => [subject.name, details.reason]);
     const tenant = newTenant('unsaved', time);
     await store.write((tx) => tx.tenants.insert(tenant));
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
     await made('standard', 0, 1, tenant.id);
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
     pass(2 * dayMs);
-    expect(await told()).toEqual([['unsaved', 'there is no recovery key']]);
+    expect(await reported()).toEqual([['unsaved', 'there is no recovery key']]);
     schedule = '0 3 * * *';
-    expect(await told()).toEqual([['any tenant', 'there is a schedule but no recovery key']]);
+    expect(await reported()).toEqual([['any tenant', 'there is a schedule but no recovery key']]);
     await store.write((tx) =>
       tx.recoveryKeys.insert({
         ...{
@@ -579,7 +586,7 @@ describe('what is checked', () => {
         },
       }),
     );
-    expect(await told()).toEqual([['unsaved', 'none was created']]);
+    expect(await reported()).toEqual([['unsaved', 'none was created']]);
     schedule = null;
   });
 
@@ -596,14 +603,14 @@ describe('what is checked', () => {
       });
       await tx.endpoints.insertCredential(tenantId, credential('OLD', 10, time));
     });
-    const told = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
+    const reported = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
     hours.set(id, hour);
-    expect([...(await told('endpoint.slow')), ...(await told('endpoint.late'))]).toEqual([]);
+    expect([...(await reported('endpoint.slow')), ...(await reported('endpoint.late'))]).toEqual([]);
     hours.set(id, { ...hour, over100Ms: 11 });
-    expect(await told('endpoint.slow')).toEqual([id]);
+    expect(await reported('endpoint.slow')).toEqual([id]);
     hours.set(id, { ...hour, over100Ms: 11, over250Ms: 1 });
-    expect([await told('endpoint.slow'), await told('endpoint.late')]).toEqual([[], [id]]);
-    expect(await told('endpoint.credential-unused')).toEqual([]);
+    expect([await reported('endpoint.slow'), await reported('endpoint.late')]).toEqual([[], [id]]);
+    expect(await reported('endpoint.credential-unused')).toEqual([]);
     await store.write((tx) => tx.endpoints.insertCredential(tenantId, credential('NEW', 1, null)));
     const [unused] = await look('endpoint.credential-unused');
     expect(unused).toMatchObject({ harmAt: time + 6 * dayMs, details: { accessKeyId: 'NEW' } });
@@ -611,9 +618,9 @@ describe('what is checked', () => {
 
   test('the service itself: its own checks, locked memory, dropped entries, its log, silent nodes', async () => {
     const all = ['health.failing', 'memory.unlocked', 'requests.dropped', 'log.failing', 'node.offline'] as const;
-    const told = async () => (await Promise.all(all.map((kind) => look(kind)))).flat();
+    const reported = async () => (await Promise.all(all.map((kind) => look(kind)))).flat();
     nodes = [{ id: 'n1', name: 'one', state: 'active', heartbeatAt: time }];
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
     locked = false;
     dropped = 3;
     nodes = [...nodes, { id: 'n2', name: 'two', state: 'offline', heartbeatAt: time - 5000 }];
@@ -622,7 +629,7 @@ describe('what is checked', () => {
       { name: 'root-key', healthy: true, detail: 'holds', durationMs: 1 },
     ];
     logFailure = { since: time - 7000, message: 'ENOSPC: no space left on device, write', lost: 4 };
-    const [health, memory, requests, ownLog, node] = await told();
+    const [health, memory, requests, ownLog, node] = await reported();
     isAway = true;
     expect(await look('snapshot.folder-missing')).toMatchObject([{ subject: { name: '/mnt/snapshots' } }]);
     isAway = false;

@@ -1,16 +1,13 @@
-// Passkeys, with an authenticator in software: made by a person who is signed in, then a sign-in of their own and a second factor.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+// Passkeys, with an authenticator in software: created by a signed-in user, then used as a sign-in and as a second factor.
+import { describe, expect, test } from 'vitest';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
 import { createAuthenticator } from '../../support/authenticator.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { sharedService } from '../../support/shared.ts';
 
 const origin = 'https://keys.example';
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 type Question = { readonly challenge: string; readonly user: { readonly id: string } };
 const add = async (caller: SessionCaller): Promise<[ReturnType<typeof createAuthenticator>, StartedSession]> => {
@@ -22,7 +19,7 @@ const add = async (caller: SessionCaller): Promise<[ReturnType<typeof createAuth
 const ask = async (): Promise<Question> => (await opened.operations.passkeys.begin(originOf())) as Question;
 
 describe('a passkey', () => {
-  test('enrols a person who needs a second factor, then signs them in by itself', async () => {
+  test('enrols a person who needs a second factor, then signs them in on its own', async () => {
     const { user, session } = await makeUser(opened.operations, 'ada', 'key-manager');
     expect(session.missing).toBe('enrolment');
     const [authenticator, enrolled] = await add(session);

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants } from '../../../server/domain/actor.ts';
@@ -15,18 +15,17 @@ import { createLockout, failuresKey } from '../../../server/operations/people/lo
 import { createOpenIdOperations } from '../../../server/operations/people/open-id.ts';
 import { createSessions } from '../../../server/operations/people/sessions.ts';
 import type { IdentityProvider } from '../../../server/ports/identity.ts';
-import type { PasswordHashes, StoredUser } from '../../../server/ports/people.ts';
+import type { PasswordHashes } from '../../../server/ports/people.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
 import { openStore } from '../../../server/store/store.ts';
-import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { folderOfTest } from '../../support/folders.ts';
+import { administrator, auditKindsOf } from '../../support/open-service.ts';
 import { bytesOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
+import { restart, sharedService } from '../../support/shared.ts';
+import { storedUser } from '../../support/stored.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 const failing = async (work: Promise<unknown>): Promise<[ServiceErrorCode, string]> => {
   try {
@@ -329,14 +328,13 @@ describe('a session', () => {
     const { session } = await makeUser(opened.operations, 'karl');
     const rows = JSON.stringify(await queryStored(opened.folder, 'select * from sessions'));
     expect(rows).not.toContain(session.value);
-    await opened.stop();
-    opened = await openTestService({ folder: opened.folder });
+    await restart(opened);
     expect((await authenticate(session.value)).actor.name).toBe('karl');
   });
   test('ends after the idle time, and after the maximum time in any case', async () => {
     let time = 1_000_000;
     const clock = { now: () => time, monotonic: () => time };
-    const folder = mkdtempSync(join(tmpdir(), 'dke-sessions-'));
+    const folder = folderOfTest();
     const store = await openStore({
       path: join(folder, 'dke.db'),
       clock,
@@ -397,7 +395,6 @@ describe('a session', () => {
       ),
     ).toBe(false);
     await store.close();
-    rmSync(folder, { recursive: true });
   });
 });
 
@@ -457,25 +454,7 @@ describe('who manages whom', () => {
 });
 
 /** A user of the OpenID provider, as the store has one. */
-const ofProvider = (name: string): StoredUser => ({
-  id: '01900000-0000-7000-8000-000000000001',
-  tenantId: null,
-  name,
-  displayName: name,
-  email: null,
-  grants: [grant('auditor')],
-  state: 'active',
-  hasPassword: false,
-  mustChangePassword: false,
-  passwordChangedAt: null,
-  subject: name,
-  createdAt: 1_000,
-  lastSignInAt: null,
-  password: null,
-  invitationHash: null,
-  invitedUntil: null,
-  integrity: 'ok',
-});
+const ofProvider = (name: string) => storedUser({ name, grants: [grant('auditor')], subject: name });
 
 describe('a sign-in at an OpenID provider that manages roles', () => {
   test('does not enable a user who is disabled after it was read', async () => {

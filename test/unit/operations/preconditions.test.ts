@@ -1,21 +1,14 @@
-// Changes on a condition: what is checked is what the change meets, however many want to change the same at once.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+// Conditional changes: the change applies to the checked state, also with many concurrent changes.
+import { beforeEach, expect, test } from 'vitest';
 import type { Vault } from '../../../server/domain/vault.ts';
-import {
-  administrator,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
+import { freshService } from '../../support/shared.ts';
 
-let opened: OpenedService;
+const opened = freshService();
 let vault: Vault;
 beforeEach(async () => {
-  opened = await openTestService();
   vault = await opened.operations.vaults.create(administrator, { name: 'contested' });
 });
-afterEach(() => opened.remove());
 
 const state = async (): Promise<string> => (await opened.operations.vaults.get(administrator, vault.id)).state;
 const switchOver = async (): Promise<Vault> =>

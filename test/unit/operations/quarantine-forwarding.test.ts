@@ -1,7 +1,6 @@
 // What a node that enters quarantine forwards to the sinks of the audit log: the evidence, and nothing of a log that is in doubt.
 import { randomFillSync, timingSafeEqual } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
@@ -11,6 +10,7 @@ import { createLogForwarding, type LogForwarding } from '../../../server/operati
 import { createQuarantine, type QuarantineGate } from '../../../server/operations/service/quarantine.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openFileSink } from '../../../server/sinks/file.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { until } from '../../support/host.ts';
 import { administrator } from '../../support/open-service.ts';
 import { openTestStore } from '../../support/open-store.ts';
@@ -23,7 +23,7 @@ let folder: string;
 let store: Store;
 const running: LogForwarding[] = [];
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-quarantined-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, systemClock);
   await store.write((tx) => tx.settings.set('audit-origin', 'dke/audit/one'));
   await append();
@@ -31,7 +31,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const each of running.splice(0)) await each.stop(5000);
   await store.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Past the quarantine, as another program does that writes to the database. */

@@ -1,8 +1,5 @@
 // What the directory shows while it reads a change: the state before or the state after, and nothing in between. When reading fails, what is shown stays as
 // it is, and no row is reported as changed from outside.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { newId } from '../../../server/base/ids.ts';
@@ -13,6 +10,7 @@ import type { Directory } from '../../../server/ports/directory.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
 import type { StoredRecord } from '../../../server/ports/records.ts';
 import type { Repositories, Store } from '../../../server/ports/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
@@ -51,7 +49,7 @@ beforeEach(async () => {
   released = [];
   reads = {};
   hasKeks = true;
-  folder = mkdtempSync(join(tmpdir(), 'dke-renewals-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, systemClock);
   await store.write(async (tx) => {
     await rows.insert(tx);
@@ -95,10 +93,7 @@ beforeEach(async () => {
     ...{ tenants: [tenant.id], vaults: [vault.id], endpoints: [endpoint.id], applications: [application.id] },
   });
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const shownKey = () => {
   const view = directory.endpoint('/door');
@@ -151,7 +146,7 @@ test('a version that is removed is usable as long as it is shown', async () => {
   expect([[...(shownKey()?.versions.keys() ?? [])], released]).toEqual([[2], [1]]);
 });
 
-test('a database that does not answer takes no key from an endpoint, and is no tampering', async () => {
+test('a database that does not answer takes no key from an endpoint, and is not tampering', async () => {
   reads = {
     records: { ...store.read.records, list: () => Promise.reject(new Error('the database does not answer')) },
   };

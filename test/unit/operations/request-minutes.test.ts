@@ -1,8 +1,6 @@
-// The request log's hashes by the minute: what is hashed when, and that a record that was changed, removed, added or moved is found,
+// The request log's hashes by the minute: when each is written, and that a record that was changed, removed, added or moved is found,
 // by the service itself and offline from two exports.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -16,6 +14,7 @@ import { createRemovals } from '../../../server/operations/requests/request-rete
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openPostgresStore, openStore } from '../../../server/store/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { startPostgres } from '../../support/postgresql.ts';
 
 const minute = 60_000;
@@ -36,7 +35,7 @@ let store: Store;
 beforeEach(async () => {
   now = start;
   warnings.length = 0;
-  folder = mkdtempSync(join(tmpdir(), 'dke-request-minutes-'));
+  folder = folderOfTest();
   store = await openStore({
     path: join(folder, 'dke.db'),
     clock,
@@ -46,10 +45,7 @@ beforeEach(async () => {
     },
   });
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const record = (at: number): XksRequestRecord => ({
   at,
@@ -375,7 +371,7 @@ describe('a space', () => {
 describe('requests without a record', () => {
   const lose = (...dropped: readonly DroppedRequests[]) => store.write((tx) => tx.requests.addDropped(dropped));
   const minuteAt = start / minute;
-  const told = async () =>
+  const listed = async () =>
     (await recorded()).map(({ minute: of, count, late, dropped, droppedUnsigned }) => [
       String(of).slice(11, 16),
       ...[count, late, dropped, droppedUnsigned],
@@ -386,19 +382,19 @@ describe('requests without a record', () => {
     await lose({ minute: minuteAt, signed: 3, unsigned: 1 }, { minute: minuteAt + 2, signed: 0, unsigned: 9 });
     now = start + 2 * minute;
     await open().run();
-    expect(await told()).toEqual([['09:30', 1, false, 3, 1]]);
+    expect(await listed()).toEqual([['09:30', 1, false, 3, 1]]);
     now = start + 5 * minute;
     await open().run();
     await open().run();
     await lose({ minute: minuteAt, signed: 1, unsigned: 0 });
     await open().run();
-    expect((await told()).slice(1)).toEqual([
+    expect((await listed()).slice(1)).toEqual([
       ['09:31', 1, false, 0, 0],
       ['09:32', 0, false, 0, 9],
     ]);
     now = start + 6 * minute;
     await open().run();
-    expect((await told()).slice(3)).toEqual([['09:30', 0, true, 1, 0]]);
+    expect((await listed()).slice(3)).toEqual([['09:30', 0, true, 1, 0]]);
     expect(await verify()).toMatchObject({
       requests: 2,
       dropped: 4,

@@ -1,8 +1,7 @@
-// The request log on its way out, through the sinks of the audit log: whole and in order, filtered by endpoint, and what retention removes
-// before a sink has it is counted for good.
+// Forwarding of the request log through the sinks of the audit log: complete and in order, filtered by endpoint; and a record that retention removes
+// before a sink has it is counted permanently.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { hashEntry, type RequestEntry } from '../../../server/base/request-minutes.ts';
@@ -15,6 +14,7 @@ import { openFileSink } from '../../../server/sinks/file.ts';
 import { toOcsf } from '../../../server/sinks/ocsf.ts';
 import { syslogMessage } from '../../../server/sinks/syslog.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { until } from '../../support/host.ts';
 import { openTestStore } from '../../support/open-store.ts';
 import { requestRecord } from '../../support/request-record.ts';
@@ -32,14 +32,13 @@ let store: Store;
 const running: LogForwarding[] = [];
 beforeEach(async () => {
   now = start;
-  folder = mkdtempSync(join(tmpdir(), 'dke-request-sinks-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, clock);
   await store.write((tx) => tx.settings.set('audit-origin', 'dke/audit/one'));
 });
 afterEach(async () => {
   for (const each of running.splice(0)) await each.stop(5000);
   await store.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const give = async (...endpoints: readonly (string | null)[]): Promise<void> => {

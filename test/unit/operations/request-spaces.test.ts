@@ -1,9 +1,6 @@
 // What a flood of requests does to the request log: unsigned ones never remove signed ones, an endpoint never removes the newest of another, and
 // what could not be recorded is counted, durably.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
@@ -14,6 +11,7 @@ import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { openTestStore } from '../../support/open-store.ts';
 import { requestRecord } from '../../support/request-record.ts';
 
@@ -33,7 +31,7 @@ let housekeeping: Housekeeping;
 beforeEach(async () => {
   now = start;
   monotonic = 0;
-  folder = mkdtempSync(join(tmpdir(), 'dke-request-spaces-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, clock);
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },
@@ -56,7 +54,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await housekeeping.stop();
   await store.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const signed = (endpointId: string, at = now): XksRequestRecord => ({
@@ -97,7 +94,7 @@ const prune = async (): Promise<void> => {
 const hash = (): Promise<void> => createRequestMinutes({ store, clock, log }).run();
 const verify = () => verifyRequests(store.read, { from: start, to: start + 100 * minute });
 
-/** What was removed is told at the end. */
+/** The removals are reported at the end. */
 const sound = () =>
   vi.waitFor(async () => expect((await verify()).findings).toEqual([]), { timeout: 300_000, interval: 200 });
 

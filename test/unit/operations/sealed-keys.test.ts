@@ -1,29 +1,27 @@
-// Keys that come to the service: what they are sealed to, what they are bound to, and when that ends.
+// Keys that are sent to the service: the recipient key, the binding, and its expiry.
 import { createCipheriv, generateKeyPairSync, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceInfo, TdeRoutes, TokenObject } from '../../../server/fronts/contract/tde.ts';
 import {
   administrator,
   callTde,
   masterKey,
-  type OpenedService,
   openTestService,
   registerCaller,
   toLabel,
   untilAudited,
 } from '../../support/open-service.ts';
 import { sealedBytes } from '../../support/sealed-key.ts';
+import { sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let guid: string;
 let sibling: string;
 beforeAll(async () => {
-  opened = await openTestService();
   const { accessGuid, groupId } = await registerCaller(opened, 'own');
   guid = accessGuid;
   sibling = (await registerCaller(opened, 'sibling', groupId)).accessGuid;
 });
-afterAll(() => opened.remove());
 
 type Options = NonNullable<Parameters<typeof callTde>[4]>;
 const ask = async <R extends keyof TdeRoutes>(

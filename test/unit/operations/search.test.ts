@@ -1,24 +1,18 @@
-// Who finds what: each kind needs the right that its list needs, a role for one resource finds that one, and the logs are looked up by whole ids.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+// Permissions of the search: each kind needs the permission of its list, a role for one resource finds that one, and the logs are searched by complete ids.
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants, inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { type SearchKind, searchKindNames } from '../../../server/domain/search.ts';
-import {
-  administrator,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import { handOf } from '../../support/snapshots.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let actor: TenantActor;
 let endpointId: string;
 let applicationId: string;
 let keyId: string;
 beforeAll(async () => {
-  opened = await openTestService();
   const { operations } = opened;
   const tenantId = (await operations.tenants.default()).id;
   actor = { ...inTenant({ ...administrator, requestId: 'request-77' }, tenantId) };
@@ -32,7 +26,6 @@ beforeAll(async () => {
   await operations.tde.generateKey(caller, masterKey('ZURICH.MK.1'));
   await registerCaller(opened, 'zurich-db-2');
 });
-afterAll(() => opened.remove());
 
 const grant = (role: Role, scope: Grant['scope'] = null, tenantId: string | null = null): Grant => ({
   role,

@@ -9,7 +9,7 @@ import { codeOf } from '../../support/totp.ts';
 
 let opened: OpenedService;
 beforeAll(async () => {
-  // The time stands still: no code grows old between the moment that it is made and the moment that it is checked.
+  // The time is fixed, so no code expires between its creation and its check.
   vi.useFakeTimers({ toFake: ['Date'] });
   opened = await openTestService();
 });
@@ -44,7 +44,7 @@ describe('one-time passwords', () => {
     const complete = await give(again, codeOf(enrolled.secret, 0));
     expect(complete.missing).toBeNull();
   });
-  test('a code counts once, and a neighbour once more', async () => {
+  test('a code counts once, and a neighbour again', async () => {
     const { session } = await makeUser(opened.operations, 'bert', 'key-manager');
     const { secret } = await enrol(session);
     const code = codeOf(secret, 0);

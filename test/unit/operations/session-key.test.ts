@@ -1,14 +1,11 @@
-// The key that hashes the values of sessions is rotated: sessions end, what programs have stays valid, and nothing is left of the former key.
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+// The key that hashes the values of sessions is rotated: sessions end, tokens of programs stay valid, and nothing remains of the former key.
+import { expect, test } from 'vitest';
+import { administrator } from '../../support/open-service.ts';
 import { errorOf, originOf } from '../../support/people.ts';
+import { restart, sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 test('all sessions end; API tokens and access_guids stay valid, also over a restart', async () => {
   const { sessions, tokens, audit } = opened.operations;
@@ -34,8 +31,7 @@ test('all sessions end; API tokens and access_guids stay valid, also over a rest
     [2, false],
   ]);
 
-  await opened.stop();
-  opened = await openTestService({ folder: opened.folder });
+  await restart(opened);
   const again = opened.operations.sessions;
   expect((await again.authenticate(after.value, 'call', null)).sessionId).toBe(after.sessionId);
   expect(await errorOf(again.authenticate(first?.value ?? '', 'call', null))).toBe('unauthenticated');

@@ -1,17 +1,14 @@
-// The first steps of a service, over the real store: what it sees by itself, and what a person states.
+// The first steps of a service, over the real store: steps that it detects itself, and steps that a user confirms.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import type { SetupStep } from '../../../server/domain/setup.ts';
-import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator, auditKindsOf, openTestService } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { handOf } from '../../support/snapshots.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened?.remove());
+const opened = sharedService();
 
 const states = async (): Promise<Record<string, SetupStep['state']>> =>
   Object.fromEntries((await opened.operations.setup.get()).steps.map(({ step, state }) => [step, state]));
@@ -48,7 +45,7 @@ test('it is finished when a snapshot was opened with the recovery key, and not b
   );
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });
   expect(await states()).toMatchObject({ snapshot: 'done' });
-  // It was opened once: that it is verified without the key, or goes away, does not begin the setup again.
+  // It was opened once: a later verification without the key, or its deletion, does not reopen the setup.
   await operations.snapshots.verify(administrator, snapshot.id, null);
   await operations.snapshots.delete(administrator, snapshot.id);
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });

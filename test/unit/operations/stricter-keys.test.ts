@@ -1,32 +1,21 @@
 // What protects a key of the token grows and never shrinks: it becomes sensitive, it stops being extractable, and what it was before
 // stays known. Through the operations over the real store and addon, one call at a time and many at once.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { decodeHead } from '../../../server/fronts/contract/tde.ts';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
-import {
-  administrator,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-} from '../../support/open-service.ts';
+import { administrator, dataObject, masterKey, registerCaller } from '../../support/open-service.ts';
+import { codeOfWork } from '../../support/outcomes.ts';
 import { sealedKey } from '../../support/sealed-key.ts';
+import { sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let caller: TdeCaller;
 beforeAll(async () => {
-  opened = await openTestService();
   ({ caller } = await registerCaller(opened, 'stricter'));
 });
-afterAll(() => opened.remove());
 
 const tde = () => opened.operations.tde;
-const codeOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'none',
-    (error: { code?: string }) => error.code ?? String(error),
-  );
 
 const keyWrap = { way: 'key-wrap', padded: true } as const;
 const cbcPad = { way: 'cipher', cipher: { algorithm: 'aes-cbc-pad', iv: Buffer.alloc(16, 3) } } as const;
@@ -100,7 +89,7 @@ describe('what a key was is known from the moment that it is stored', () => {
       const into = onToken({ sensitive: wanted[0], extractable: wanted[1] });
       const key = made(await tde().derive(caller, base.handle, hkdf, into));
       expect(past(key).ever).toEqual([sensitive && wanted[0], !extractable && !wanted[1]]);
-      // And what is derived from that one goes by both.
+      // And a key that is derived from that one depends on both.
       const next = made(await tde().derive(caller, key.handle, hkdf, onToken()));
       expect(past(next).ever).toEqual(past(key).ever);
     }
@@ -111,10 +100,10 @@ describe('a key that is changed', () => {
   test('becomes sensitive: from then on it is neither read nor derives by encryption, nor leaves under a cipher', async () => {
     const [key, by] = [await make(open), await make()];
     const uses = async () => [
-      await codeOf(tde().readValue(caller, key.handle)),
-      await codeOf(tde().wrap(caller, by.handle, cbcPad, token(key.handle))),
-      await codeOf(tde().derive(caller, key.handle, encryption, onToken())),
-      await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle))),
+      await codeOfWork(tde().readValue(caller, key.handle)),
+      await codeOfWork(tde().wrap(caller, by.handle, cbcPad, token(key.handle))),
+      await codeOfWork(tde().derive(caller, key.handle, encryption, onToken())),
+      await codeOfWork(tde().wrap(caller, by.handle, keyWrap, token(key.handle))),
     ];
     expect(await uses()).toEqual(['none', 'none', 'none', 'none']);
     const changed = await tde().updateObject(caller, key.handle, { sensitive: true });
@@ -129,24 +118,24 @@ describe('a key that is changed', () => {
     const [key, by] = [await make(open), await make()];
     const changed = await tde().updateObject(caller, key.handle, { extractable: false });
     expect(past(changed)).toEqual({ now: [false, false], ever: [false, false], local: true });
-    expect(await codeOf(tde().readValue(caller, key.handle))).toBe('forbidden');
-    expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('forbidden');
+    expect(await codeOfWork(tde().readValue(caller, key.handle))).toBe('forbidden');
+    expect(await codeOfWork(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('forbidden');
   });
 
   test('and was extractable before wraps nothing sensitive: it may be known elsewhere', async () => {
     const [by, key] = [await make({ extractable: true }), await make({ extractable: true })];
     await tde().updateObject(caller, by.handle, { extractable: false, usages: ['wrap', 'unwrap'] });
     expect(past(await tde().getObject(caller, by.handle))).toMatchObject({ now: [true, false], local: true });
-    expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('forbidden');
+    expect(await codeOfWork(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('forbidden');
     const brought = await sealedKey(tde(), caller, Buffer.alloc(16));
     const value = { from: 'session', class: 'secret-key', sensitive: false, key: brought } as const;
-    expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, value))).toBe('none');
+    expect(await codeOfWork(tde().wrap(caller, by.handle, keyWrap, value))).toBe('none');
   });
 
   test('after it became sensitive it wraps what is sensitive, if it was never extractable', async () => {
     const [by, key] = [await make({ sensitive: false }), await make({ extractable: true })];
     await tde().updateObject(caller, by.handle, { sensitive: true });
-    expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('none');
+    expect(await codeOfWork(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('none');
   });
 
   test('cannot be undone: the protocol has no request for it', () => {
@@ -164,24 +153,16 @@ describe('a key that is changed', () => {
   });
 
   test('is a key: data and public keys are neither sensitive nor kept from leaving', async () => {
-    const data = {
-      class: 'data',
-      algorithm: null,
-      bits: null,
-      usages: [],
-      sensitive: false,
-      extractable: true,
-    } as const;
-    const { handle } = await tde().createObject(caller, described(data), Buffer.from('note'));
+    const { handle } = await tde().createObject(caller, described(dataObject('note')), Buffer.from('note'));
     for (const change of [{ sensitive: true }, { extractable: false }] as const)
-      expect(await codeOf(tde().updateObject(caller, handle, change))).toBe('validation');
+      expect(await codeOfWork(tde().updateObject(caller, handle, change))).toBe('validation');
   });
 
   test('is modifiable, and the caller’s own', async () => {
     const { caller: sibling } = await registerCaller(opened, 'sibling', caller.application.groupId);
     const [fixed, key] = [await make({ ...open, modifiable: false }), await make(open)];
-    expect(await codeOf(tde().updateObject(caller, fixed.handle, { sensitive: true }))).toBe('forbidden');
-    expect(await codeOf(tde().updateObject(sibling, key.handle, { sensitive: true }))).toBe('forbidden');
+    expect(await codeOfWork(tde().updateObject(caller, fixed.handle, { sensitive: true }))).toBe('forbidden');
+    expect(await codeOfWork(tde().updateObject(sibling, key.handle, { sensitive: true }))).toBe('forbidden');
   });
 });
 
@@ -191,14 +172,14 @@ describe('changes at the same time', () => {
     const seen = { attributes: key.attributes, usages: key.usages };
     const attributes = Buffer.from('more').toString('base64');
     const codes = await Promise.all([
-      codeOf(tde().updateObject(caller, key.handle, { attributes, seen })),
-      codeOf(tde().updateObject(caller, key.handle, { usages: ['derive'], seen })),
+      codeOfWork(tde().updateObject(caller, key.handle, { attributes, seen })),
+      codeOfWork(tde().updateObject(caller, key.handle, { usages: ['derive'], seen })),
     ]);
     expect(codes.sort()).toEqual(['conflict', 'none']);
     const [after] = [await tde().getObject(caller, key.handle)];
     expect(after.attributes === attributes).toBe(after.usages.length === key.usages.length);
     const again = { attributes: after.attributes, usages: [...after.usages].reverse() };
-    expect(await codeOf(tde().updateObject(caller, key.handle, { usages: ['wrap'], seen: again }))).toBe('none');
+    expect(await codeOfWork(tde().updateObject(caller, key.handle, { usages: ['wrap'], seen: again }))).toBe('none');
   });
 
   test('nothing leaves after the record that it must not, in any order of calls', async () => {
@@ -221,7 +202,7 @@ describe('changes at the same time', () => {
         given.map(async ({ call, pause }) => {
           for (let i = 0; i < pause; i++) await new Promise((resolve) => setImmediate(resolve));
           const before = { ...done };
-          const code = await codeOf(work[call]());
+          const code = await codeOfWork(work[call]());
           if (call === 'hide' || call === 'hold') {
             expect(code).toBe('none');
             done[call] = true;

@@ -1,10 +1,10 @@
-// What the TDE front makes of requests that no agent sends: its heads, paths and headers under random input, over the real
-// service. Whatever comes is answered with a problem that names a known code, and nothing secret is in it or in the log.
+// The TDE front with requests that no agent sends: its heads, paths and headers under random input, over the real
+// service. The answer is always a problem with a known code, and neither it nor the log contains a secret.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { serviceErrorCodes } from '../../../server/base/errors.ts';
 import {
   envelopeType,
@@ -19,25 +19,22 @@ import {
   callTde,
   instance,
   masterKey,
-  type OpenedService,
-  openTestService,
   registerCaller,
   sendTde,
   toLabel,
 } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let caller: TdeCaller;
 let accessGuid: string;
 let handle: number;
 beforeAll(async () => {
-  opened = await openTestService();
   ({ caller, accessGuid } = await registerCaller(opened, 'front'));
   handle = (
     await opened.operations.tde.generateKey(caller, { ...masterKey('k'), usages: ['wrap', 'unwrap', 'derive'] })
   ).handle;
 });
-afterAll(() => opened.remove());
 
 const routes = Object.keys(tdeRoutes) as (keyof TdeRoutes)[];
 const instanceHeader = Buffer.from(JSON.stringify(instance)).toString('base64url');
@@ -181,7 +178,7 @@ describe('heads', () => {
     await fc.assert(property, { numRuns: 500 });
   });
 
-  test('that are no envelope are refused', async () => {
+  test('that are not an envelope are refused', async () => {
     const path = `/tde/v1/${accessGuid}/db/objects/find`;
     const bodies = fc.oneof(
       fc.uint8Array({ maxLength: 64 }),
@@ -289,7 +286,7 @@ test('no secret that came in is in the log or in the audit log, and nothing fail
   expect(opened.complaints.filter(({ message }) => message === 'a TDE request failed')).toEqual([]);
 });
 
-// To read such a head takes long, whatever comes of it.
+// Reading such a head takes long, with any result.
 test.each([
   ['long', (head: string) => head.replace('"attributes":""', `"attributes":"${'A'.repeat(600_000)}"`)],
   ['an array with many members', (head: string) => head.replace('"usages":[', `"usages":[${'"x",'.repeat(1_000)}`)],

@@ -1,5 +1,5 @@
 // Requests of database hosts that are sent again under their key: carried out once, and answered as the first time.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   envelopeType,
   instanceText,
@@ -7,26 +7,18 @@ import {
   type TdeRoutes,
   tdeRoutes,
 } from '../../../server/fronts/contract/tde.ts';
-import {
-  instance,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-  sendTde,
-} from '../../support/open-service.ts';
+import { dataObject, instance, masterKey, registerCaller, sendTde } from '../../support/open-service.ts';
 import { sealedBytes } from '../../support/sealed-key.ts';
+import { sharedService } from '../../support/shared.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let mine: string;
 let others: string;
 beforeAll(async () => {
-  opened = await openTestService();
   const { accessGuid, groupId } = await registerCaller(opened, 'mine');
   mine = accessGuid;
   others = (await registerCaller(opened, 'others', groupId)).accessGuid;
 });
-afterAll(() => opened.remove());
 
 const ask = async <R extends keyof TdeRoutes>(
   route: R,
@@ -143,15 +135,7 @@ test('what a withdrawn request has created is destroyed, its label is free again
   expect((await ask('generateKey', masterKey('undone'), 'w3')).head.code).toBe('conflict');
   expect((await ask('generateKey', masterKey('undone'), 'w4')).status).toBe(200);
 
-  const data = {
-    ...masterKey('undone'),
-    class: 'data',
-    algorithm: null,
-    bits: null,
-    usages: [],
-    sensitive: false,
-  } as const;
-  const { head: object } = await ask('createObject', data, 'w5', { raw: Buffer.from('some data') });
+  const { head: object } = await ask('createObject', dataObject('undone'), 'w5', { raw: Buffer.from('some data') });
   expect(await outcomeOf('w5')).toBe('undone');
   expect((await ask('readValue', {}, null, { handle: object.handle })).head.code).toBe('key-destroyed');
 });

@@ -1,15 +1,13 @@
 // A tenant whose vaults are under dual control is not deleted or purged by one person alone: that destroys every key in it. Through the
 // API, as people meet it: the tenant is deleted in the meantime, and nothing else in it is decided.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Role } from '../../../server/domain/access.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
+import { sendTo, sharedApi, sharedService } from '../../support/shared.ts';
 import { actorIn, handOf } from '../../support/snapshots.ts';
 
-let opened: OpenedService;
-let server: Server;
-let base: string;
+const opened = sharedService();
+const api = sharedApi(opened);
 const tokens: Record<string, string> = {};
 const enrol = async (name: string, role: Role, tenantId: string | null = null): Promise<void> => {
   const { token } = await opened.operations.tokens.create(actorIn(tenantId ?? administrator.tenantId), 'the service', {
@@ -18,7 +16,7 @@ const enrol = async (name: string, role: Role, tenantId: string | null = null): 
   });
   tokens[name] = token;
 };
-/** Whatever was answered: a request for approval, a snapshot, a page of them, or a problem. */
+/** Whatever was answered: an approval request, a snapshot, a page of them, or a problem. */
 interface Answer {
   readonly id: string;
   readonly tenantId: string;
@@ -31,32 +29,16 @@ interface Answer {
   readonly detail: string;
 }
 const send = async (by: string, method: string, path: string, body?: object) => {
-  const response = await fetch(`${base}/api${path}`, {
-    method,
-    headers: { authorization: `Bearer ${tokens[by]}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Answer };
+  const { status, text } = await sendTo(`${api.base}/api`, tokens[by] ?? '', method, path, body);
+  return { status, body: (text === '' ? {} : JSON.parse(text)) as Answer };
 };
 
 beforeAll(async () => {
-  opened = await openTestService();
-  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   await enrol('operator', 'platform-operator');
   await enrol('destroyer', 'key-destroyer');
   await enrol('anna', 'key-approver');
   await enrol('bert', 'key-approver');
   await handOf(opened);
-});
-afterAll(async () => {
-  server.close();
-  server.closeAllConnections();
-  await opened.remove();
 });
 
 let at = 0;

@@ -1,12 +1,12 @@
 // Tenants in the service itself: what stops with one and what continues, restoring, and the purge down to the bytes.
-import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import { systemClock } from '../../../server/base/clock.ts';
 import { inTenant, serviceActor, type TenantActor } from '../../../server/domain/actor.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { until } from '../../support/host.ts';
 import {
   administrator,
@@ -91,16 +91,16 @@ const served = async ({ accessGuid, handle, caller, sealed, token }: Inhabited) 
     const { actor, grants } = await operations.authenticateAdmin(token, 'r', null);
     return operations.access.actIn(actor, grants, undefined);
   };
-  const told = (work: Promise<unknown>): Promise<string> =>
+  const outcomeOf = (work: Promise<unknown>): Promise<string> =>
     work.then(
       () => 'served',
       (error: { readonly code?: string }) => String(error.code),
     );
   return {
-    session: await told(operations.tde.decrypt(caller, handle, cbc, sealed)),
+    session: await outcomeOf(operations.tde.decrypt(caller, handle, cbc, sealed)),
     request: (await callTde(service, accessGuid, 'info', {})).status,
-    newKey: await told(operations.tde.generateKey(caller, masterKey(`MK ${systemClock.monotonic()}`))),
-    people: await told(asPeople()),
+    newKey: await outcomeOf(operations.tde.generateKey(caller, masterKey(`MK ${systemClock.monotonic()}`))),
+    people: await outcomeOf(asPeople()),
   };
 };
 const everything = { session: 'served', request: 200, newKey: 'served', people: 'served' };
@@ -114,7 +114,7 @@ test('a suspended tenant is served nothing, at once, its neighbour everything; r
   expect((await tenants.suspend(administrator, acme.id)).state).toBe('suspended');
   expect(await served(acme)).toEqual(nothing);
   expect(await served(zeta)).toEqual(everything);
-  // Those who run the service still look into it, and may put things right there.
+  // Operators of the service can still read it and repair it.
   expect((await opened.operations.vaults.get(acme.actor, acme.vaultId)).state).toBe('enabled');
   await tenants.suspend(administrator, acme.id);
   await tenants.resume(administrator, acme.id);
@@ -132,7 +132,7 @@ test('a deleted tenant comes back as it was: what was disabled still is, what wa
   expect(deleted.purgeAt).toBe((deleted.deletedAt ?? 0) + 30 * 86_400_000);
   expect(await served(acme)).toEqual(nothing);
   await expect(tenants.rename(administrator, acme.id, { name: 'other' })).rejects.toMatchObject({ code: 'conflict' });
-  // A restart finds it as it is.
+  // A restart does not change it.
   await opened.stop();
   opened = await openTestService({ folder: opened.folder });
   expect((await served(acme)).request).toBe(401);
@@ -160,7 +160,7 @@ test('the default tenant is not deleted, and a name is taken once', async () => 
   await expect(tenants.create(administrator, { name: 'acme' })).rejects.toMatchObject({ code: 'conflict' });
   await expect(tenants.rename(administrator, id, { name: 'zeta' })).rejects.toMatchObject({ code: 'conflict' });
   await expect(tenants.create(administrator, { name: id })).rejects.toMatchObject({ code: 'validation' });
-  // What failed left no key encryption key behind: an erasure run ends.
+  // The failed creation left no key encryption key behind: an erasure run ends.
   expect((await tenants.create(administrator, { name: 'third' })).state).toBe('active');
 });
 
@@ -181,7 +181,7 @@ test('the keys of another tenant are not there, whatever is known of them', asyn
   expect((await tde.findObjects(acme.caller, { after: 0, limit: 10 })).objects.map(({ id }) => id)).toEqual([
     acme.masterKeyId,
   ]);
-  // Nor does either log tell of the other's: no record of zeta names acme's application, none of acme's names zeta's key.
+  // Neither log contains the other's resources: no record of zeta names acme's application, none of acme's names zeta's key.
   const all = async ({ actor }: Inhabited) => JSON.stringify((await audit.list(actor, { limit: 1000 })).items);
   expect(await all(zeta)).not.toContain(acme.applicationId);
   expect(await all(acme)).not.toContain(zeta.masterKeyId);
@@ -191,56 +191,52 @@ test('the keys of another tenant are not there, whatever is known of them', asyn
 test('after a purge nothing can be opened, neither from the store nor from an old copy of it; tombstones stay', async () => {
   const { acme, zeta } = await open({ toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n' });
   const { tenants } = opened.operations;
-  const old = mkdtempSync(join(tmpdir(), 'dke-old-'));
-  try {
-    await expect(tenants.purge(administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
-    await opened.stop();
-    cpSync(opened.folder, old, { recursive: true });
-    await copyStored(opened.folder, old);
-    opened = await openTestService({
-      folder: opened.folder,
-      toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n',
-    });
-    const { operations } = opened;
-    const person = { name: 'maria', grants: [{ role: 'auditor', scope: null }] } as const;
-    const own = [{ role: 'administrator', scope: null, tenantId: null }] as const;
-    await operations.users.create(acme.actor, own, person);
-    await operations.tenants.delete(administrator, acme.id);
-    expect((await operations.tenants.purge(administrator, acme.id)).state).toBe('purged');
-    expect((await served({ ...acme })).request).toBe(401);
-    await untilAudited(opened, 'tenant.unrecoverable', acme.id);
-    await untilAudited(opened, 'key.unrecoverable', acme.keyId);
-    await untilAudited(opened, 'key.unrecoverable', acme.masterKeyId);
-    expect(await operations.tenants.get(administrator, acme.id)).toMatchObject({
-      state: 'purged',
-      unrecoverableAt: expect.any(Number),
-    });
-    for (const id of [acme.keyId, acme.masterKeyId])
-      expect(await operations.keys.get(acme.actor, id)).toMatchObject({ state: 'destroyed', tenantId: acme.id });
-    // The name of a person who was in it is free again.
-    await operations.users.create(administrator, own, person);
-    for (const event of ['restore', 'resume', 'delete', 'purge'] as const)
-      await expect(operations.tenants[event](administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
-    expect((await operations.tenants.create(administrator, { name: 'acme' })).id).not.toBe(acme.id);
-    // The neighbour went through the same erasure run.
-    const caller = await authenticate(zeta.accessGuid);
-    expect(await served({ ...zeta, caller })).toEqual(everything);
+  const old = folderOfTest();
+  await expect(tenants.purge(administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
+  await opened.stop();
+  cpSync(opened.folder, old, { recursive: true });
+  await copyStored(opened.folder, old);
+  opened = await openTestService({
+    folder: opened.folder,
+    toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n',
+  });
+  const { operations } = opened;
+  const person = { name: 'maria', grants: [{ role: 'auditor', scope: null }] } as const;
+  const own = [{ role: 'administrator', scope: null, tenantId: null }] as const;
+  await operations.users.create(acme.actor, own, person);
+  await operations.tenants.delete(administrator, acme.id);
+  expect((await operations.tenants.purge(administrator, acme.id)).state).toBe('purged');
+  expect((await served({ ...acme })).request).toBe(401);
+  await untilAudited(opened, 'tenant.unrecoverable', acme.id);
+  await untilAudited(opened, 'key.unrecoverable', acme.keyId);
+  await untilAudited(opened, 'key.unrecoverable', acme.masterKeyId);
+  expect(await operations.tenants.get(administrator, acme.id)).toMatchObject({
+    state: 'purged',
+    unrecoverableAt: expect.any(Number),
+  });
+  for (const id of [acme.keyId, acme.masterKeyId])
+    expect(await operations.keys.get(acme.actor, id)).toMatchObject({ state: 'destroyed', tenantId: acme.id });
+  // The name of a person who was in it is free again.
+  await operations.users.create(administrator, own, person);
+  for (const event of ['restore', 'resume', 'delete', 'purge'] as const)
+    await expect(operations.tenants[event](administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
+  expect((await operations.tenants.create(administrator, { name: 'acme' })).id).not.toBe(acme.id);
+  // The neighbour went through the same erasure run.
+  const caller = await authenticate(zeta.accessGuid);
+  expect(await served({ ...zeta, caller })).toEqual(everything);
 
-    // Of the store as it is now: no record of the tenant, and no key encryption key; and the offline check takes that as right.
-    await opened.stop();
-    expect((await verifyOffline(opened.config, () => Promise.resolve(undefined))).findings).toEqual([]);
-    const keks = await queryStored(opened.folder, 'select tenant_id from tenant_keks');
-    expect(keks.length).toBeGreaterThan(0);
-    expect(keks).not.toContainEqual({ tenant_id: acme.id });
-    const records = 'select object_id from key_records where tenant_id = ? and record is not null';
-    expect(await queryStored(opened.folder, records, acme.id)).toEqual([]);
-    // The old database next to today's root key: it does not open, no matter who asks.
-    const data = opened.config.dataDirectory.slice(opened.folder.length + 1);
-    copyFileSync(opened.config.root.path, join(old, data, 'root.key'));
-    await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });
-  } finally {
-    rmSync(old, { recursive: true, force: true });
-  }
+  // The current store has no record of the tenant, and no key encryption key; and the offline check accepts that.
+  await opened.stop();
+  expect((await verifyOffline(opened.config, () => Promise.resolve(undefined))).findings).toEqual([]);
+  const keks = await queryStored(opened.folder, 'select tenant_id from tenant_keks');
+  expect(keks.length).toBeGreaterThan(0);
+  expect(keks).not.toContainEqual({ tenant_id: acme.id });
+  const records = 'select object_id from key_records where tenant_id = ? and record is not null';
+  expect(await queryStored(opened.folder, records, acme.id)).toEqual([]);
+  // The old database with the current root key: it does not open, for any caller.
+  const data = opened.config.dataDirectory.slice(opened.folder.length + 1);
+  copyFileSync(opened.config.root.path, join(old, data, 'root.key'));
+  await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });
 });
 
 test('a purge that was cut off after its first step is finished by the next start', async () => {

@@ -1,15 +1,12 @@
 // The key that hashes API tokens is rotated: tokens stay valid and are stored under the new key at their next use, until the former key ends;
 // after a compromise all tokens end at once.
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { expect, test } from 'vitest';
+import { administrator } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { freshService, restart } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeEach(async () => {
-  opened = await openTestService();
-});
-afterEach(() => opened.remove());
+const opened = freshService();
 
 const administratorGrant = { role: 'administrator', scope: null, tenantId: null } as const;
 const auditorGrant = { role: 'auditor', scope: null, tenantId: null } as const;
@@ -54,8 +51,7 @@ test('tokens stay valid and move to the new key at their next use; the former ke
   await expect
     .poll(() => root.get(administrator), { timeout: 60_000 })
     .toMatchObject({ rotating: false, epoch: expect.toSatisfy((epoch: number) => epoch > 1) });
-  await opened.stop();
-  opened = await openTestService({ folder: opened.folder });
+  await restart(opened);
   expect(await use(made.token)).toBe('made since');
   await rotate();
   expect(await keys()).toEqual([
@@ -87,8 +83,7 @@ test('tokens stay valid and move to the new key at their next use; the former ke
   expect(await end()).toEqual({ tokensEnded: 0, tokensLeft: 0 });
   expect(await audited('token.former-key-ended')).toEqual([{ tokensEnded: ended.tokensEnded }]);
   expect(await audited('token.key-rotated')).toHaveLength(2);
-  await opened.stop();
-  opened = await openTestService({ folder: opened.folder });
+  await restart(opened);
   expect(await use(unused.token)).toBe('unused');
 });
 

@@ -1,34 +1,26 @@
 // What keys of the token do beyond encryption, through the operations over the real store and addon: wrap, unwrap, derive and
-// leave. Which of it is refused, in which state of the key, and what comes of calls that run at the same time.
+// leave. The refusals in each state of the key, and the results of concurrent calls.
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { representKey } from '../../../server/fronts/api/represent.ts';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
 import {
   administrator,
   auditKindsOf,
   masterKey,
-  type OpenedService,
   openTestService,
   registerCaller,
   untilAudited,
 } from '../../support/open-service.ts';
+import { codeOfWork } from '../../support/outcomes.ts';
 import { sealedKey } from '../../support/sealed-key.ts';
+import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeAll(async () => {
-  opened = await openTestService();
-});
-afterAll(() => opened.remove());
+const opened = sharedService();
 
 const code = (value: string) => expect.objectContaining({ code: value });
-const codeOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'none',
-    (error: { code?: string }) => error.code ?? String(error),
-  );
 
 const wrapping = { way: 'key-wrap', padded: true } as const;
 const oaep = {
@@ -100,19 +92,19 @@ describe('a key that wraps', () => {
     const { caller } = await registerCaller(opened, named('app'));
     const by = await tde().generateKey(caller, { ...wrapper(), usages: ['wrap', 'unwrap', 'decrypt'] });
     const key = await tde().generateKey(caller, movable());
-    const decrypt = () => codeOf(tde().decrypt(caller, by.handle, cbc, Buffer.alloc(16)));
+    const decrypt = () => codeOfWork(tde().decrypt(caller, by.handle, cbc, Buffer.alloc(16)));
     expect(await decrypt()).toBe('none');
     await expect(tde().wrap(caller, by.handle, wrapping, token(key.handle))).rejects.toEqual(code('forbidden'));
     expect(await decrypt()).toBe('none');
     await tde().updateObject(caller, by.handle, { usages: ['wrap', 'unwrap'] });
     await tde().wrap(caller, by.handle, wrapping, token(key.handle));
     expect(await decrypt()).toBe('key-usage');
-    expect(await codeOf(tde().updateObject(caller, by.handle, { usages: ['decrypt'] }))).toBe('forbidden');
-    expect(await codeOf(tde().checkUse(caller, by.handle, 'decrypt'))).toBe('key-usage');
+    expect(await codeOfWork(tde().updateObject(caller, by.handle, { usages: ['decrypt'] }))).toBe('forbidden');
+    expect(await codeOfWork(tde().checkUse(caller, by.handle, 'decrypt'))).toBe('key-usage');
     const wrapped = await tde().wrap(caller, by.handle, wrapping, token(key.handle));
     // Nor does it by unwrapping: under a padding, or into what can be read.
-    expect(await codeOf(tde().unwrap(caller, by.handle, cbcPad, wrapped, onToken()))).toBe('key-usage');
-    expect(await codeOf(tde().unwrap(caller, by.handle, wrapping, wrapped, onToken({ sensitive: false })))).toBe(
+    expect(await codeOfWork(tde().unwrap(caller, by.handle, cbcPad, wrapped, onToken()))).toBe('key-usage');
+    expect(await codeOfWork(tde().unwrap(caller, by.handle, wrapping, wrapped, onToken({ sensitive: false })))).toBe(
       'validation',
     );
   });
@@ -127,9 +119,9 @@ describe('a key that wraps', () => {
     ];
     for (const { handle, id } of wrappers) {
       for (const what of [token(key.handle), await session(caller, Buffer.alloc(16, 5))])
-        expect(await codeOf(tde().wrap(caller, handle, wrapping, what))).toBe('forbidden');
+        expect(await codeOfWork(tde().wrap(caller, handle, wrapping, what))).toBe('forbidden');
       expect(
-        await codeOf(tde().wrap(caller, handle, wrapping, await session(caller, Buffer.alloc(16, 5), false))),
+        await codeOfWork(tde().wrap(caller, handle, wrapping, await session(caller, Buffer.alloc(16, 5), false))),
       ).toBe('none');
       expect(await auditKindsOf(opened, id)).toEqual(['key.created', 'key.denied', 'key.wrapped']);
     }
@@ -142,13 +134,13 @@ describe('a key that wraps', () => {
     const by = await tde().generateKey(owner, wrapper());
     const [mine, theirs] = [await tde().generateKey(owner, movable()), await tde().generateKey(sibling, movable())];
     const wrap = (caller: TdeCaller, key: VisibleObject) =>
-      codeOf(tde().wrap(caller, by.handle, wrapping, token(key.handle)));
+      codeOfWork(tde().wrap(caller, by.handle, wrapping, token(key.handle)));
     expect(await wrap(sibling, theirs)).toBe('forbidden');
     expect(await detailsOf(by.id, 'key.denied')).toMatchObject([{ reason: 'owned by another application' }]);
     // What the owner keeps under this key with a cipher must stay within reach.
     const plain = await session(owner, Buffer.alloc(32, 6), false);
     const kept = await tde().wrap(owner, by.handle, cbcPad, plain);
-    expect(await codeOf(tde().unwrap(owner, by.handle, cbcPad, kept, onToken({ sensitive: false })))).toBe('none');
+    expect(await codeOfWork(tde().unwrap(owner, by.handle, cbcPad, kept, onToken({ sensitive: false })))).toBe('none');
     expect(await wrap(owner, mine)).toBe('none');
     expect(await wrap(sibling, theirs)).toBe('none');
     // Only its owner takes a key out.
@@ -160,11 +152,11 @@ describe('a key that wraps', () => {
     const { caller: stranger } = await registerCaller(opened, named('stranger'));
     const [by, key] = [await tde().generateKey(caller, wrapper()), await tde().generateKey(caller, movable())];
     const own = await tde().generateKey(stranger, wrapper());
-    expect(await codeOf(tde().wrap(stranger, by.handle, wrapping, await session(caller, Buffer.alloc(16))))).toBe(
+    expect(await codeOfWork(tde().wrap(stranger, by.handle, wrapping, await session(caller, Buffer.alloc(16))))).toBe(
       'key-not-found',
     );
-    expect(await codeOf(tde().wrap(stranger, own.handle, wrapping, token(key.handle)))).toBe('key-not-found');
-    expect(await codeOf(tde().unwrap(stranger, by.handle, wrapping, Buffer.alloc(40), onToken()))).toBe(
+    expect(await codeOfWork(tde().wrap(stranger, own.handle, wrapping, token(key.handle)))).toBe('key-not-found');
+    expect(await codeOfWork(tde().unwrap(stranger, by.handle, wrapping, Buffer.alloc(40), onToken()))).toBe(
       'key-not-found',
     );
   });
@@ -182,13 +174,13 @@ describe('an RSA pair that wraps', () => {
     const key = await tde().generateKey(caller, movable());
     const good = await pair(caller, ['unwrap', 'sign']);
     const bad = await pair(caller, ['unwrap', 'decrypt']);
-    expect(await codeOf(tde().wrap(caller, bad.publicKey.handle, oaep, token(key.handle)))).toBe('forbidden');
+    expect(await codeOfWork(tde().wrap(caller, bad.publicKey.handle, oaep, token(key.handle)))).toBe('forbidden');
     const wrapped = await tde().wrap(caller, good.publicKey.handle, oaep, token(key.handle));
     expect(await auditKindsOf(opened, good.privateKey.id)).toEqual(['key.created', 'key.decryption-ended']);
     const { object } = await tde().unwrap(caller, good.privateKey.handle, oaep, wrapped, onToken());
     expect(object?.checkValue).toBe(key.checkValue);
     const open = onToken({ sensitive: false });
-    expect(await codeOf(tde().unwrap(caller, good.privateKey.handle, oaep, wrapped, open))).toBe('validation');
+    expect(await codeOfWork(tde().unwrap(caller, good.privateKey.handle, oaep, wrapped, open))).toBe('validation');
   });
 
   test('wraps nothing sensitive when the private half is outside, in another group, or gone', async () => {
@@ -197,7 +189,7 @@ describe('an RSA pair that wraps', () => {
     const key = await tde().generateKey(caller, movable());
     const theirs = await pair(stranger, ['unwrap']);
     const spki = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'der', type: 'spki' });
-    const wrap = (handle: number) => codeOf(tde().wrap(caller, handle, oaep, token(key.handle)));
+    const wrap = (handle: number) => codeOfWork(tde().wrap(caller, handle, oaep, token(key.handle)));
     for (const value of [spki, Buffer.from(theirs.publicKey.publicKey ?? '', 'base64')]) {
       const input = { ...halves(['unwrap']).publicKey, bits: null };
       expect(await wrap((await tde().createObject(caller, input, value)).handle)).toBe('forbidden');
@@ -216,7 +208,7 @@ describe('an RSA pair that wraps', () => {
     await tde().importKey(caller, { ...input, bits: null }, await sealedKey(tde(), caller, pkcs8, 'private-key'));
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     const { handle } = await tde().createObject(caller, { ...publicInput, bits: null }, spki);
-    expect(await codeOf(tde().wrap(caller, handle, oaep, token(key.handle)))).toBe('forbidden');
+    expect(await codeOfWork(tde().wrap(caller, handle, oaep, token(key.handle)))).toBe('forbidden');
   });
 
   test('of another application is not marked by its siblings', async () => {
@@ -224,11 +216,11 @@ describe('an RSA pair that wraps', () => {
     const { caller: sibling } = await registerCaller(opened, named('sibling'), groupId);
     const { publicKey } = await pair(owner, ['unwrap', 'sign']);
     const key = await tde().generateKey(sibling, movable());
-    expect(await codeOf(tde().wrap(sibling, publicKey.handle, oaep, token(key.handle)))).toBe('forbidden');
-    expect(await codeOf(tde().wrap(owner, publicKey.handle, oaep, await session(owner, Buffer.alloc(32, 1))))).toBe(
+    expect(await codeOfWork(tde().wrap(sibling, publicKey.handle, oaep, token(key.handle)))).toBe('forbidden');
+    expect(await codeOfWork(tde().wrap(owner, publicKey.handle, oaep, await session(owner, Buffer.alloc(32, 1))))).toBe(
       'none',
     );
-    expect(await codeOf(tde().wrap(sibling, publicKey.handle, oaep, token(key.handle)))).toBe('none');
+    expect(await codeOfWork(tde().wrap(sibling, publicKey.handle, oaep, token(key.handle)))).toBe('none');
   });
 
   test('whose private half was changed in the database wraps nothing sensitive', async () => {
@@ -244,7 +236,7 @@ describe('an RSA pair that wraps', () => {
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     const { handle } = await other.operations.tde.createObject(caller, { ...publicInput, bits: null }, spki);
     await other.stop();
-    // A caller who knows this private key says that the service had made it, and that it is marked already.
+    // A caller who has this private key claims that the service generated it, and that it is marked already.
     await queryStored(
       other.folder,
       'update tde_objects set local = 1, extractable = 0, never_extractable = 1, wrapped_sensitive = 1 where handle = ?',
@@ -254,8 +246,8 @@ describe('an RSA pair that wraps', () => {
     const key = await sealedKey(again.operations.tde, caller, Buffer.alloc(32, 8));
     const brought = { from: 'session', class: 'secret-key', sensitive: true, key } as const;
     const wrapped = again.operations.tde.wrap(caller, handle, oaep, brought);
-    expect(await codeOf(wrapped)).toBe('forbidden');
-    expect(await codeOf(again.operations.tde.getObject(caller, made.handle))).toBe('key-tampered');
+    expect(await codeOfWork(wrapped)).toBe('forbidden');
+    expect(await codeOfWork(again.operations.tde.getObject(caller, made.handle))).toBe('key-tampered');
     await again.remove();
   });
 });
@@ -289,16 +281,16 @@ describe('the state of a key', () => {
     const derivable = await tde().generateKey(caller, { ...movable(), usages: ['derive'] });
     const use = uses(caller, by, key, derivable)[name];
     const { id, handle } = { 'wrap under it': by, 'wrap it': key, 'derive from it': derivable }[name];
-    expect(await codeOf(use())).toBe('none');
+    expect(await codeOfWork(use())).toBe('none');
     await opened.operations.keys.disable(administrator, id);
-    expect(await codeOf(use())).toBe('key-disabled');
+    expect(await codeOfWork(use())).toBe('key-disabled');
     await opened.operations.keys.enable(administrator, id);
-    expect(await codeOf(use())).toBe('none');
+    expect(await codeOfWork(use())).toBe('none');
     await opened.operations.keys.softDelete(administrator, id);
-    expect(await codeOf(use())).toBe('none');
+    expect(await codeOfWork(use())).toBe('none');
     expect((await opened.operations.keys.get(administrator, id)).reimportedAt).not.toBeNull();
     await tde().destroyObject(caller, handle);
-    expect(await codeOf(use())).toBe('key-destroyed');
+    expect(await codeOfWork(use())).toBe('key-destroyed');
   });
 
   test('of the vault counts for whatever leaves too, under a public key as well', async () => {
@@ -309,13 +301,13 @@ describe('the state of a key', () => {
     const open = await tde().generateKey(caller, { ...movable(), sensitive: false });
     const { vaultId } = await tdeGroups.get(administrator, groupId);
     await vaults.disable(administrator, vaultId);
-    expect(await codeOf(tde().wrap(caller, publicKey?.handle ?? 0, oaep, token(key.handle)))).toBe('key-disabled');
-    expect(await codeOf(tde().readValue(caller, open.handle))).toBe('key-disabled');
+    expect(await codeOfWork(tde().wrap(caller, publicKey?.handle ?? 0, oaep, token(key.handle)))).toBe('key-disabled');
+    expect(await codeOfWork(tde().readValue(caller, open.handle))).toBe('key-disabled');
     await vaults.enable(administrator, vaultId);
-    expect(await codeOf(tde().wrap(caller, publicKey?.handle ?? 0, oaep, token(key.handle)))).toBe('none');
+    expect(await codeOfWork(tde().wrap(caller, publicKey?.handle ?? 0, oaep, token(key.handle)))).toBe('none');
     expect(await tde().readValue(caller, open.handle)).toHaveLength(32);
     await opened.operations.keys.disable(administrator, open.id);
-    expect(await codeOf(tde().readValue(caller, open.handle))).toBe('key-disabled');
+    expect(await codeOfWork(tde().readValue(caller, open.handle))).toBe('key-disabled');
     expect(await detailsOf(open.id, 'key.exported')).toMatchObject([{ form: 'clear' }]);
   });
 });
@@ -332,7 +324,7 @@ describe('what runs at the same time', () => {
         if (hasWrapped) await tde().wrap(caller, by.handle, wrapping, await session(caller, Buffer.alloc(32, 1)));
         const later = async <T>(turns: number | undefined, work: () => Promise<T>): Promise<string> => {
           for (let i = 0; i < (turns ?? 0); i++) await Promise.resolve();
-          return codeOf(work());
+          return codeOfWork(work());
         };
         const doomed = destroysWrapper ? by : key;
         await Promise.all([
@@ -344,7 +336,7 @@ describe('what runs at the same time', () => {
         const end = kinds.indexOf('key.destroyed');
         expect(kinds.slice(end).filter((kind) => kind === 'key.exported' || kind === 'key.wrapped')).toEqual([]);
         expect(end).toBeGreaterThan(0);
-        expect(await codeOf(tde().wrap(caller, by.handle, wrapping, token(key.handle)))).toBe('key-destroyed');
+        expect(await codeOfWork(tde().wrap(caller, by.handle, wrapping, token(key.handle)))).toBe('key-destroyed');
       },
     );
     await fc.assert(orders, { numRuns: 40 });
@@ -372,14 +364,14 @@ describe('what runs at the same time', () => {
       await Promise.all(
         given.map(async ({ call, pause }) => {
           for (let i = 0; i < pause; i++) await new Promise((resolve) => setImmediate(resolve));
-          if ((await codeOf(work[call]())) === 'none') done.push(call);
+          if ((await codeOfWork(work[call]())) === 'none') done.push(call);
         }),
       );
       const first = done.indexOf('wrap');
       expect(first < 0 ? [] : done.slice(first).filter((call) => call === 'decrypt')).toEqual([]);
       if (first >= 0) {
-        expect(await codeOf(work.allow())).toBe('forbidden');
-        expect(await codeOf(work.unwrap())).toBe('key-usage');
+        expect(await codeOfWork(work.allow())).toBe('forbidden');
+        expect(await codeOfWork(work.unwrap())).toBe('key-usage');
         expect((await auditKindsOf(opened, by.id)).filter((kind) => kind === 'key.decryption-ended')).toHaveLength(1);
       }
     });
@@ -396,7 +388,7 @@ describe('limits', () => {
     const order: string[] = [];
     const make = async (caller: TdeCaller, who: string): Promise<string> => {
       const pair = { privateKey: halves(['sign']).privateKey, publicKey: null };
-      const code = await codeOf(tde().generateKeyPair(caller, pair));
+      const code = await codeOfWork(tde().generateKeyPair(caller, pair));
       if (code === 'none') order.push(who);
       return code;
     };
@@ -467,12 +459,12 @@ describe('limits', () => {
     const { privateKey } = halves(['sign']);
     await tde().generateKey(caller, { ...masterKey(''), label: privateKey.label });
     const refusals = await Promise.all([
-      ...Array.from({ length: 40 }, () => codeOf(tde().generateKeyPair(caller, { privateKey, publicKey: null }))),
+      ...Array.from({ length: 40 }, () => codeOfWork(tde().generateKeyPair(caller, { privateKey, publicKey: null }))),
     ]);
     expect(new Set(refusals)).toEqual(new Set(['label-exists']));
     for (const bits of [null, 0, 1024, 2047, 2049, 4104, 8192])
       expect(
-        await codeOf(
+        await codeOfWork(
           tde().generateKeyPair(caller, { privateKey: { ...halves(['sign']).privateKey, bits }, publicKey: null }),
         ),
       ).toBe('unsupported');
@@ -485,7 +477,7 @@ describe('limits', () => {
       ['x448', 256],
     ] as const) {
       const odd = { ...halves(['sign']).privateKey, algorithm, bits };
-      expect(await codeOf(tde().generateKeyPair(caller, { privateKey: odd, publicKey: null }))).toBe('unsupported');
+      expect(await codeOfWork(tde().generateKeyPair(caller, { privateKey: odd, publicKey: null }))).toBe('unsupported');
     }
   });
 
@@ -516,7 +508,7 @@ describe('limits', () => {
     const sealed = () => sealedKey(tde(), caller, value, 'private-key');
     expect(await tde().importKey(caller, asked, await sealed())).toMatchObject({ algorithm: 'brainpool', bits: 256 });
     const wrong = { ...asked, algorithm: 'ed448' as const };
-    expect(await codeOf(tde().importKey(caller, wrong, await sealed()))).toBe('validation');
+    expect(await codeOfWork(tde().importKey(caller, wrong, await sealed()))).toBe('validation');
   });
 
   test('what is derived is a key of a size that there is', async () => {
@@ -524,7 +516,7 @@ describe('limits', () => {
     const base = await tde().generateKey(caller, { ...movable(), usages: ['derive'] });
     const bytes = Buffer.alloc(0);
     const derive = (algorithm: 'aes' | 'generic', bits: number | null, digest: 'sha1' | 'sha256' = 'sha256') =>
-      codeOf(
+      codeOfWork(
         tde().derive(
           caller,
           base.handle,
@@ -543,7 +535,7 @@ describe('limits', () => {
     const base = await tde().generateKey(caller, { ...movable(), usages: ['derive'] });
     const bytes = Buffer.alloc(0);
     const to = (recipient: Uint8Array) =>
-      codeOf(
+      codeOfWork(
         tde().derive(
           caller,
           base.handle,
@@ -563,7 +555,7 @@ describe('limits', () => {
     const good = generateKeyPairSync('x25519').publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
     expect(await to(good)).toBe('none');
     await untilAudited(opened, 'key.sent', base.id);
-    // Of small order: everybody would know what it agrees on (RFC 7748, section 6.1).
+    // Of small order: the agreed secret would be predictable (RFC 7748, section 6.1).
     const small = [Buffer.alloc(32), Buffer.alloc(32).fill(1, 0, 1)];
     for (const recipient of [...small, good.subarray(1), Buffer.alloc(33, 9), bytes])
       expect(await to(recipient)).toBe('validation');
@@ -578,13 +570,13 @@ describe('limits', () => {
     for (let at = 0; at < wrapped.length; at++) {
       const changed = Buffer.from(wrapped);
       changed[at] = (changed[at] ?? 0) ^ 0x10;
-      codes.add(await codeOf(tde().unwrap(caller, by.handle, wrapping, changed, onToken())));
+      codes.add(await codeOfWork(tde().unwrap(caller, by.handle, wrapping, changed, onToken())));
     }
     // No key of this sort: a private key, and an AES key of 40 bytes.
     const pkcs8 = onToken({ class: 'private-key', algorithm: 'ec' });
-    codes.add(await codeOf(tde().unwrap(caller, by.handle, wrapping, wrapped, pkcs8)));
+    codes.add(await codeOfWork(tde().unwrap(caller, by.handle, wrapping, wrapped, pkcs8)));
     const odd = await tde().wrap(caller, by.handle, wrapping, await session(caller, Buffer.alloc(40, 5)));
-    codes.add(await codeOf(tde().unwrap(caller, by.handle, wrapping, odd, onToken())));
+    codes.add(await codeOfWork(tde().unwrap(caller, by.handle, wrapping, odd, onToken())));
     expect(codes).toEqual(new Set(['invalid-ciphertext']));
   });
 });
@@ -600,15 +592,17 @@ test('what is refused leaves no key behind in the addon', async () => {
   const before = core.memoryStatus().keys;
   const taken = { ...movable(), label: key.label };
   for (let i = 0; i < 10; i++) {
-    await codeOf(tde().wrap(caller, imported.handle, wrapping, token(key.handle)));
-    await codeOf(tde().wrap(caller, imported.handle, wrapping, await session(caller, Buffer.alloc(32, 1))));
-    await codeOf(tde().wrap(caller, publicKey?.handle ?? 0, oaep, token(key.handle)));
-    await codeOf(
+    await codeOfWork(tde().wrap(caller, imported.handle, wrapping, token(key.handle)));
+    await codeOfWork(tde().wrap(caller, imported.handle, wrapping, await session(caller, Buffer.alloc(32, 1))));
+    await codeOfWork(tde().wrap(caller, publicKey?.handle ?? 0, oaep, token(key.handle)));
+    await codeOfWork(
       tde().wrap(caller, by.handle, { way: 'key-wrap', padded: false }, await session(caller, Buffer.alloc(17, 1))),
     );
-    await codeOf(tde().unwrap(caller, by.handle, wrapping, wrapped, { on: 'token', object: taken }));
-    await codeOf(tde().unwrap(caller, by.handle, wrapping, wrapped, onToken({ bits: 128 })));
-    await codeOf(tde().generateKeyPair(caller, { ...halves(['sign']), publicKey: { ...taken, class: 'public-key' } }));
+    await codeOfWork(tde().unwrap(caller, by.handle, wrapping, wrapped, { on: 'token', object: taken }));
+    await codeOfWork(tde().unwrap(caller, by.handle, wrapping, wrapped, onToken({ bits: 128 })));
+    await codeOfWork(
+      tde().generateKeyPair(caller, { ...halves(['sign']), publicKey: { ...taken, class: 'public-key' } }),
+    );
   }
   expect(core.memoryStatus().keys).toBe(before);
 });

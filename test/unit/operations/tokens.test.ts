@@ -1,17 +1,14 @@
-// Tokens and who may end or make them: no one revokes what they could not give, a token of an emergency does not outlive it, and tokens that
+// Tokens and the permissions to create and revoke them: users cannot revoke tokens that they could not create, a break-glass token expires, and tokens that
 // are removed from the database do not bring a new administrator.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Grant } from '../../../server/domain/access.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { freshService, restart } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
-let opened: OpenedService;
-beforeEach(async () => {
-  opened = await openTestService();
-});
-afterEach(() => opened.remove());
+const opened = freshService();
 
 const hour = 3_600_000;
 
@@ -64,7 +61,7 @@ test('tokens that were removed from the database bring no new administrator toke
   expect(opened.service.adminToken).toMatch(/^dke/);
   await opened.stop();
   await queryStored(folder, 'delete from api_tokens');
-  opened = await openTestService({ folder, acceptDatabase: true });
+  await restart(opened, { acceptDatabase: true });
   expect(opened.service.adminToken).toBeUndefined();
 });
 
@@ -84,7 +81,7 @@ test('of live tokens of one tenant and owner, one has a name: records tell them 
   const own = { name: 'ci', grants: [...user.grants], ownerId: user.id };
   await tokens.create(ada, user.grants, own);
   expect(await errorOf(tokens.create(ada, user.grants, own))).toBe('conflict');
-  // Revoked, the name is free again; of two at the same time one is made.
+  // After a revocation the name is free again; of two concurrent creations one succeeds.
   await tokens.revoke(administrator, 'the service', record.id);
   const both = await Promise.allSettled([create(), create()]);
   expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);

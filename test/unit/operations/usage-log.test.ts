@@ -1,13 +1,11 @@
 // What the log of uses keeps when the database cannot take a batch: everything is in the next one, added to what came in the meantime.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newId } from '../../../server/base/ids.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
@@ -34,7 +32,7 @@ beforeEach(async () => {
   complaints.length = 0;
   failing = false;
   meanwhile = quiet;
-  folder = mkdtempSync(join(tmpdir(), 'dke-usage-log-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, clock);
   await store.write(insert);
   await store.write((tx) =>
@@ -53,10 +51,7 @@ beforeEach(async () => {
   };
   usage = createUsageLog({ store: failingStore, clock, log }, 1_000);
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const recorded = async (kind: 'authentication.failed' | 'application.used') =>
   (await store.read.audit.list(everyTenant, { kind, order: 'oldest' }, { limit: 10 })).map(({ details }) => details);

@@ -1,12 +1,10 @@
-// Latencies of endpoints over time: what is in memory and what is written are one, whatever minute it is and whichever node wrote.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// Latencies of endpoints over time: data in memory and stored data are combined, for every minute and every node.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createXksLatency } from '../../../server/operations/requests/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
 const minute = 60_000;
@@ -18,13 +16,10 @@ let folder: string;
 let store: Store;
 beforeEach(async () => {
   now = 1_000_000 * minute;
-  folder = mkdtempSync(join(tmpdir(), 'dke-latency-'));
+  folder = folderOfTest();
   store = await openTestStore(folder, clock);
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const request = (endpointId: string | null, durationMs: number, errorName: string | null = null) =>
   ({ endpointId, at: now, durationMs, errorName }) as XksRequestRecord;
@@ -48,7 +43,7 @@ test('what was written is read back, with what came since and what another proce
   await one.flush(false);
   await other.flush(false);
   one.record(request('e', 1));
-  // Stopped within the minute, and started again: what is written is added to what was.
+  // Stopped within the minute and started again: the new data are added to the stored ones.
   await one.flush(true);
   one.record(request('e', 1));
   await one.flush(true);

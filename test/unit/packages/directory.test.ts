@@ -1,23 +1,21 @@
 // The folder of packages that the service distributes: downloads that end early, and what an inspection finds.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { inspectPackageDirectory, openPackageDirectory } from '../../../server/packages/directory.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
 const good = 'dke-provider_1.0.0_amd64.deb';
 const damaged = 'dke-mariadb_1.0.0_amd64.deb';
-let folder: string;
+const folder = sharedFolder();
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-packages-'));
   const sum = createHash('sha256').update('as it was built').digest('hex');
   writeFileSync(join(folder, good), 'as it was built');
   writeFileSync(join(folder, damaged), 'changed on its way');
   writeFileSync(join(folder, 'SHA256SUMS'), `${sum}  ${good}\n${sum}  ${damaged}\n`);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const openFiles = (): readonly string[] =>
   readdirSync('/proc/self/fd').flatMap((fd) => {

@@ -1,9 +1,8 @@
-// The wrapped root key file (addon/FORMAT.md, 2): every provider opens it, nothing that was changed in it does, and what was replaced
-// or rotated away is overwritten.
-import { copyFileSync, existsSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// The wrapped root key file (addon/FORMAT.md, 2): every provider opens it, a changed file does not open, and replaced
+// or rotated keys are overwritten.
+import { copyFileSync, existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
 import {
   changeWays,
@@ -14,15 +13,15 @@ import {
   unlockWrapped,
 } from '../../../server/roots/wrapped-file.ts';
 import { wrappedRoot } from '../../../server/roots/wrapped-root.ts';
+import { folderOfTest } from '../../support/folders.ts';
 
 core.initialize({ allowUnlocked: true });
 let folder: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-wrapped-'));
+  folder = folderOfTest();
   path = join(folder, 'root.key');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const way = (name: string): NewWay => ({
   name,
@@ -129,7 +128,7 @@ test('a change that was cut off before its end is finished: what was replaced is
   expect(readFileSync(replaced).every((byte) => byte === 0)).toBe(true);
 });
 
-test('a changed byte is found wherever the file has data, and the error names the file and the remedy', () => {
+test('a changed byte is found wherever the file has data, and the error names the file and the fix', () => {
   const a = way('a');
   createWrapped(core, path, [a]);
   const good = readFileSync(path);

@@ -1,20 +1,11 @@
-// The file of a backup: what goes in comes out, in pieces that do not fit its segments; a change or a cut anywhere is noticed.
-import {
-  appendFileSync,
-  copyFileSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+// The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
+import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { formatRecoveryKey, parseRecoveryKey, type RecoveryPublicKey } from '../../../server/base/recovery-key.ts';
 import { openBackupKey, readBackup, readBackupPreface, writeBackup } from '../../../server/snapshots/backup-file.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
 const segment = 1_048_576;
 const named = {
@@ -26,7 +17,7 @@ const named = {
   records: 17,
   rootEpochs: [3],
 };
-let folder: string;
+const folder = sharedFolder();
 let owner: KeyRef;
 let other: KeyRef;
 const at = (name: string): string => join(folder, name);
@@ -70,7 +61,7 @@ const write = (name: string, database: Buffer) => {
     ],
   );
 };
-/** So that the stream ends with a whole segment, and the last one is empty. */
+/** The stream ends with a full segment, so the last one is empty. */
 const headers = ['empty', 'node', 'database'];
 const whole = (segments: number): number => {
   const rest = segments * segment - 'a node'.length;
@@ -81,11 +72,9 @@ const whole = (segments: number): number => {
 
 beforeAll(() => {
   core.initialize({ allowUnlocked: true });
-  folder = mkdtempSync(join(tmpdir(), 'dke-backup-file-'));
   owner = core.generateHpkeKey();
   other = core.generateHpkeKey();
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each([0, 1, segment - 100, segment, whole(2), whole(2) + 1, 3 * segment + 12_345])(
   'a database of %d bytes comes back as it was',

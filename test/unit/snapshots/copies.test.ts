@@ -1,33 +1,25 @@
 // A snapshot is restored next to its own tenant: from then on the same keys are in two tenants. A destroyed key whose copy is usable is not
 // unrecoverable, its copies are named to those who may see their tenants, and destroying the copies ends it.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Key } from '../../../server/domain/key.ts';
-import {
-  administrator,
-  masterKey,
-  type OpenedService,
-  openTestService,
-  registerCaller,
-  untilAudited,
-} from '../../support/open-service.ts';
+import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
+import { freshService } from '../../support/shared.ts';
 import { actorIn, checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
-let opened: OpenedService;
+const opened = freshService({
+  toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n',
+});
 let hand: SnapshotHand;
 let applicationId: string;
 let keyId: string;
 let snapshotId: string;
 beforeEach(async () => {
-  opened = await openTestService({
-    toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n',
-  });
   hand = await handOf(opened);
   const { caller } = await registerCaller(opened, 'erp');
   applicationId = caller.application.id;
   keyId = (await opened.operations.tde.generateKey(caller, masterKey('pages'))).id;
   snapshotId = await hand.make(administrator.tenantId);
 });
-afterEach(() => opened?.remove());
 
 /** The copy of the key in this tenant. */
 const copyIn = async (tenantId: string): Promise<Key> => {
@@ -64,7 +56,7 @@ test('a destroyed key is not unrecoverable while a copy of it is usable, and the
   ).toContainEqual(expect.objectContaining({ keyId, tenantId: administrator.tenantId }));
 
   await destroy(await keyNow());
-  // What the service has of this key is erased all the same: the copy alone is left.
+  // The service's own material of this key is erased as well: only the copy remains.
   await expect.poll(runsFinished).toBe(1);
   await expect.poll(async () => (await operations.status(administrator)).erasure.state).toBe('idle');
   expect((await checksOf(opened, snapshotId, hand.recovery)).get(`${keyId} 1`)).toBe('erased');

@@ -1,12 +1,13 @@
-// Snapshots of a tenant with a vault under a rule: what leaves the service, and what comes back into it, waits for others. The requester
+// Snapshots of a tenant with a vault under a rule: exports and restores need approval. The requester
 // carries it out, once.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { type Approval, ApprovalNeeded } from '../../../server/domain/approval.ts';
-import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { administrator, auditKindsOf, openTestService } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import { handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
-let opened: OpenedService;
+const opened = sharedService();
 let hand: SnapshotHand;
 const approvers: TenantActor[] = [];
 let tenantId: string;
@@ -34,7 +35,6 @@ const agree = async ({ id }: Approval): Promise<readonly string[]> => {
 const stateOf = async ({ id }: Approval) => (await opened.operations.approvals.get(administrator, id)).state;
 
 beforeAll(async () => {
-  opened = await openTestService();
   tenantId = administrator.tenantId;
   hand = await handOf(opened);
   for (const name of ['anna', 'bert']) approvers.push(await enrol(name));
@@ -46,7 +46,6 @@ beforeAll(async () => {
     databases: 'allowed',
   });
 });
-afterAll(() => opened?.remove());
 
 describe('under a rule of two', () => {
   test('an export waits for approval; then the requester can fetch it once', async () => {

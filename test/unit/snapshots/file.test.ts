@@ -1,11 +1,11 @@
-// The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: what went in comes out; whatever is changed, cut, swapped or
-// mixed is found; what was erased no longer opens, and everything else still does.
+// The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: it returns its input; anything changed, cut, swapped or
+// mixed is found; erased units no longer open, and all others still do.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { KeyRef } from '../../../addon/core.ts';
-import { ServiceError } from '../../../server/base/errors.ts';
 import type { SnapshotItem } from '../../../server/ports/snapshot-archive.ts';
 import { core } from '../../support/core-keys.ts';
+import { codeOfWork } from '../../support/outcomes.ts';
 import { makeArchive, makeRecoveryKey, makeSigner, openSnapshotKey } from '../../support/snapshot-files.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
@@ -65,16 +65,7 @@ const readAll = async (id: string, by = recovery): Promise<readonly SnapshotItem
   return items;
 };
 
-const codeOf = async (work: () => Promise<unknown>): Promise<string> => {
-  try {
-    await work();
-    return 'accepted';
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code;
-    throw error;
-  }
-};
-const inspection = (id: string): Promise<string> => codeOf(() => archive.inspect(id, trusted));
+const inspection = (id: string): Promise<string> => codeOfWork(archive.inspect(id, trusted));
 
 describe('what is written is read', () => {
   test('rows, keys and counts, by each of the recovery keys', async () => {
@@ -117,11 +108,10 @@ describe('what is written is read', () => {
     const moved = { ...preface, recipients: [{ recoveryKeyId: other.id, sealedKey: sealed?.sealedKey ?? '' }] };
     expect(() => openSnapshotKey(moved, other)).toThrow();
     const foreign = core.generateGeneric(32);
-    expect(
-      await codeOf(async () => {
-        for await (const item of archive.items(id, foreign, trusted)) expect(item).toBeUndefined();
-      }),
-    ).toBe('key-tampered');
+    const read = async (): Promise<void> => {
+      for await (const item of archive.items(id, foreign, trusted)) expect(item).toBeUndefined();
+    };
+    expect(await codeOfWork(read())).toBe('key-tampered');
     core.release(foreign);
   });
 
@@ -151,11 +141,11 @@ describe('what was changed is found without the key', () => {
       const changed = Buffer.from(sound);
       changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));
       writeFileSync(pathOf(id), changed);
-      if ((await inspection(id)) === 'accepted') accepted.push(at);
+      if ((await inspection(id)) === 'none') accepted.push(at);
     }
     expect(accepted).toEqual([]);
     writeFileSync(pathOf(id), sound);
-    expect(await inspection(id)).toBe('accepted');
+    expect(await inspection(id)).toBe('none');
   });
 
   test('a cut, wherever it is, and something that follows', async () => {
@@ -163,7 +153,7 @@ describe('what was changed is found without the key', () => {
     const sound = readFileSync(pathOf(id));
     for (let length = 0; length < sound.length; length += step) {
       writeFileSync(pathOf(id), sound.subarray(0, length));
-      expect([length, await inspection(id)]).not.toEqual([length, 'accepted']);
+      expect([length, await inspection(id)]).not.toEqual([length, 'none']);
     }
     writeFileSync(pathOf(id), Buffer.concat([sound, Buffer.from([0])]));
     expect(await inspection(id)).toBe('key-tampered');
@@ -200,13 +190,13 @@ describe('what was changed is found without the key', () => {
 
   test('a signature of another key is not trusted, though it is valid', async () => {
     const { id } = await make(1);
-    expect(await codeOf(() => archive.inspect(id, [makeSigner().publicKey]))).toBe('conflict');
-    expect(await codeOf(() => archive.inspect(id, []))).toBe('conflict');
+    expect(await codeOfWork(archive.inspect(id, [makeSigner().publicKey]))).toBe('conflict');
+    expect(await codeOfWork(archive.inspect(id, []))).toBe('conflict');
   });
 });
 
 describe('erasing', () => {
-  test('takes one unit for good, is signed, and changes nothing else', async () => {
+  test('takes one unit permanently, is signed, and changes nothing else', async () => {
     const { id, units } = await make(300);
     const [gone = '', kept = ''] = [units[150], units[151]];
     const before = readFileSync(pathOf(id));
@@ -226,7 +216,7 @@ describe('erasing', () => {
     ]);
     expect(materials.filter(({ unitId }) => unitId === kept).every(({ key }) => key !== null)).toBe(true);
     expect(materials.filter(({ key }) => key === null)).toHaveLength(2);
-    // Once more is the same.
+    // A repeat changes nothing.
     expect(await archive.erase(id, new Set([gone]), 9_999, signer)).toEqual({ found: [gone], total: 1 });
     expect(await archive.erase(id, new Set([newId()]), 9_999, signer)).toEqual({ found: [], total: 1 });
     expect(readFileSync(pathOf(id)).equals(after)).toBe(true);
@@ -247,7 +237,7 @@ describe('erasing', () => {
     writeFileSync(pathOf(id), Buffer.concat([after.subarray(0, at + 40), before.subarray(at + 40)]));
     expect(await inspection(id)).toBe('key-tampered');
     await archive.erase(id, new Set(units.slice(0, 1)), 1_234, signer);
-    expect(await inspection(id)).toBe('accepted');
+    expect(await inspection(id)).toBe('none');
   });
 
   test('one that stops inside its mark is done again too', async () => {
@@ -262,6 +252,6 @@ describe('erasing', () => {
     writeFileSync(pathOf(id), half);
     expect(await inspection(id)).toBe('key-tampered');
     await archive.erase(id, new Set(units.slice(0, 1)), 1_234, signer);
-    expect(await inspection(id)).toBe('accepted');
+    expect(await inspection(id)).toBe('none');
   });
 });

@@ -1,6 +1,6 @@
-// The folder of the snapshots on a disk that is not mounted for a time: the bare mount point is not taken for it, nothing that was destroyed
-// counts as gone in the meantime, and what was destroyed is erased when the disk is back. What left the service is told, also of a tenant that is
-// gone.
+// The folder of the snapshots on a disk that is not mounted for a time: the empty mount point does not count as the folder, no destroyed key
+// counts as unrecoverable in the meantime, and destroyed keys are erased when the disk is back. Exported copies are reported, also for a tenant that is
+// purged.
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const settings = (missing: string): string =>
   `[erasure]\ngather_ms = 5\n${missing}[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\ndirectory = ${JSON.stringify(folder.point)}\n`;
-/** A tenant with a key, and a snapshot of it of which a copy has left the service. */
+/** A tenant with a key, and a snapshot of it with an exported copy. */
 const begin = async (missing = ''): Promise<void> => {
   opened = await openTestService({ toml: settings(missing) });
   const { operations } = opened;
@@ -88,8 +88,8 @@ test.skipIf(skips)(
     });
     expect(readdirSync(folder.point)).toEqual([]);
     await opened.service.checkNotifications();
-    const told = await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-missing' });
-    expect(told.items).toMatchObject([{ subject: { name: folder.point } }]);
+    const notified = await opened.operations.notifications.list(administrator, { kind: 'snapshot.folder-missing' });
+    expect(notified.items).toMatchObject([{ subject: { name: folder.point } }]);
     await poll(async () => (await opened.operations.status(administrator)).erasure.state).toBe('blocked');
     expect((await tenantNow()).unrecoverableAt).toBeNull();
 

@@ -1,5 +1,5 @@
-// A recovery officer who acts alone forges a snapshot: with a service of their own they make a file for another person's tenant, with an
-// access_guid that they know, sealed to their own recovery key and signed by their own service.
+// A recovery officer who acts alone forges a snapshot: with their own service they create a file for another tenant, with an
+// access_guid that they have, sealed to their own recovery key and signed by their own service.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// addon/FORMAT.md, sections 5 and 6, is enough to read what is written: a second implementation, made from the document alone with Node's
+// addon/FORMAT.md, sections 5 and 6, is sufficient to read the files: a second implementation, written from the document only with Node's
 // own cryptography, agrees with the product on the document's vectors.
 import {
   createDecipheriv,
@@ -137,7 +137,7 @@ const hmac = (key: Buffer, data: Buffer): Buffer => {
   return sha256(Buffer.concat([block.map((byte) => byte ^ 0x5c), inner]));
 };
 const hkdfExtract = (salt: Buffer, ikm: Buffer): Buffer => hmac(salt.length === 0 ? Buffer.alloc(32) : salt, ikm);
-// No more than one block is asked for.
+// It requests one block at most.
 const hkdfExpand = (prk: Buffer, info: Buffer, length: number): Buffer =>
   hmac(prk, Buffer.concat([info, Buffer.from([1])])).subarray(0, length);
 

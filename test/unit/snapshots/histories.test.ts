@@ -1,6 +1,6 @@
-// Random histories of a tenant (how many: test/support/tiers.ts): things are made, used up, moved, removed and destroyed; somewhere in between a snapshot is made, and
+// Random histories of a tenant (how many: test/support/tiers.ts): resources are created, used up, moved, removed and destroyed; somewhere in between a snapshot is created, and
 // at the end it is restored, into the same tenant, next to it, or in another service. What the database then holds, read past the service, is
-// the state of the snapshot, except that what was destroyed stays destroyed, and what was made since is still there.
+// the state of the snapshot, except that destroyed keys stay destroyed, and newer resources stay.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -17,6 +17,7 @@ import {
   openTestService,
   toLabel,
 } from '../../support/open-service.ts';
+import { sharedService } from '../../support/shared.ts';
 import {
   actorIn,
   checksOf,
@@ -29,17 +30,16 @@ import {
 import { sizeOf } from '../../support/tiers.ts';
 
 const histories = sizeOf('snapshot histories');
-/** Histories that go on next to each other: their commits are shared. */
+/** Histories that continue next to each other: their commits are shared. */
 const lanes = 20;
 
 const memory = '[erasure]\ngather_ms = 3600000\n[memory]\nallow_unlocked = true\n';
-let here: OpenedService;
+const here = sharedService({ toml: `${memory}[snapshots]\nrestore_second_person = false\n` });
 let there: OpenedService;
 let hand: SnapshotHand;
 let thereHand: SnapshotHand;
 let verifier: string;
 beforeAll(async () => {
-  here = await openTestService({ toml: `${memory}[snapshots]\nrestore_second_person = false\n` });
   verifier = (await here.operations.audit.log()).verifierKey;
   const trusting = `[snapshots]\ntrusted_signers = ["${verifier}"]\nrestore_second_person = false\n`;
   there = await openTestService({ toml: `${memory}${trusting}` });
@@ -47,7 +47,6 @@ beforeAll(async () => {
   thereHand = await handOf(there, hand.recovery);
 });
 afterAll(async () => {
-  await here?.remove();
   await there?.remove();
 });
 
@@ -266,7 +265,7 @@ const expectedInPlace = (then: Dump, now: Dump): Dump => {
     }
     expected.set(table, rows);
   }
-  // Records: those of then, and those of versions and things that were made since.
+  // Records: those of the snapshot, and those of newer versions and resources.
   const versionsThen = rowsOf(then, 'key_versions');
   const unitsThen = new Set(
     ['keys', 'tde_objects', 'endpoint_credentials'].flatMap((table) => [...rowsOf(then, table).keys()]),
@@ -278,7 +277,7 @@ const expectedInPlace = (then: Dump, now: Dump): Dump => {
     const deletedThen = rowsOf(then, 'keys').get(String(row.object_id))?.state === 'soft-deleted';
     if (since && !deletedThen) expected.get('key_records')?.set(name, row);
   }
-  // What an application made in another group goes back with it.
+  // Objects that an application created in another group move back with it.
   const groups = new Map([...rowsOf(expected, 'tde_applications')].map(([id, row]) => [id, row.group_id]));
   const vaults = new Map([...rowsOf(expected, 'tde_groups')].map(([id, row]) => [id, row.vault_id]));
   for (const [id, row] of rowsOf(expected, 'tde_objects')) {
@@ -360,7 +359,7 @@ const live = async ({ before, after, into }: History): Promise<void> => {
     await hand.restore(id);
     const restored = await dumpTenant(here, tenant.id);
     expect(plain(restored)).toEqual(plain(expectedInPlace(then, now)));
-    // The keys are the keys: a snapshot of what was restored has each by the same check value, or not at all.
+    // The keys are the same: a snapshot of the restored tenant has each with the same check value, or not at all.
     const again = await checksOf(here, await hand.make(tenant.id), hand.recovery);
     const gone = destroyedIn(restored);
     for (const [name, check] of checks)

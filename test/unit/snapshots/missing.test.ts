@@ -1,6 +1,6 @@
-// The file of a snapshot is away while a key is destroyed: the key does not become unrecoverable behind it, and it is taken out of the file before
+// The file of a snapshot is missing while a key is destroyed: the key does not count as unrecoverable, and it is removed from the file before
 // anything else is done with the file.
-import { copyFileSync, readFileSync, renameSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
@@ -11,6 +11,7 @@ import {
   registerCaller,
 } from '../../support/open-service.ts';
 import { checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { onSqlite, queryStored } from '../../support/test-store.ts';
 
 let opened: OpenedService;
 let hand: SnapshotHand;
@@ -23,7 +24,7 @@ const away = (): string => join(opened.folder, 'away.dkesnap');
 const awayFolder = (): string => join(opened.folder, 'away');
 const keyNow = () => opened.operations.keys.get(administrator, keyId);
 const status = async () => (await opened.operations.status(administrator)).erasure;
-/** A snapshot with a key, whose file is then away, or the folder that it is in, and the key destroyed. */
+/** A snapshot with a key: then its file or folder goes missing, and the key is destroyed. */
 const begin = async (missing: string, what: 'file' | 'folder' = 'file'): Promise<void> => {
   opened = await openTestService({
     toml: `[erasure]\ngather_ms = 5\n${missing}[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n`,
@@ -108,6 +109,25 @@ test('a file that is imported again is not there for others before it has lost t
   };
   expect(await firstSeen()).toBe(1);
   expect(await imported).toMatchObject({ state: 'available', counts: { erased: 1 } });
+});
+
+test.runIf(onSqlite('a trigger of its own'))('an import that cannot be recorded leaves no file', async () => {
+  await begin('');
+  const { snapshots } = opened.operations;
+  await snapshots.delete(administrator, snapshotId);
+  const files = () => readdirSync(opened.config.snapshots.directory).filter((name) => name.startsWith(snapshotId));
+  expect(files()).toEqual([]);
+  await queryStored(
+    opened.folder,
+    "create trigger refused before update on snapshots begin select raise(abort, 'refused'); end",
+  );
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    yield readFileSync(away());
+  }
+  await expect(snapshots.import(administrator, pieces(), undefined)).rejects.toThrow();
+  expect(files()).toEqual([]);
+  await queryStored(opened.folder, 'drop trigger refused');
+  expect(await snapshots.import(administrator, pieces(), undefined)).toMatchObject({ state: 'available' });
 });
 
 describe('a file that is replaced by an older copy of itself', () => {

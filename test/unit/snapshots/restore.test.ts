@@ -1,40 +1,29 @@
 // Making, verifying and restoring snapshots through the service's operations, over the real store, addon and files.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   administrator,
   auditKindsOf,
   masterKey,
-  type OpenedService,
   openTestService,
   registerCaller,
   toLabel,
   untilAudited,
 } from '../../support/open-service.ts';
+import { codeOfWork } from '../../support/outcomes.ts';
+import { sharedService } from '../../support/shared.ts';
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { checksOf, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
 const settings = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
-let opened: OpenedService;
+const opened = sharedService({ toml: `${settings}[snapshots]\nrestore_second_person = false\n` });
 let hand: SnapshotHand;
 let tenantId: string;
 beforeAll(async () => {
-  opened = await openTestService({ toml: `${settings}[snapshots]\nrestore_second_person = false\n` });
   tenantId = administrator.tenantId;
 });
-afterAll(() => opened?.remove());
 
-const codeOf = async (work: () => Promise<unknown>): Promise<string> => {
-  try {
-    await work();
-    return 'done';
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code;
-    throw error;
-  }
-};
 const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7) } as const;
 
 describe('creating', () => {
@@ -64,31 +53,29 @@ describe('creating', () => {
   test('a recovery key is registered once, removed, and counts for new snapshots only', async () => {
     const other = makeRecoveryKey();
     const second = await handOf(opened, other);
-    expect(await codeOf(() => handOf(opened, other))).toBe('conflict');
+    expect(await codeOfWork(handOf(opened, other))).toBe('conflict');
     const id = await second.make(tenantId);
     await opened.operations.recoveryKeys.remove(administrator, other.id, false);
     const later = await hand.make(tenantId);
     expect((await opened.operations.snapshots.get(administrator, id)).recoveryKeyIds).toContain(other.id);
     expect((await opened.operations.snapshots.get(administrator, later)).recoveryKeyIds).not.toContain(other.id);
-    // It still opens what was sealed to it.
+    // It still opens data that were sealed to it.
     expect(
       (await opened.operations.snapshots.verify(administrator, id, await second.answer(id))).verification?.valid,
     ).toBe(true);
-    expect(await codeOf(() => opened.operations.snapshots.beginOpening(administrator, later, other.id))).toBe(
-      'conflict',
-    );
+    expect(await codeOfWork(opened.operations.snapshots.beginOpening(administrator, later, other.id))).toBe('conflict');
   });
 
   test('an opening is valid once, for its snapshot and its caller', async () => {
     const { snapshots } = opened.operations;
     const id = await hand.make(tenantId);
     const answer = await hand.answer(id);
-    expect(await codeOf(() => snapshots.verify({ ...administrator, id: 'other' }, id, answer))).toBe('conflict');
+    expect(await codeOfWork(snapshots.verify({ ...administrator, id: 'other' }, id, answer))).toBe('conflict');
     expect((await snapshots.verify(administrator, id, answer)).verification?.depth).toBe('opened');
-    expect(await codeOf(() => snapshots.verify(administrator, id, answer))).toBe('conflict');
+    expect(await codeOfWork(snapshots.verify(administrator, id, answer))).toBe('conflict');
     const another = await hand.answer(id);
     expect(
-      await codeOf(() =>
+      await codeOfWork(
         snapshots.verify(administrator, id, { ...another, sealedKey: Buffer.alloc(80).toString('base64') }),
       ),
     ).toBe('validation');
@@ -188,9 +175,9 @@ describe('restoring into the same tenant', () => {
     expect(await exportsOfKey()).toEqual([id]);
     expect((await operations.snapshots.exports(administrator, id)).length).toBe(2);
 
-    // The old copy comes back: what is destroyed here goes out of it before it can be restored.
+    // The old copy is imported: keys that are destroyed here are removed from it before it can be restored.
     await operations.snapshots.delete(administrator, id);
-    expect(await codeOf(() => operations.snapshots.import(administrator, pieces(copy), undefined))).toBe('conflict');
+    expect(await codeOfWork(operations.snapshots.import(administrator, pieces(copy), undefined))).toBe('conflict');
   });
 
   test('a vault of the same name made since is a conflict that changes nothing', async () => {
@@ -219,9 +206,9 @@ describe('keeping', () => {
     const { snapshots } = opened.operations;
     const id = await hand.make(tenantId);
     expect((await snapshots.delete(administrator, id)).state).toBe('deleted');
-    expect(await codeOf(() => hand.restore(id))).toBe('conflict');
+    expect(await codeOfWork(hand.restore(id))).toBe('conflict');
     expect((await snapshots.undelete(administrator, id)).state).toBe('available');
-    expect(await codeOf(() => snapshots.undelete(administrator, id))).toBe('conflict');
+    expect(await codeOfWork(snapshots.undelete(administrator, id))).toBe('conflict');
   });
 
   test('a damaged file is found, and stays found until it is put right', async () => {
@@ -234,7 +221,7 @@ describe('keeping', () => {
     writeFileSync(path, changed);
     const verified = await snapshots.verify(administrator, id, null);
     expect(verified.verification).toMatchObject({ valid: false, finding: expect.stringContaining('damaged') });
-    expect(await codeOf(() => hand.restore(id))).toBe('key-tampered');
+    expect(await codeOfWork(hand.restore(id))).toBe('key-tampered');
     writeFileSync(path, sound);
     expect((await snapshots.verify(administrator, id, null)).verification?.valid).toBe(true);
   });
@@ -281,10 +268,10 @@ describe('restoring elsewhere', () => {
     try {
       const there = await handOf(other, hand.recovery);
       const fresh = (await other.operations.tenants.default()).id;
-      expect(await codeOf(() => other.operations.snapshots.import(administrator, pieces(file), undefined))).toBe(
+      expect(await codeOfWork(other.operations.snapshots.import(administrator, pieces(file), undefined))).toBe(
         'conflict',
       );
-      expect(await codeOf(() => other.operations.snapshots.import(administrator, pieces(file), 'nonsense'))).toBe(
+      expect(await codeOfWork(other.operations.snapshots.import(administrator, pieces(file), 'nonsense'))).toBe(
         'validation',
       );
       const imported = await other.operations.snapshots.import(administrator, pieces(file), verifierKey);

@@ -1,7 +1,6 @@
 // The write-ahead log is copied into the database file by a thread, without a commit that does it, and is restarted; an erasure's
 // own checkpoint does not meet it.
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
@@ -13,6 +12,7 @@ import type { Store } from '../../../server/ports/store.ts';
 import { createCheckpointer } from '../../../server/store/sqlite/checkpointer.ts';
 import { identityOf } from '../../../server/store/sqlite/own-file.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { requestRecord } from '../../support/request-record.ts';
 
 let folder: string;
@@ -20,7 +20,7 @@ let path: string;
 let store: Store;
 beforeEach(async () => {
   written = 0;
-  folder = mkdtempSync(join(tmpdir(), 'dke-checkpointer-'));
+  folder = folderOfTest();
   path = join(folder, 'dke.db');
   store = await openStore({
     path,
@@ -31,10 +31,7 @@ beforeEach(async () => {
     },
   });
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 const mebibyte = 1024 * 1024;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -132,7 +129,7 @@ test('a commit between the copy and the new log is appended to the others', asyn
   }
 });
 
-test('a thread that ends by itself leaves an erasure to the store, once it was told', async () => {
+test('a thread that ends on its own leaves an erasure to the store, once it was told', async () => {
   await write(1);
   const post = vi.spyOn(Worker.prototype, 'postMessage');
   try {

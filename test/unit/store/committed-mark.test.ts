@@ -1,21 +1,20 @@
 // The number of confirmed audit records in addition to the database: as it was written at the next start, never lower without being accepted, and
 // not known when anything of it was changed.
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import type { Repositories } from '../../../server/ports/store.ts';
 import { openCommittedMark } from '../../../server/store/sqlite/committed-mark.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 
 let folder: string;
 let database: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-mark-'));
+  folder = folderOfTest();
   database = join(folder, 'dke.db');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const found = (): number | undefined => {
   const mark = openCommittedMark(database);

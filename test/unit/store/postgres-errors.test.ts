@@ -1,4 +1,4 @@
-// What errors of PostgreSQL, of its client and of the kernel are taken for. None that a lost, stalled or stopped database causes may pass for a fault of
+// The classification of errors of PostgreSQL, of its client and of the kernel. None that a lost, stalled or stopped database causes may pass for a fault of
 // the service.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,7 +16,8 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-const told = (code: string): Error => Object.assign(new pg.DatabaseError('said by the server', 0, 'error'), { code });
+const databaseError = (code: string): Error =>
+  Object.assign(new pg.DatabaseError('said by the server', 0, 'error'), { code });
 
 test.each([
   [
@@ -30,7 +31,7 @@ test.each([
   // Faults of the service: a statement that is wrong, a value that does not fit.
   [undefined, '22001 22P02 42601 42703 42P01'],
 ])('the server says why, by SQLSTATE: %s for %s', (kind, codes) => {
-  for (const code of codes.split(' ')) expect([code, kindOf(told(code))]).toEqual([code, kind]);
+  for (const code of codes.split(' ')) expect([code, kindOf(databaseError(code))]).toEqual([code, kind]);
 });
 
 test.each([
@@ -50,10 +51,10 @@ test('a store that has failed stays failed, and a fault of the program stays one
 });
 
 test.each(['57P01', '57P02', '08006', '40003'])('a commit that ends with %s may be made', (code) => {
-  expect(leavesCommitOpen(told(code))).toBe(true);
+  expect(leavesCommitOpen(databaseError(code))).toBe(true);
 });
 test.each(['25P03', '53100', '57014', '40001'])('a commit that ends with %s is not made', (code) => {
-  expect(leavesCommitOpen(told(code))).toBe(false);
+  expect(leavesCommitOpen(databaseError(code))).toBe(false);
 });
 
 /** A listener that does this with each connection; answers its port. */

@@ -1,6 +1,4 @@
-// What a thread reads for the store: answers in their order, errors as SQLite's own, and others go on in the meantime.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// What a thread reads for the store: answers in their order, errors as SQLite's own, and others continue in the meantime.
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
@@ -11,6 +9,7 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { ReadingConnection, readingDialect } from '../../../server/store/sqlite/reading-connection.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { requestRecord } from '../../support/request-record.ts';
 
 let folder: string;
@@ -18,7 +17,7 @@ let path: string;
 let database: DatabaseSync;
 let connection: ReadingConnection;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dke-reading-'));
+  folder = folderOfTest();
   path = join(folder, 'some.db');
   database = new DatabaseSync(path);
   database.exec('pragma journal_mode = wal; create table things (id integer primary key, name text, bytes blob)');
@@ -28,7 +27,6 @@ afterEach(async () => {
   vi.restoreAllMocks();
   await connection.close();
   database.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 const ask = async (sql: string, parameters: readonly unknown[] = []) =>
   (await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows;
@@ -86,8 +84,8 @@ test('sees one state within a transaction, and the newest one outside', async ()
   await expect(ask('select 1')).rejects.toThrow('the connection is closed');
 });
 
-describe('a thread that ends by itself', () => {
-  /** Ends the thread that was asked last. */
+describe('a thread that ends on its own', () => {
+  /** Ends the thread that got the last statement. */
   const endThread = async (post: MockInstance<Worker['postMessage']>): Promise<void> => {
     await (post.mock.contexts.at(-1) as Worker | undefined)?.terminate();
   };

@@ -23,7 +23,7 @@ test('a commit is durable when one of its units is, and only then', async () => 
   );
   await writer.submit(nothing, { durable: false });
   await writer.submit(nothing);
-  // Units that come while a commit is under way wait for it and share the next one.
+  // Units that arrive during a commit wait for it and share the next one.
   let waiting: Promise<void>[] = [];
   await writer.submit(
     async () => {
@@ -136,7 +136,7 @@ describe('background units', () => {
   });
 });
 
-/** A writer whose database answers when the test says so, and whose clock stands still until it is moved. */
+/** A writer whose database answers on the test's command, and whose clock only the test moves. */
 const stallable = () => {
   const log: string[] = [];
   const hanging = new Map<string, PromiseWithResolvers<void>>();
@@ -238,7 +238,7 @@ describe('a database that gives no sign', () => {
   });
 
   test('before a commit: what was refused is not committed', async () => {
-    // How it is left out: not begun, rolled back alone, or with the whole transaction.
+    // How it is excluded: not started, rolled back alone, or with the whole transaction.
     const endings = {
       begin: ['begin', 'prepare', 'commit'],
       savepoint: ['begin', 'savepoint', 'back', 'release', 'prepare', 'commit'],

@@ -1,15 +1,14 @@
-// A recovery key that a page makes is one that the command and the core open: the same file, the same id.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// The command and the core open a recovery key that a page has created: the same file, the same id.
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { formatRecoveryKey, parseRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { describeRecoveryKeyFile, openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
 import { makeRecoveryKey } from '../../../server/web/src/recovery/new-recovery-key.ts';
+import { sharedFolder } from '../../support/folders.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'dke-new-recovery-key-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedFolder();
 
 test('its file opens only with the passphrase, and its public half is the one that was shown', async () => {
   core.initialize({ allowUnlocked: true });
@@ -18,13 +17,13 @@ test('its file opens only with the passphrase, and its public half is the one th
   const path = join(folder, 'recovery.key');
   writeFileSync(path, made.file, { mode: 0o600 });
   expect(made.file).toHaveLength(267);
-  const told = parseRecoveryKey(made.publicKey);
-  expect(describeRecoveryKeyFile(path)).toEqual({ id: told?.id, publicKey: made.publicKey, passphrase: true });
+  const parsed = parseRecoveryKey(made.publicKey);
+  expect(describeRecoveryKeyFile(path)).toEqual({ id: parsed?.id, publicKey: made.publicKey, passphrase: true });
   await expect(openRecoveryKeyFile(core, path, async () => Buffer.from('another one'))).rejects.toThrow(
     'cannot be opened',
   );
   const { id, key } = await openRecoveryKeyFile(core, path, async () => Buffer.from(passphrase));
-  expect([id, formatRecoveryKey(core.hpkePublicKey(key))]).toEqual([told?.id, made.publicKey]);
+  expect([id, formatRecoveryKey(core.hpkePublicKey(key))]).toEqual([parsed?.id, made.publicKey]);
   core.release(key);
   const other = await makeRecoveryKey(passphrase);
   expect(Buffer.from(other.file).equals(Buffer.from(made.file))).toBe(false);

@@ -1,5 +1,5 @@
 // A recovery key as the console's pages open it: the vectors of addon/FORMAT.md, sections 1, 4, 5 and 6, by the browser's cryptography, and what
-// is refused. That the service takes what the pages seal is seen in the browser (test/scenario/console-restore.test.ts).
+// is refused. The browser test (test/scenario/console-restore.test.ts) shows that the service accepts the sealed keys of the pages.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const readVector = (name: string): ((member: string) => string) => {
   };
 };
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text, 'hex'));
-/** RFC 8410: what comes before the 32 bytes of an X25519 key in PKCS#8. */
+/** RFC 8410: the bytes before the 32 bytes of an X25519 key in PKCS#8. */
 const privateKey = (raw: string): Promise<Key> =>
   crypto.subtle.importKey('pkcs8', bytes(`302e020100300506032b656e04220420${raw}`), 'X25519', false, ['deriveBits']);
 
@@ -86,7 +86,7 @@ describe('the file of a recovery key', () => {
 
   const openingOf = async () => {
     const pair = await crypto.subtle.generateKey('X25519', true, ['deriveBits']);
-    if (!('privateKey' in pair)) throw new Error('that is no pair');
+    if (!('privateKey' in pair)) throw new Error('that is not a pair');
     const publicKey = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey));
     const opening = {
       id: 'opening-1',
@@ -131,7 +131,7 @@ describe('the file of a recovery key', () => {
     const changed = file.slice();
     changed[file.length - 1] = (changed[file.length - 1] ?? 0) ^ 1;
     await expect(answerOpening(changed, passphrase(), opening)).rejects.toThrow('cannot be opened');
-    // It asks for a thousand times the memory.
+    // It requires a thousand times the memory.
     const greedy = file.slice();
     greedy[12] = 40;
     await expect(answerOpening(greedy, passphrase(), opening)).rejects.toThrow('cannot be opened');

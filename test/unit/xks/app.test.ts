@@ -1,13 +1,13 @@
-// The XKS front on a real HTTPS listener: the four operations, their refusals, and what the log is told.
+// The XKS front on a real HTTPS listener: the four operations, their refusals, and the log records.
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { createXksFront } from '../../../server/fronts/xks/app.ts';
+import { sharedFolder } from '../../support/folders.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { aesKey, createTestDirectory, secretKey, type TestDirectory } from '../../support/xks-directory.ts';
 
@@ -26,12 +26,11 @@ const plaintext = Buffer.from('a data key of thirty-two bytes!!').toString('base
 
 let server: Server;
 let directory: TestDirectory;
-let folder: string;
+const folder = sharedFolder();
 let certificate: string;
 let port: number;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'xks-'));
   certificate = core.createSelfSignedCertificate({
     keyPath: join(folder, 'key.pem'),
     names: ['localhost', '127.0.0.1'],
@@ -59,7 +58,6 @@ beforeAll(async () => {
 afterAll(() => {
   server.closeAllConnections();
   server.close();
-  rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
   directory.records.length = 0;
@@ -406,7 +404,7 @@ describe('the request log', () => {
     await expect.poll(() => directory.records.at(-1)).toMatchObject({ status: 499, errorName: 'ConnectionClosed' });
   });
 
-  test('has the own probes of the service, which are no use of the key, signed or refused', async () => {
+  test('has the own probes of the service, which are not a use of the key, signed or refused', async () => {
     const path = `${base}/keys/Key-1/encrypt`;
     const lastUse = () => directory.endpoints.get('acme')?.use.at;
     const sendMarked = async (mark: string, kmsOperation: string): Promise<Answer> => {

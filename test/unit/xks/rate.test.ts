@@ -83,7 +83,7 @@ describe('shedding', () => {
     expect(turn(303, 1 / 3).map(Math.round)).toEqual([100, 101]);
   });
 
-  test('few requests are no queue, however late they are', () => {
+  test('few requests are not a queue, however late they are', () => {
     const { turn } = open();
     expect(turn(256, 10)).toEqual([]);
     expect(turn(258, 10)).toEqual([2560, 2570]);

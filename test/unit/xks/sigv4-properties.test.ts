@@ -1,4 +1,4 @@
-// SigV4 verification against two signers that share no code with it nor with each other: whatever they sign verifies, and a request
+// SigV4 verification against two signers that share no code with it or with each other: every signature of theirs verifies, and a request
 // of which any signed part was changed does not. SLOW=1 tries twenty times as much.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ const host = fc
   )
   .map(([labels, port]) => `x${labels.join('.x')}:${port}`);
 const headerValue = characters(`${keyLetters}!#$%&'*+-.^_\`|~ ;:,"()<>@[]{}=?/\\`, 1, 60)
-  // Blanks at the ends are no part of a value.
+  // Blanks at the ends are not part of a value.
   .map((value) => `v${value}v`);
 const extraHeaders = fc.dictionary(
   characters(`${letters}0123456789-`, 1, 20).map((name) => `x-extra-${name}z`),

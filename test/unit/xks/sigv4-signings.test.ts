@@ -1,5 +1,5 @@
 // The published SigV4 signing suite (awslabs/aws-c-auth, 38 requests signed in a header and in the query: 76 signings). They are of
-// another service, so the verifier of the proxy refuses every one as it is; its parts are held against each: the signing key and
+// another service, so the verifier of the proxy refuses each of them; its parts are checked against each: the signing key and
 // the comparison as published, the canonical form of headers and path with the suite's own canonical requests.
 import { createHash, createHmac } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -59,7 +59,7 @@ const parse = (request: string) => {
     });
   return { method: match?.[1] ?? '', target: match?.[2] ?? '', headers, body: Buffer.from(rest.join('\n\n'), 'utf8') };
 };
-/** What a canonical request says before the payload's hash, and that hash. */
+/** The part of a canonical request before the payload's hash, and that hash. */
 const split = (canonical: string): readonly [head: string, hash: string] => {
   const at = canonical.lastIndexOf('\n') + 1;
   return [canonical.slice(0, at), canonical.slice(at)];
@@ -118,7 +118,7 @@ describe.runIf(folder !== null)("the suite's requests at the proxy", () => {
     },
   );
 
-  // The suite's canonical request, signed for the proxy's service: the verifier must come to the same one from the raw request.
+  // The suite's canonical request, signed for the proxy's service: the verifier must derive the same one from the raw request.
   test.each(signings.filter(({ form }) => form === 'header').map((signing) => [signing.name, signing] as const))(
     '%s: signed for the proxy, taken when path and query are those that were sent',
     (_name, { context, request, canonical }) => {

@@ -54,7 +54,7 @@ describe.runIf(casesFile !== null)('the XKS-shaped requests', () => {
         ours,
         Date.parse(entry.now),
       );
-      // A GET and an odd path are refused by the router, whatever their signature; `app.test.ts` has those.
+      // The router refuses a GET and an invalid path before their signature; `app.test.ts` covers those.
       if (/^GET on|dot segment|percent-encoded/.test(name))
         return expect(request.method === 'GET' || !/^\/[a-z/]*\/v1\/[a-z]*$/.test(request.path)).toBe(true);
       expect(verification.ok, verification.ok ? 'accepted' : verification.reason).toBe(expected === 'accept');

@@ -1,7 +1,7 @@
 // AES in CBC mode (SP 800-38A), with no padding or PKCS #5 padding (RFC 8018, 6.1.1), over keys that are named by reference.
 //
-// Whole blocks go to the token in calls that are complete in themselves; the chaining value between two calls and what is less
-// than a block stay here. So a call can be repeated when the agent was started anew in between, also in the middle of a stream,
+// Whole blocks go to the token in self-contained calls; the chaining value between two calls and data of less
+// than a block stay here. So a call can be repeated when the agent was restarted in between, also in the middle of a stream,
 // and a program that writes a long log does not notice.
 package dke.jce;
 
@@ -50,7 +50,7 @@ final class CbcCipher extends CipherSpi {
   private byte[] iv;
   /** The ciphertext block before the next one. */
   private byte[] chain;
-  /** What came in and has not gone to the token: less than a block, or one whole block that may be the padding. */
+  /** Input that was not sent to the token yet: less than a block, or one whole block that may be the padding. */
   private byte[] rest = NOTHING;
 
   CbcCipher(DataKeys keys, Padding padding) {
@@ -128,7 +128,7 @@ final class CbcCipher extends CipherSpi {
       try {
         token.crypt(decrypting, key, chain, in, from, length, out, from);
       } catch (Token.Refusal error) {
-        // Most likely the agent was started anew and has no keys yet. If not, the same error comes again.
+        // Most likely the agent was restarted and has no keys yet. If not, the same error occurs again.
         key = keys.renew(reference, key);
         token.crypt(decrypting, key, chain, in, from, length, out, from);
       }
@@ -149,7 +149,7 @@ final class CbcCipher extends CipherSpi {
   protected byte[] engineUpdate(byte[] input, int from, int length) {
     byte[] all = join(rest, input, from, length);
     int whole = all.length - all.length % BLOCK;
-    // The last block of what is padded is known as such at the end only.
+    // The last block of padded data is known only at the end.
     if (decrypting && padding == Padding.PKCS5 && whole == all.length && whole > 0) whole -= BLOCK;
     byte[] out = through(all, whole);
     rest = Arrays.copyOfRange(all, whole, all.length);
@@ -193,7 +193,7 @@ final class CbcCipher extends CipherSpi {
   @Override
   protected int engineDoFinal(byte[] input, int from, int length, byte[] output, int at)
       throws ShortBufferException, IllegalBlockSizeException, BadPaddingException {
-    // Before anything is done: the caller may come again with more room.
+    // Before any work: the caller may repeat the call with a larger buffer.
     int most = engineGetOutputSize(length);
     int least = decrypting && padding == Padding.PKCS5 ? Math.max(0, most - BLOCK) : most;
     if (output.length - at < least) throw new ShortBufferException("the output needs " + most + " bytes");

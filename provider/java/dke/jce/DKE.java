@@ -1,5 +1,5 @@
 // The JCA provider "DKE": AES/CBC for programs that encrypt their files through javax.crypto, Apache Derby and HSQLDB before
-// all, with keys that Java never sees. What such a program calls its key is here the reference of a data key (KeyFile); the data
+// all, with keys that Java never sees. The key of such a program is the reference of a data key here (KeyFile); the data
 // key is unwrapped by a master key of the token, stays in the agent, and every block is encrypted there.
 //
 // For OpenJDK 17. Oracle's JDK accepts ciphers only from signed jars.
@@ -16,7 +16,7 @@ import java.util.Map;
 public final class DKE extends Provider {
   private static final long serialVersionUID = 1;
 
-  /** Derby takes what follows the last dot of the class name for the provider's name: they have to be the same. */
+  /** Derby uses the text after the last dot of the class name as the provider's name, so they must be the same. */
   public DKE() {
     super("DKE", "1.0", "AES/CBC with data keys that DKE protects");
     for (CbcCipher.Padding padding : CbcCipher.Padding.values())

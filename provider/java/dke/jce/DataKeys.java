@@ -1,5 +1,5 @@
-// The data keys that this process uses: by reference, unwrapped once, and again when the agent was started anew, because with
-// an agent go the keys of its sessions.
+// The data keys that this process uses: by reference, unwrapped once, and again after a restart of the agent, because session
+// keys end with their agent.
 package dke.jce;
 
 import java.nio.file.Path;
@@ -16,7 +16,7 @@ final class DataKeys {
     static final DataKeys KEYS = new DataKeys();
   }
 
-  /** The handles of keys in the agent. The library gives no handle twice, so that a stale one is refused and never another key. */
+  /** The handles of keys in the agent. The library never reuses a handle, so a stale one is refused and never names another key. */
   private final Map<String, Long> unwrapped = new ConcurrentHashMap<>();
   private volatile Token token;
 
@@ -34,7 +34,7 @@ final class DataKeys {
     return Path.of(folder);
   }
 
-  /** Loads the library with the first key: a provider that is registered and not used costs nothing. */
+  /** Loads the library with the first key, so that a registered but unused provider costs nothing. */
   Token token() throws InvalidKeyException {
     if (token == null) {
       synchronized (this) {

@@ -1,6 +1,6 @@
 // A data key at rest: a small text file, named by the key's reference, with the label of its master key and the data key
 // wrapped under that (AES key wrap, RFC 3394, which detects every change). Nothing in it is secret. The file is the only place
-// where the wrapped key is: it belongs into every backup of its database.
+// where the wrapped key is: include it in every backup of its database.
 package dke.jce;
 
 import java.io.IOException;
@@ -20,11 +20,11 @@ import java.util.HexFormat;
 import java.util.Map;
 import java.util.Set;
 
-/** @param reference 32 hexadecimal digits, lower case: what a database is given in place of a key */
+/** @param reference 32 hexadecimal digits, lower case, which a database gets instead of a key */
 record KeyFile(String reference, String master, byte[] wrapped) {
   private static final String FIRST_LINE = "dke data key, format 1";
   private static final HexFormat HEX = HexFormat.of();
-  /** A file of this format has some 200 bytes. */
+  /** A file of this format has about 200 bytes. */
   private static final long LARGEST = 4096;
 
   KeyFile {
@@ -68,14 +68,14 @@ record KeyFile(String reference, String master, byte[] wrapped) {
     return new InvalidKeyException(path + " is not a data key: " + why + "; restore it from a backup");
   }
 
-  /** A new file; one that is there stays. On return it is on the disk. */
+  /** A new file; an existing one is kept. It is synced to disk on return. */
   void create(Path folder) throws IOException {
     Path path = pathOf(folder, reference);
     if (Files.exists(path)) throw new FileAlreadyExistsException(path.toString());
     replace(folder);
   }
 
-  /** Puts this in the place of the file, at once and whole. On return it is on the disk. */
+  /** Replaces the file atomically. It is synced to disk on return. */
   void replace(Path folder) throws IOException {
     Path path = pathOf(folder, reference);
     var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));

@@ -1,4 +1,4 @@
-// The token, called function by function: finds master keys by their label, makes, wraps and unwraps data keys, and encrypts
+// The token, called function by function: finds master keys by their label, generates, wraps and unwraps data keys, and encrypts
 // with them. The calls go through the binding of OpenJDK's own SunPKCS11 provider, below its ciphers: those cannot unwrap with
 // AES key wrap in OpenJDK 17, would have the data key as bytes in the heap, and take three calls where one does.
 package dke.jce;
@@ -16,15 +16,15 @@ import sun.security.pkcs11.wrapper.PKCS11Constants;
 import sun.security.pkcs11.wrapper.PKCS11Exception;
 
 final class Token {
-  /** What a data key may do once it is unwrapped. */
+  /** The permitted uses of an unwrapped data key. */
   enum Purpose {
-    /** Encrypts and decrypts; nobody gets it out again. */
+    /** Encrypts and decrypts; its value cannot be read. */
     USE,
     /** Is wrapped again under another master key. */
     WRAP,
   }
 
-  /** What the token answered instead of doing a call: the name of its return value. */
+  /** A refusal of the token: the name of its return value. */
   static final class Refusal extends Exception {
     private static final long serialVersionUID = 1;
 
@@ -35,14 +35,14 @@ final class Token {
 
   private static final long OS_LOCKING_OK = 2;
   private static final int KEY_BYTES = 32;
-  /** No PIN is looked at: the access_token of pkcs11.toml authorizes. SoftHSM2 and others do look. */
+  /** DKE checks no PIN: the access_token of pkcs11.toml authorizes. SoftHSM2 and others check it. */
   private static final char[] PIN = System.getProperty("dke.pin", "any").toCharArray();
 
   private final PKCS11 pkcs11;
   private final long slot;
-  /** The owner of every key here. It stays open as long as the process: a session object goes with its session. */
+  /** The session that owns every key here. It stays open as long as the process, because a session object ends with its session. */
   private final long owner;
-  /** Sessions that nobody uses at the moment. */
+  /** Idle sessions. */
   private final Deque<Long> idle = new ConcurrentLinkedDeque<>();
 
   /** Loads the library and logs in. */
@@ -103,7 +103,7 @@ final class Token {
         + "\": it was destroyed or deleted, or pkcs11.toml is that of an application in another group");
   }
 
-  /** Makes a master key that wraps data keys and does nothing else. The service makes it, and keeps it. */
+  /** Creates a master key that can only wrap data keys. The service generates and keeps it. */
   void makeMaster(String label) throws InvalidKeyException {
     try {
       pkcs11.C_GenerateKey(owner, new CK_MECHANISM(PKCS11Constants.CKM_AES_KEY_GEN), new CK_ATTRIBUTE[] {
@@ -139,7 +139,7 @@ final class Token {
     }
   }
 
-  /** Wraps a key that was made or unwrapped for the purpose WRAP, and releases it. */
+  /** Wraps a key that was generated or unwrapped for the purpose WRAP, and releases it. */
   byte[] wrap(String master, long dataKey) throws InvalidKeyException {
     try {
       byte[] wrapped = pkcs11.C_WrapKey(owner, new CK_MECHANISM(PKCS11Constants.CKM_AES_KEY_WRAP), master(master), dataKey);
@@ -151,7 +151,7 @@ final class Token {
     }
   }
 
-  /** The data key of a file, as a handle. The token is asked each time: what is destroyed or disabled there opens nothing. */
+  /** The data key of a file, as a handle. The token is called each time, so a destroyed or disabled master key opens nothing. */
   long unwrap(KeyFile file, Purpose purpose) throws InvalidKeyException {
     String what = "data key " + file.reference() + " cannot be opened: ";
     try {
@@ -170,7 +170,7 @@ final class Token {
     }
   }
 
-  /** Whole blocks under AES-CBC. Answers after one call to the agent; what was begun and failed leaves nothing behind. */
+  /** Whole blocks under AES-CBC, with one call to the agent; a failed operation leaves nothing behind. */
   void crypt(boolean decrypt, long key, byte[] iv, byte[] in, int from, int length, byte[] out, int at) throws Refusal {
     CK_MECHANISM cbc = new CK_MECHANISM(PKCS11Constants.CKM_AES_CBC, iv);
     Long session = idle.pollFirst();

@@ -4,7 +4,7 @@ import { ok } from '../../../base/checks.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 
 const oneLine = (name: string): string => name.split('\n').join(', ');
-/** Faults that a certificate has by itself; other checks name them. */
+/** Faults that a certificate has on its own; other checks name them. */
 const ownFaults = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
 
 export const tlsChain: EndpointCheck = {

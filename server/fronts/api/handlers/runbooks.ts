@@ -26,7 +26,7 @@ const representRun = ({
   })),
 });
 
-/** An empty note is no note. */
+/** An empty note counts as none. */
 const noteOf = (text: string | undefined): string | null => (text === undefined || text === '' ? null : text);
 
 export const runbooksHandlers = ({ runbooks }: Operations): Handlers['runbooks'] => ({

@@ -1,30 +1,12 @@
-// Requests for approval: what dual control holds back until others agree.
+// Approval requests: what dual control holds back until others agree.
 
 import { z } from '@hono/zod-openapi';
-import type { ApprovalState, GovernedKind } from '../../../domain/approval.ts';
+import { approvalStates, governedKindNames } from '../../../domain/approval.ts';
 import { identifier, integrity, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
 
 const identity = z.strictObject({ id: identifier, name: z.string() });
-const state = z.enum([
-  'pending',
-  'approved',
-  'completed',
-  'rejected',
-  'withdrawn',
-  'expired',
-  'outdated',
-] satisfies ApprovalState[]);
-const operation = z.enum([
-  'master-key.destroy',
-  'key.delete',
-  'vault.delete',
-  'application.move',
-  'dual-control.change',
-  'snapshot.export',
-  'snapshot.restore',
-  'tenant.delete',
-  'tenant.purge',
-] satisfies GovernedKind[]);
+const state = z.enum(approvalStates);
+const operation = z.enum(governedKindNames);
 
 export const approvalRuleSchema = z
   .strictObject({
@@ -102,7 +84,7 @@ export const approvalRoutes = {
     method: 'get',
     path: '/api/approvals',
     needs: 'approvals:read',
-    summary: 'List requests for approval',
+    summary: 'List approval requests',
     description: 'Newest first.',
     query: pageQuery.extend({ state: state.optional(), subjectId: identifier.optional() }),
     answer: pageOf(approvalSchema),
@@ -111,7 +93,7 @@ export const approvalRoutes = {
     method: 'get',
     path: '/api/approvals/{id}',
     needs: 'approvals:read',
-    summary: 'Get a request for approval',
+    summary: 'Get an approval request',
     answer: approvalSchema,
   },
   approve: {

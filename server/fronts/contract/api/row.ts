@@ -43,7 +43,7 @@ export interface RouteRow {
   readonly creates?: true;
   /** The answer holds a secret that is shown this once: a repeat under the same `Idempotency-Key` does not show it again. */
   readonly showsSecret?: true;
-  /** Under dual control it is not done but waits: the answer is 202, with the request for approval and its `Location`. */
+  /** Under dual control it is not done but waits: the answer is 202, with the approval request and its `Location`. */
   readonly mayWait?: true;
   /** Also in a tenant that is deleted, where nothing else is changed. */
   readonly whenDeleted?: true;

@@ -1,50 +1,17 @@
 // Search over what the lists hold, and for the ids that the logs have.
 
 import { z } from '@hono/zod-openapi';
-import type { Found, SearchField, SearchKind } from '../../../domain/search.ts';
+import { type Found, searchFields, searchKindNames } from '../../../domain/search.ts';
 import { identifier, type RouteGroup } from './row.ts';
 
-const kindTable = {
-  key: 0,
-  vault: 0,
-  group: 0,
-  application: 0,
-  endpoint: 0,
-  'external-key-store': 0,
-  user: 0,
-  token: 0,
-  tenant: 0,
-  node: 0,
-  snapshot: 0,
-  approval: 0,
-  request: 0,
-  'audit-actor': 0,
-  'audit-request': 0,
-  'audit-subject': 0,
-} as const satisfies Record<SearchKind, 0>;
-const kindNames = Object.keys(kindTable) as [SearchKind, ...SearchKind[]];
-const kind = z.enum(kindNames);
+const kind = z.enum(searchKindNames);
 
 export const foundSchema = z
   .strictObject({
     kind,
     id: z.string().openapi({ description: 'For a log record: the id that was searched for.' }),
     name: z.string(),
-    foundIn: z.enum([
-      'name',
-      'id',
-      'display-name',
-      'email',
-      'app-id',
-      'prefix',
-      'tag',
-      'access-key-id',
-      'custom-key-store-id',
-      'request-id',
-      'kms-request-id',
-      'actor',
-      'subject',
-    ] satisfies SearchField[]),
+    foundIn: z.enum(searchFields),
     tenantId: identifier.nullable().openapi({ description: 'Null: the platform.' }),
     state: z.string().nullable(),
     page: z.string().openapi({
@@ -72,7 +39,7 @@ export const searchRoutes = {
     method: 'get',
     path: '/api/search',
     needs: 'signed-in',
-    summary: 'Search names, labels, people and ids',
+    summary: 'Search names, labels, users and ids',
     description:
       'Finds names by the beginning of a word, ignoring case and accents: `payroll` finds `Prod-Payroll.2026`, the middle of a word finds nothing. ' +
       'Several words are found in a row or, among the first 2,000 items with the rarest word, in any order. Ids are found by their beginning or their last part; ' +
@@ -85,7 +52,10 @@ export const searchRoutes = {
         .transform((text) => text.split(','))
         .pipe(z.array(kind))
         .optional()
-        .openapi({ type: 'string', description: `Only these kinds, separated by commas: ${kindNames.join(', ')}.` }),
+        .openapi({
+          type: 'string',
+          description: `Only these kinds, separated by commas: ${searchKindNames.join(', ')}.`,
+        }),
       limit: z
         .string()
         .regex(/^[1-9][0-9]{0,2}$/, 'must be a whole number from 1 to 100')

@@ -4,7 +4,7 @@
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
-/** A call as a person would write it: shown by every form, sent by `send`. */
+/** A call that every form shows and `send` sends. */
 export interface ApiCall {
   readonly method: Method;
   /** Absolute path, already encoded: `/api/keys/0199…`. */
@@ -55,7 +55,7 @@ export class ApiProblem extends Error {
 
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
-  /** For creates: the same value on a repeat gives the first answer again. */
+  /** For creates: a repeat with the same value gets the first answer again. */
   readonly idempotencyKey?: string | undefined;
   /** Entity tag read before; the server refuses the change when the resource has moved on. */
   readonly ifMatch?: string | undefined;
@@ -72,7 +72,7 @@ export const nameTenantBy = (read: () => string | null): void => {
   tenantOfCalls = read;
 };
 
-/** Told of the nodes that do not show a change yet (components/pending-nodes.tsx). */
+/** Receives the nodes that have not confirmed a change yet (components/pending-nodes.tsx). */
 let tellPending: (nodes: readonly string[], until: string | null) => void = () => undefined;
 export const onPendingNodes = (tell: typeof tellPending): void => {
   tellPending = tell;
@@ -153,7 +153,7 @@ const ask = async (call: ApiCall, options: SendOptions, file?: Blob): Promise<Re
   return response;
 };
 
-/** Follows an answer of one JSON document a line, as it comes. Resolves at its end. Throws ApiProblem. */
+/** Reads an answer of JSON lines as it arrives. Resolves at its end. Throws ApiProblem. */
 export const sendForLines = async <T>(
   call: ApiCall,
   tell: (line: T) => void,
@@ -216,7 +216,7 @@ const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
       status: response.status,
       code: 'unexpected-answer',
       title: 'The response is not JSON',
-      detail: 'Something between this page and the service changed the response.',
+      detail: 'A proxy between this page and the service may have changed the response.',
     });
   }
 };

@@ -1,5 +1,5 @@
-// The `dke` command that does what a call does: one row a route that a form of the pages calls. Values that a shell would take
-// apart are quoted; a test runs every row's words past the command's own parser.
+// The `dke` command for a call: one row for each route that a form calls. Values are quoted for a shell; a test
+// runs the words of every row through the command's own parser.
 
 import type { ApiCall } from './client.ts';
 import { compatibilityNames } from './compatibility.ts';
@@ -8,13 +8,13 @@ type Body = Readonly<Record<string, unknown>>;
 type Words = readonly (string | undefined | null | false)[];
 type Row = (ids: readonly string[], body: Body, query: Readonly<Record<string, unknown>>) => Words;
 
-/** As a POSIX shell reads it back. */
+/** Quoted for a POSIX shell. */
 export const quote = (text: string): string =>
   /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
-/** What is not filled in yet shows as a place. */
+/** A placeholder stands for a value that is not filled in yet. */
 const place = (value: unknown, name: string): string => text(value) ?? `<${name}>`;
 const option = (name: string, value: unknown): Words => (text(value) === undefined ? [] : [name, text(value)]);
 const record = (value: unknown): Body => (typeof value === 'object' && value !== null ? (value as Body) : {});
@@ -255,7 +255,7 @@ export const commandWords = (call: ApiCall): readonly string[] | null => {
   return null;
 };
 
-/** The command as a person types it; null: none is known. Placeholders in angle brackets remain, for the person to fill in. */
+/** The command to type; null: none is known. It contains placeholders in angle brackets for values that are not filled in yet. */
 export const formatCommand = (call: ApiCall): string | null => {
   const words = commandWords(call);
   if (words === null) return null;

@@ -1,4 +1,4 @@
-// Reads a resource again, with its entity tag, when a dialog asks to remove it: what is confirmed is what is shown, and the
+// Reads a resource again, with its entity tag, when a dialog asks to remove it: the user confirms what is shown, and the
 // server refuses (If-Match) when it changed in between.
 
 import { useQuery } from '@tanstack/react-query';

@@ -1,3 +1,3 @@
-/** Two lower-case digits a byte. */
+/** Two lower-case digits for each byte. */
 export const toHex = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

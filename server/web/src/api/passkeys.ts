@@ -1,4 +1,4 @@
-// Passkeys in the browser: the service's question becomes the browser's, and the answer goes back as JSON (WebAuthn Level 3).
+// Passkeys in the browser: the service's challenge is passed to the browser, and the answer is sent as JSON (WebAuthn Level 3).
 
 import { send } from './client.ts';
 
@@ -16,7 +16,7 @@ const toJson = (credential: Credential | null): object => {
 export const hasPasskeys = (): boolean =>
   'PublicKeyCredential' in globalThis && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
-/** Has an authenticator make a passkey. */
+/** Asks an authenticator to create a passkey. */
 export const makePasskey = async (): Promise<object> => {
   const { options } = await ask('/api/profile/passkeys/options');
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(

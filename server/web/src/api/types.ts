@@ -1,4 +1,4 @@
-// The shapes of the API's answers, gathered from the contract that the server validates against. Types only: no schema
+// The types of the API's answers, taken from the contract that the server validates against. Types only: no schema
 // reaches the pages' script.
 
 export type { Approval } from '../../../fronts/contract/api/approvals.ts';
@@ -57,7 +57,7 @@ export type { IssuedToken, RoleDescription, Token } from '../../../fronts/contra
 export type { Factor, InvitedUser, User } from '../../../fronts/contract/api/users.ts';
 export type { DualControlRule, Vault } from '../../../fronts/contract/api/vaults.ts';
 
-/** What `GET /api/snapshot-schedule` answers. */
+/** Answer of `GET /api/snapshot-schedule`. */
 export interface SnapshotSchedule {
   readonly directory: string;
   readonly schedule: string | null;

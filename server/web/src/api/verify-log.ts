@@ -103,7 +103,7 @@ export interface LogVerdict {
   readonly checkpoints: number;
   /** Records that a good checkpoint covers. */
   readonly signed: number;
-  /** The first thing that is wrong; null: nothing is. */
+  /** The first fault; null: none. */
   readonly finding: string | null;
 }
 
@@ -120,7 +120,7 @@ async function* linesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGen
   if (rest !== '') yield rest;
 }
 
-/** Reads an export line by line and keeps the tree in a few hashes. Stops at the first thing that is wrong. */
+/** Reads an export line by line and keeps the tree in a few hashes. Stops at the first fault. */
 export const verifyExport = async (
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   verifierKey: string,
@@ -155,7 +155,7 @@ export const verifyExport = async (
       return stop(`Records ${signed + 1} to ${records} do not match the checkpoint after them.`);
     signed = records;
   }
-  if (records === 0) return stop('It has no records.');
+  if (records === 0) return stop('The export has no records.');
   const finding = signed < records ? `Records ${signed + 1} to ${records} are not covered by a checkpoint.` : null;
   return { records, checkpoints, signed, finding };
 };

@@ -1,4 +1,4 @@
-// How long answers are kept, and what a lost session does: any 401 puts the sign-in page in place of the page, at the same URL.
+// How long answers are kept. After any 401, the sign-in page replaces the page at the same URL.
 
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { ApiProblem } from '../api/client.ts';

@@ -25,7 +25,7 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** Whether the caller has a right for the whole platform; undefined while that is not known. What must not be done is refused by the service. */
+/** Whether the caller has a permission for the whole platform; undefined: not known yet. For display only: the service checks each call. */
 export const usePlatformRight = (permission: string): boolean | undefined =>
   useQuery(sessionQuery).data?.permissions.some(
     (right) => right.permission === permission && right.scope === null && right.tenantId === null,

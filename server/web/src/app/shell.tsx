@@ -57,7 +57,7 @@ const navigation: readonly { readonly title: string | null; readonly items: read
     ],
   },
   {
-    title: 'Accountability',
+    title: 'Audit and recovery',
     items: [
       { to: '/audit', text: 'Audit log', icon: 'audit' },
       { to: '/approvals', text: 'Approvals', icon: 'thumb' },
@@ -65,7 +65,7 @@ const navigation: readonly { readonly title: string | null; readonly items: read
     ],
   },
   {
-    title: 'People and programs',
+    title: 'Access',
     items: [
       { to: '/users', text: 'Users', icon: 'users' },
       { to: '/roles', text: 'Roles', icon: 'shield' },
@@ -199,7 +199,7 @@ const TenantSwitcher = () => {
   );
 };
 
-/** How many things need attention today, on top of every page. */
+/** The number of notifications that need attention today, on top of every page. */
 const Bell = () => {
   const items = useQuery(waitingQuery).data?.items;
   const count = items?.filter((item) => needsToday(item, Date.now())).length ?? 0;

@@ -1,5 +1,5 @@
-// Sign-in: with a name and a password, or with a token. The secret goes into one POST and comes back as an HttpOnly cookie; the fields
-// are emptied as soon as the answer is there. What a session still needs (a new password, a second factor) is asked for here.
+// Sign-in: with a name and a password, or with a token. The secret goes into one POST, the session comes back as an HttpOnly
+// cookie, and the fields are emptied when the answer arrives. Then asks for what the session still needs: a new password, a second factor.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
@@ -18,7 +18,7 @@ const Frame = ({ title, text, children }: { title: string; text: string; childre
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · DKE console`;
-    // Where no field takes the focus, users of a keyboard or screen reader continue at what is requested now.
+    // Without a field in focus, users of a keyboard or screen reader continue at the heading of the current step.
     if (document.activeElement === null || document.activeElement === document.body) heading.current?.focus();
   }, [title]);
   return (
@@ -92,7 +92,7 @@ export const SignIn = () => {
         ) : (
           <>
             <TextField
-              label="Name"
+              label="User name"
               name="username"
               autoComplete="username"
               autoCapitalize="off"
@@ -124,7 +124,7 @@ export const SignIn = () => {
             signIn.reset();
           }}
         >
-          {withToken ? 'Use a name and a password' : 'Use a token'}
+          {withToken ? 'Use a user name and a password' : 'Use a token'}
         </Button>
       </form>
       <OtherWays />
@@ -156,14 +156,14 @@ const PasswordFields = ({
       label="Confirm password"
       type="password"
       autoComplete="new-password"
-      fault={again !== '' && again !== password ? 'does not match' : undefined}
+      fault={again !== '' && again !== password ? 'Passwords do not match' : undefined}
       value={again}
       onValue={onAgain}
     />
   </>
 );
 
-/** The page that an invitation leads to: its secret stands behind the # of the address, which no server sees. */
+/** The page that an invitation opens. Its secret follows the # of the address, which the browser sends to no server. */
 export const Invitation = ({ other, onDone }: { other: string | undefined; onDone: () => void }) => {
   const client = useQueryClient();
   const [invitation] = useState(() => location.hash.slice(1));
@@ -175,12 +175,12 @@ export const Invitation = ({ other, onDone }: { other: string | undefined; onDon
   });
   useEffect(() => {
     if (!redeem.isSuccess) return;
-    // What another user has seen here before is not theirs.
+    // Another user's data must not stay in the cache.
     void client.resetQueries();
     onDone();
   }, [redeem.isSuccess, client, onDone]);
   useEffect(() => {
-    // Out of the address and the history: it is good for one use, and that is now.
+    // Removed from the address and the history. The invitation is single-use.
     history.replaceState(null, '', '/');
   }, []);
   return (
@@ -195,7 +195,7 @@ export const Invitation = ({ other, onDone }: { other: string | undefined; onDon
         {other !== undefined && (
           <p className="text-muted">
             This browser is signed in as <strong className="text-ink">{other}</strong>. It will be signed in as the
-            invited person.
+            invited user.
           </p>
         )}
         <PasswordFields password={password} again={again} onPassword={setPassword} onAgain={setAgain} />
@@ -257,7 +257,7 @@ const SecondFactor = () => {
       <TextField
         key={recovery ? 'recovery' : 'code'}
         label={recovery ? 'Recovery code' : 'One-time code'}
-        help={recovery ? 'Each code works once.' : 'The code that your app shows now.'}
+        help={recovery ? 'Each code works once.' : 'The current code in your app.'}
         inputMode={recovery ? 'text' : 'numeric'}
         autoComplete={recovery ? 'off' : 'one-time-code'}
         autoFocus
@@ -276,7 +276,7 @@ const SecondFactor = () => {
   );
 };
 
-// The drawing of QR codes comes with the first enrolment.
+// The code for QR codes is loaded with the first enrolment.
 const EnrolTotp = lazy(() => import('../components/totp.tsx').then((module) => ({ default: module.EnrolTotp })));
 
 const asked = {

@@ -1,4 +1,4 @@
-// The tenant that the pages act in: chosen by who may act in several, kept for this tab. Null: the caller's own, or the whole platform
+// The tenant that the pages act in. Users with access to several choose it, for this tab. Null: the caller's own, or the whole platform
 // where the caller has that right.
 
 import { useSyncExternalStore } from 'react';

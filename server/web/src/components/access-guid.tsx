@@ -18,7 +18,7 @@ const Checksum = ({ text }: { text: string }) => {
   }, [text]);
   return (
     <p className="text-muted">
-      Its SHA-256, as <code>sha256sum pkcs11.toml</code> shows it on the host:{' '}
+      SHA-256 of the file. Compare it with <code>sha256sum pkcs11.toml</code> on the host:{' '}
       <code className="break-all text-xs">{sum}</code>
     </p>
   );
@@ -40,13 +40,13 @@ export const AccessGuidDialog = ({
     onClose={onClose}
   >
     <SecretValue label="access_guid" value={issued.accessGuid} />
-    <SecretValue label="server_url (embeds the access_guid)" value={issued.config.server_url} />
+    <SecretValue label="server_url (contains the access_guid)" value={issued.config.server_url} />
     <BundleDownload applicationName={applicationName} issued={issued} />
     <div className="space-y-2">
-      <p className="font-medium">Only the configuration file</p>
+      <p className="font-medium">Configuration file only</p>
       <p className="text-muted">
-        Put the file where <code>DKE_PKCS11_CONF</code> points to on the database host, then let only the database OS
-        user read it:
+        Save the file on the database host, at the path in <code>DKE_PKCS11_CONF</code>. Only the database's OS user may
+        read it:
       </p>
       <pre className="overflow-x-auto rounded-md bg-sunken p-3 text-xs">
         chown oracle:oinstall pkcs11.toml{'\n'}chmod {issued.config.mode} pkcs11.toml

@@ -53,7 +53,7 @@ export const ApiCallView = ({ call, secretBody = false }: { call: ApiCall; secre
         {command !== null && (
           <div className="flex items-start justify-between gap-2 border-t border-line pt-2">
             <p className="min-w-0 py-1">
-              <span className="sr-only">The same with the command: </span>
+              <span className="sr-only">As a dke command: </span>
               <code data-command="" className="wrap-anywhere">
                 {command}
               </code>

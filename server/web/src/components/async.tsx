@@ -1,4 +1,4 @@
-// One resource on a page: a skeleton while it is read, the problem when it cannot be, the content when it is there.
+// One resource on a page: a skeleton while it loads, then the content or the problem.
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -14,7 +14,7 @@ export const Async = <Data,>({
   query: UseQueryResult<Data>;
   /** Height of the skeleton, in lines. */
   lines?: number;
-  /** What stands there instead of lines of text. */
+  /** Placeholder instead of lines of text. */
   skeleton?: ReactNode;
   /** The content fills its panel to the edges; a problem does not. */
   inset?: boolean;

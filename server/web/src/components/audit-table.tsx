@@ -1,4 +1,4 @@
-// Audit records as rows: when, what, on which thing, by whom; and everything else of the record when a row is opened.
+// Audit records as rows: time, event, subject and actor. An opened row shows the whole record.
 
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

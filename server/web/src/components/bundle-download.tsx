@@ -1,4 +1,4 @@
-// The configuration bundle for one database host: what runs there is chosen, and the archive is made in this browser.
+// The configuration bundle for one database host: the user chooses its system, and this browser creates the archive.
 
 import { useState } from 'react';
 import {

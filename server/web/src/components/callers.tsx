@@ -1,10 +1,8 @@
-// Where the credentials of a TDE application may be used from: networks and client certificates.
+// The networks and client certificates that may use the credentials of a TDE application.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useFresh } from '../api/fresh.ts';
 import type { Application } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Button } from './button.tsx';
 import { AreaField } from './field.tsx';
@@ -14,12 +12,10 @@ import { ProblemView } from './problem-view.tsx';
 import { Time } from './time.tsx';
 
 const pemBlocks = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-/** Text that is not a certificate is sent unchanged: the service says what is wrong with it. */
+/** Text that is not a certificate is sent unchanged: the service reports the fault. */
 const certificatesIn = (text: string): readonly string[] => text.match(pemBlocks) ?? (text.trim() === '' ? [] : [text]);
 
 const CallersDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const path = applicationPath(application.id);
   const fresh = useFresh<Application>(path);
   const [networks, setNetworks] = useState(application.callers.networks.join('\n'));
@@ -40,11 +36,8 @@ const CallersDialog = ({ application, onClose }: { application: Application; onC
       submitLabel="Save callers"
       submitDisabled={fresh.data === undefined}
       onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [applicationsPath] });
-        announce(`Allowed callers of “${application.name}” saved`);
-        onClose();
-      }}
+      renews={[applicationsPath]}
+      done={`Allowed callers of “${application.name}” saved`}
     >
       {(fault) => (
         <>
@@ -80,7 +73,7 @@ export const Callers = ({ application }: { application: Application }) => {
   return (
     <Panel
       title="Allowed callers"
-      description="From where the credentials of this application can be used."
+      description="Networks and client certificates that may use the credentials of this application."
       actions={<Button onClick={() => setChanging(true)}>Change callers</Button>}
     >
       <Facts

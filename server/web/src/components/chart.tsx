@@ -9,7 +9,7 @@ import { lonely } from './lonely.ts';
 export interface ChartLine {
   readonly name: string;
   readonly colour: 'accent' | 'warn' | 'danger' | 'muted';
-  /** One a moment; null where there was nothing. */
+  /** One value for each moment; null: none. */
   readonly values: readonly (number | null)[];
   readonly fill?: boolean;
 }
@@ -20,7 +20,7 @@ const watchScheme = (listener: () => void): (() => void) => {
   return () => dark.removeEventListener('change', listener);
 };
 
-/** A colour of the palette as the browser computes it now: the canvas knows no variables. */
+/** A colour of the palette as the browser computes it now: a canvas does not support CSS variables. */
 const colourOf = (probe: HTMLElement, name: string): string => {
   probe.style.color = `var(--color-${name})`;
   return getComputedStyle(probe).color;
@@ -39,7 +39,7 @@ export const Chart = ({
   at: readonly number[];
   lines: readonly ChartLine[];
   unit: string;
-  /** Values that are drawn as horizontal lines where they are in sight. */
+  /** Values drawn as horizontal lines when they are in the visible range. */
   marks?: readonly number[];
   height?: number;
 }) => {

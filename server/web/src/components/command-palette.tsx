@@ -18,7 +18,7 @@ export interface Found {
   readonly to: string;
 }
 
-/** How each kind is called, one and several. */
+/** The name of each kind, in singular and plural. */
 const kinds = {
   key: ['Key', 'keys', 'key'],
   vault: ['Vault', 'vaults', 'vault'],
@@ -32,13 +32,13 @@ const kinds = {
   node: ['Node', 'nodes', 'server'],
   snapshot: ['Snapshot', 'snapshots', 'snapshot'],
   approval: ['Approval', 'approvals', 'thumb'],
-  request: ['Request log', 'records of the request log', 'clock'],
-  'audit-actor': ['Audit log: actor', 'actors of the audit log', 'audit'],
-  'audit-request': ['Audit log: request', 'records of the audit log', 'audit'],
-  'audit-subject': ['Audit log: subject', 'records of the audit log', 'audit'],
+  request: ['Request log', 'request log records', 'clock'],
+  'audit-actor': ['Audit log: actor', 'audit log actors', 'audit'],
+  'audit-request': ['Audit log: request', 'audit log records', 'audit'],
+  'audit-subject': ['Audit log: subject', 'audit log records', 'audit'],
 } as const satisfies Record<FoundItem['kind'], readonly [one: string, several: string, icon: IconName]>;
 
-/** Where it was found, when that is neither the name nor the id, which are both shown. */
+/** The field that matched, if it is neither the name nor the id, which are both shown. */
 const places: Partial<Record<FoundItem['foundIn'], string>> = {
   'display-name': 'display name',
   email: 'e-mail address',
@@ -50,7 +50,7 @@ const places: Partial<Record<FoundItem['foundIn'], string>> = {
   'kms-request-id': 'KMS request id',
 };
 
-/** What stands still for so long is asked for. */
+/** The search starts when typing pauses for this long. */
 const pauseMs = 150;
 const perKind = 6;
 
@@ -65,8 +65,8 @@ const useSettled = (text: string): string => {
 
 interface Search {
   readonly found: readonly Found[];
-  /** One line about what was found, or why nothing was. */
-  readonly told: string;
+  /** One line: the number of results, or why there are none. */
+  readonly message: string;
 }
 
 const useFound = (text: string, pages: readonly Found[]): Search => {
@@ -106,19 +106,19 @@ const useFound = (text: string, pages: readonly Found[]): Search => {
   });
   const found = [...named, ...things, ...beside];
   const more = isAsked ? (data?.more ?? []) : [];
-  if (error !== null) return { found, told: `The search failed: ${error.message}` };
-  if (isAsked && (isFetching || asked !== text.trim())) return { found, told: 'Searching…' };
+  if (error !== null) return { found, message: `The search failed: ${error.message}` };
+  if (isAsked && (isFetching || asked !== text.trim())) return { found, message: 'Searching…' };
   if (found.length === 0)
     return {
       found,
-      told: 'No match. Type the beginning of a word of the name, the beginning of the id, or a complete request id.',
+      message: 'No match. Type the start of a word in the name, the start of the id, or a complete request id.',
     };
   const others =
-    more.length === 0 ? '' : ` There are more ${more.map((kind) => kinds[kind][1]).join(', ')}. Type more of the name.`;
-  return { found, told: `${found.length} found. Choose with the arrow keys, open with Enter.${others}` };
+    more.length === 0 ? '' : ` More ${more.map((kind) => kinds[kind][1]).join(', ')} match. Type more of the name.`;
+  return { found, message: `${found.length} found. Select with the arrow keys, open with Enter.${others}` };
 };
 
-/** The chosen one stays in view while the arrow keys go through a long list. */
+/** Keeps the selected item in view while the arrow keys move through a long list. */
 const intoView = (element: HTMLElement | null): void => element?.scrollIntoView({ block: 'nearest' });
 
 export const CommandPalette = ({ pages, onClose }: { pages: readonly Found[]; onClose: () => void }) => {
@@ -126,7 +126,7 @@ export const CommandPalette = ({ pages, onClose }: { pages: readonly Found[]; on
   const navigate = useNavigate();
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const { found, told } = useFound(text, pages);
+  const { found, message } = useFound(text, pages);
   const chosen = Math.min(at, Math.max(found.length - 1, 0));
   const open = (item: Found | undefined): void => {
     if (item === undefined) return;
@@ -162,7 +162,7 @@ export const CommandPalette = ({ pages, onClose }: { pages: readonly Found[]; on
         }}
         className="min-h-11 w-full rounded-md border border-line-strong bg-surface px-3 text-base placeholder:text-muted"
       />
-      <div role="listbox" id={id} aria-label="Found" className="mt-3 max-h-[50dvh] overflow-y-auto">
+      <div role="listbox" id={id} aria-label="Search results" className="mt-3 max-h-[50dvh] overflow-y-auto">
         {found.map((item, index) => (
           <div
             key={`${item.kind} ${item.to} ${item.name}`}
@@ -187,7 +187,7 @@ export const CommandPalette = ({ pages, onClose }: { pages: readonly Found[]; on
         ))}
       </div>
       <p role="status" className="mt-2 text-xs text-muted">
-        {told}
+        {message}
       </p>
     </Dialog>
   );

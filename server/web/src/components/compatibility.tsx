@@ -1,11 +1,9 @@
 // The compatibility switches of a TDE application: weaker cryptography that its programs may use.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type CompatibilitySwitch, compatibilityNames, compatibilitySwitches } from '../api/compatibility.ts';
 import { useFresh } from '../api/fresh.ts';
 import type { Application } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Button } from './button.tsx';
 import { CheckField } from './field.tsx';
@@ -14,8 +12,6 @@ import { Panel } from './page.tsx';
 import { ProblemView } from './problem-view.tsx';
 
 const SwitchesDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const path = applicationPath(application.id);
   const fresh = useFresh<Application>(path);
   const [on, setOn] = useState<readonly CompatibilitySwitch[]>(application.compatibility);
@@ -31,11 +27,8 @@ const SwitchesDialog = ({ application, onClose }: { application: Application; on
       submitLabel="Save switches"
       submitDisabled={fresh.data === undefined}
       onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [applicationsPath] });
-        announce(`Compatibility switches of “${application.name}” saved`);
-        onClose();
-      }}
+      renews={[applicationsPath]}
+      done={`Compatibility switches of “${application.name}” saved`}
     >
       {() => (
         <>
@@ -69,7 +62,7 @@ export const Compatibility = ({ application }: { application: Application }) => 
       actions={<Button onClick={() => setChanging(true)}>Change switches</Button>}
     >
       {compatibility.length === 0 ? (
-        <p>None: weak cryptography is refused.</p>
+        <p>None. Weak cryptography is refused.</p>
       ) : (
         <ul className="list-disc pl-5">
           {compatibility.map((name) => (

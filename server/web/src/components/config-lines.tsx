@@ -1,4 +1,4 @@
-// What only the configuration file can say, as the lines to put there: the service takes them at its next start.
+// Lines for settings that only the configuration file can have. The service reads them at its next start.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
@@ -7,7 +7,7 @@ import { CopyButton } from './copy.tsx';
 
 type Value = string | number | boolean;
 
-/** A table of TOML; what is not filled in is left out. */
+/** A table of TOML; empty values are left out. */
 export const tomlTable = (header: string, values: Readonly<Record<string, Value | undefined>>): string =>
   [
     header,
@@ -23,7 +23,7 @@ export const Lines = ({ label, value }: { label: string; value: string }) => (
   </div>
 );
 
-/** What tests a database host's way to the service, there. */
+/** Tests the connection from a database host to the service. Runs on that host. */
 export const testConnection = 'sudo -u oracle dke doctor --conf /etc/dke/pkcs11.toml';
 
 export const useSettings = () =>
@@ -38,7 +38,7 @@ export const ConfigLines = ({ value }: { value: string }) => {
   return (
     <div className="space-y-1">
       <p>
-        In <code className="wrap-anywhere">{source ?? 'dke.toml'}</code>:
+        Add to <code className="wrap-anywhere">{source ?? 'dke.toml'}</code>:
       </p>
       <Lines label="lines of dke.toml" value={value} />
     </div>

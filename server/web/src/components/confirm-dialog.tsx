@@ -1,5 +1,5 @@
-// Confirmation by typing the name, for what cannot be undone or stops the work of others. The consequence stands above the
-// field, and the button stays shut until the text matches exactly (identifiers are case-sensitive).
+// Confirmation by typing the name, for actions that cannot be undone or that stop the work of others. The consequence is above the
+// field, and the button is disabled until the text matches exactly (identifiers are case-sensitive).
 
 import { type ReactNode, useState } from 'react';
 import { Dialog } from './dialog.tsx';
@@ -16,9 +16,9 @@ export const ConfirmDialog = <Result,>({
   ...form
 }: Omit<CallFormProps<Result>, 'children' | 'submitDisabled' | 'submitTone'> & {
   title: string;
-  /** What to type, exactly. */
+  /** The exact text to type. */
   expected: string;
-  /** What that text is: "key name". */
+  /** The name of that text, such as "key name". */
   expectedKind: string;
   /** False while the impact is still being read: only what is shown can be confirmed. */
   ready?: boolean;

@@ -1,4 +1,4 @@
-// Values a person needs elsewhere: shown in full, in a fixed-width face, with a button that copies them.
+// Values that the user needs elsewhere: shown in full, in a fixed-width font, with a copy button.
 
 import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
@@ -27,7 +27,7 @@ export const CopyButton = ({ value, label }: { value: string; label: string }) =
       <Icon name={state === 'copied' ? 'check' : 'copy'} className={state === 'copied' ? 'size-4 text-ok' : 'size-4'} />
       <span aria-live="polite">
         {state === 'copied' && 'Copied'}
-        {state === 'failed' && 'Select and copy by hand'}
+        {state === 'failed' && 'Select and copy manually'}
       </span>
     </button>
   );

@@ -1,8 +1,6 @@
-// Creation of what needs only a name: a tenant, a vault, a TDE group.
+// Creates a resource that needs only a name: a tenant, a vault, a TDE group.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useAnnounce } from './announce.tsx';
 import { NameField } from './field.tsx';
 import { FormDialog } from './form.tsx';
 
@@ -22,8 +20,6 @@ export const CreateDialog = ({
   renews?: readonly string[];
   onClose: () => void;
 }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [name, setName] = useState('');
   return (
     <FormDialog<{ readonly name: string }>
@@ -32,11 +28,8 @@ export const CreateDialog = ({
       creates
       submitLabel={`Create ${kind}`}
       onCancel={onClose}
-      onDone={async (created) => {
-        await Promise.all(renews.map((key) => client.invalidateQueries({ queryKey: [key] })));
-        announce(`${kind.charAt(0).toUpperCase()}${kind.slice(1)} “${created.name}” created`);
-        onClose();
-      }}
+      renews={renews}
+      done={(created) => `${kind.charAt(0).toUpperCase()}${kind.slice(1)} “${created.name}” created`}
     >
       {(fault) => <NameField help={help} value={name} onValue={setName} fault={fault('name')} />}
     </FormDialog>

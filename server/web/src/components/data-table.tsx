@@ -1,4 +1,4 @@
-// Lists: a table on wide screens, one card a row on narrow ones. The explicit roles keep the table's meaning when the narrow
+// Lists: a table on wide screens, one card for each row on narrow ones. The explicit roles keep the table's meaning when the narrow
 // layout changes `display`, which would otherwise take it away from assistive technology.
 //
 // Of a long list only the rows near the window are in the page, the rest is two spacers: a hundred thousand rows scroll like
@@ -27,9 +27,9 @@ export interface DataTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
-  /** What a row shows below itself when it is opened. */
+  /** The content below a row that is opened. */
   readonly detail?: ((row: Row) => ReactNode) | undefined;
-  /** Called when the end of the rows comes near the window. */
+  /** Called when the user scrolls near the end of the rows. */
   readonly onNearEnd?: (() => void) | undefined;
 }
 

@@ -1,10 +1,8 @@
-// Deletion of one thing by typing its name: the thing is read again first and named by its entity tag, so that you never delete
-// something other than what they saw.
+// Deletion of a resource by typing its name. The dialog reads the resource again first and sends its entity tag, so that you never
+// delete anything other than what you saw.
 
-import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useFresh } from '../api/fresh.ts';
-import { useAnnounce } from './announce.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { ProblemView } from './problem-view.tsx';
 
@@ -24,15 +22,13 @@ export const DeleteDialog = <Result,>({
   path: string;
   /** First parts of the query keys that the deletion changes. */
   renews: readonly string[];
-  /** What to announce; the default says that it was deleted. */
+  /** The announcement; default: it was deleted. */
   announcement?: (result: Result) => string;
   /** False while the consequences are still being read. */
   ready?: boolean;
   onClose: () => void;
   children: ReactNode;
 }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const fresh = useFresh<unknown>(path);
   return (
     <ConfirmDialog<Result>
@@ -44,11 +40,8 @@ export const DeleteDialog = <Result,>({
       ifMatch={fresh.data?.etag}
       submitLabel={`Delete ${kind}`}
       onCancel={onClose}
-      onDone={async (result) => {
-        await Promise.all(renews.map((key) => client.invalidateQueries({ queryKey: [key] })));
-        announce(announcement?.(result) ?? `Deleted ${kind} “${name}”`);
-        onClose();
-      }}
+      renews={renews}
+      done={announcement ?? `Deleted ${kind} “${name}”`}
     >
       {children}
       {fresh.error !== null && <ProblemView error={fresh.error} onRetry={() => void fresh.refetch()} compact />}

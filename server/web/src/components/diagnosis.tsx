@@ -1,4 +1,4 @@
-// One run of an endpoint's diagnostics: where to begin on top, then every layer between the cloud and its key.
+// One run of an endpoint's diagnostics: the result to start with on top, then every layer between the cloud and its key.
 
 import type { CheckResult, Diagnosis } from '../api/types.ts';
 import { CopyButton } from './copy.tsx';
@@ -6,7 +6,7 @@ import { Icon, type IconName } from './icon.tsx';
 import { Badge, type StateTone } from './state-badge.tsx';
 
 const looks: Readonly<Record<CheckResult['state'], readonly [StateTone, IconName, string]>> = {
-  ok: ['ok', 'active', 'Ok'],
+  ok: ['ok', 'active', 'Passed'],
   warning: ['warn', 'warning', 'Warning'],
   failed: ['danger', 'warning', 'Failed'],
   skipped: ['quiet', 'pause', 'Skipped'],
@@ -27,7 +27,7 @@ export const nameLayer = (layer: string): string => layerNames[layer] ?? layer;
 
 const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
-/** What matters of a run in one state. */
+/** The worst state of a run. */
 export const verdictOf = ({ results }: Diagnosis): 'ok' | 'warning' | 'failed' =>
   results.some(({ state }) => state === 'failed')
     ? 'failed'
@@ -35,7 +35,7 @@ export const verdictOf = ({ results }: Diagnosis): 'ok' | 'warning' | 'failed' =
       ? 'warning'
       : 'ok';
 
-/** The result to begin with; undefined: everything is well. */
+/** The result to start with; undefined: all checks passed. */
 export const firstOf = ({ results }: Pick<Diagnosis, 'results'>): CheckResult | undefined =>
   results.find(({ state }) => state === 'failed') ?? results.find(({ state }) => state === 'warning');
 
@@ -88,7 +88,7 @@ const Start = ({ result }: { result: CheckResult }) => {
       <dl className="mt-3 grid gap-x-6 gap-y-2 sm:grid-cols-[auto_1fr]">
         {result.predicts !== undefined && (
           <>
-            <dt className="text-muted">The cloud says</dt>
+            <dt className="text-muted">The cloud reports</dt>
             <dd>
               <code className="wrap-anywhere">{result.predicts}</code>
             </dd>
@@ -121,7 +121,7 @@ const Line = ({ result }: { result: CheckResult }) => {
         </p>
         {!quiet && result.predicts !== undefined && (
           <p className="text-xs text-muted">
-            The cloud says <code className="wrap-anywhere">{result.predicts}</code>
+            The cloud reports <code className="wrap-anywhere">{result.predicts}</code>
           </p>
         )}
         {!quiet && result.fix !== undefined && <p className="text-xs wrap-anywhere">{capital(result.fix)}</p>}
@@ -133,7 +133,7 @@ const Line = ({ result }: { result: CheckResult }) => {
   );
 };
 
-/** What a run has reported so far. */
+/** The results of a run so far. */
 export interface LiveDiagnosis {
   readonly checks: readonly Pick<CheckResult, 'id' | 'layer' | 'title'>[];
   readonly results: readonly CheckResult[];
@@ -228,8 +228,8 @@ export const DiagnosisView = ({ name, diagnosis }: { name: string; diagnosis: Di
         ))}
       </div>
       <div className="flex items-center text-muted">
-        <CopyButton value={formatDiagnosis(name, diagnosis)} label="the run as text" />
-        <span className="text-xs">as text</span>
+        <CopyButton value={formatDiagnosis(name, diagnosis)} label="results as text" />
+        <span className="text-xs">Copy as text</span>
       </div>
     </div>
   );

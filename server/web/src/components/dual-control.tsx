@@ -1,11 +1,10 @@
-// Dual control of a vault: how many others must approve, who they may be, and what. A rule that cannot be satisfied is refused by the
-// service, with a dry run before anything is changed.
+// Dual control of a vault: which actions need approval, and how many approvers. The service refuses a rule that cannot be
+// satisfied, with a dry run before anything is changed.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
 import type { DualControlRule, Vault } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { Button } from './button.tsx';
 import { CheckField, SelectField } from './field.tsx';
 import { FormDialog } from './form.tsx';
@@ -14,7 +13,7 @@ import { ProblemView } from './problem-view.tsx';
 import { vaultsPath } from './vaults.ts';
 
 const actions = [
-  ['destroy', 'Destroy keys, or end their use permanently'],
+  ['destroy', 'Destroy keys or end their use permanently'],
   ['export', 'Export snapshots that contain its keys'],
   ['restore', 'Restore snapshots that contain its keys'],
 ] as const;
@@ -26,8 +25,6 @@ interface VaultDualControl {
 }
 
 export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const before = vault.dualControl;
   const [required, setRequired] = useState(String(before?.required ?? 1));
   const [governed, setGoverned] = useState<readonly DualControlRule['actions'][number][]>(
@@ -64,11 +61,8 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
       submitLabel={removes ? 'Remove rule' : 'Set rule'}
       submitDisabled={plan.error !== null || (removes && before === null)}
       onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [vaultsPath] });
-        announce(`Dual control of “${vault.name}” changed`);
-        onClose();
-      }}
+      renews={[vaultsPath]}
+      done={`Dual control of “${vault.name}” changed`}
     >
       {(fault) => (
         <>
@@ -100,7 +94,7 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
             choices={Array.from({ length: 5 }, (_, index) => ({ value: String(index + 1), text: String(index + 1) }))}
           />
           <CheckField
-            label="Do not let databases destroy master keys"
+            label="Prevent databases from destroying master keys"
             help="Otherwise, a database can destroy them with C_DestroyObject, without approval."
             checked={refuse}
             disabled={removes}
@@ -112,12 +106,12 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
               tone="info"
               title={
                 plan.data.plan !== undefined && plan.data.plan.rules.length > 0
-                  ? 'The current rule requires approval for this change'
+                  ? 'This change requires approval under the current rule'
                   : 'This applies at once'
               }
             >
               {plan.data.approvers.length === 0
-                ? 'No eligible approvers at the moment.'
+                ? 'There are no eligible approvers.'
                 : `Eligible approvers: ${plan.data.approvers.map(({ name }) => name).join(', ')}.`}
             </Notice>
           )}

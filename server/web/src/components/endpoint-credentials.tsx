@@ -1,11 +1,10 @@
 // The credentials of a key store endpoint: at most two, each shown once, with the file that the cloud's console imports; and a live
-// meter of which one signs.
+// meter of the credential in use.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, EndpointCredential, EndpointRequest, ProxyConfiguration } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { Button } from './button.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { Copyable } from './copy.tsx';
@@ -34,7 +33,7 @@ const CredentialDialog = ({
     taken="I have stored the credential or the file"
     onClose={onClose}
   >
-    <SecretValue label="Access key ID" value={issued.XksProxyAuthenticationCredential.AccessKeyId} />
+    <SecretValue label="Access key id" value={issued.XksProxyAuthenticationCredential.AccessKeyId} />
     <SecretValue label="Secret access key" value={issued.XksProxyAuthenticationCredential.RawSecretAccessKey} />
     <div className="space-y-2">
       <p className="font-medium">Proxy configuration file</p>
@@ -56,7 +55,6 @@ const CredentialDialog = ({
 
 export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
   const client = useQueryClient();
-  const announce = useAnnounce();
   const path = `${endpointPath(endpoint.id)}/credentials`;
   const [adding, setAdding] = useState(false);
   const [issued, setIssued] = useState<ProxyConfiguration | null>(null);
@@ -65,13 +63,13 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
   return (
     <Panel
       title="Credentials"
-      description="Up to two, for rotation without an interruption: add the new one, enter it in the cloud key service, then remove the old one."
+      description="Up to two, for rotation without an interruption. Add the new one, enter it in the cloud key service, then remove the old one."
       actions={
         <Button
           icon="plus"
           onClick={() => setAdding(true)}
           disabled={full}
-          title={full ? 'Two are live: remove one first' : undefined}
+          title={full ? 'Two are live. Remove one first.' : undefined}
         >
           Add credential
         </Button>
@@ -80,7 +78,8 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
     >
       {endpoint.credentials.length === 0 ? (
         <EmptyState title="No credential yet">
-          This endpoint cannot be called without a credential. Add one and give its JSON file to the cloud key service.
+          The endpoint refuses every call without a credential. Add one and upload its JSON file in the cloud key
+          service.
         </EmptyState>
       ) : (
         <DataTable
@@ -90,7 +89,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
           columns={[
             {
               key: 'id',
-              header: 'Access key ID',
+              header: 'Access key id',
               names: true,
               cell: (credential) => <Copyable value={credential.accessKeyId} label="access key id" />,
             },
@@ -132,15 +131,12 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
         <ConfirmDialog
           title="Remove this credential?"
           expected={removing.accessKeyId}
-          expectedKind="access key ID"
+          expectedKind="access key id"
           call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(removing.id)}` }}
           submitLabel="Remove credential"
           onCancel={() => setRemoving(null)}
-          onDone={async () => {
-            await client.invalidateQueries({ queryKey: [endpointsPath] });
-            announce(`Credential ${removing.accessKeyId} removed`);
-            setRemoving(null);
-          }}
+          renews={[endpointsPath]}
+          done={`Credential ${removing.accessKeyId} removed`}
         >
           <p>
             Requests signed with it will fail with <code>AuthenticationFailedException</code>. Last used:{' '}
@@ -187,7 +183,7 @@ export const SignersMeter = ({ endpoint }: { endpoint: Endpoint }) => {
             <div className="flex flex-wrap items-baseline justify-between gap-x-4">
               <p className="min-w-0">
                 <code className="break-all">{credential.accessKeyId}</code>{' '}
-                {byAge.length > 1 && <span className="text-muted">{newest ? 'the new one' : 'the old one'}</span>}
+                {byAge.length > 1 && <span className="text-muted">{newest ? 'new credential' : 'old credential'}</span>}
               </p>
               <p className="text-muted tabular-nums">
                 {own.length} of {total}

@@ -1,4 +1,4 @@
-// The frame of the pages about connecting an endpoint: it is read again while you work on the cloud's side.
+// The frame of the pages that connect an endpoint. It reads the endpoint again while you work in the cloud.
 
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';

@@ -1,9 +1,7 @@
-// Who may call a key store endpoint, and how much: its settings, and the dialog that changes them.
+// The access settings of a key store endpoint (rate, client certificate, rules), and the dialog that changes them.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Endpoint, EndpointSettings } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { RuleList, readRules, ruleExample } from './authorization-rules.tsx';
 import { Button } from './button.tsx';
 import { endpointPath, endpointsPath } from './endpoints.ts';
@@ -13,8 +11,6 @@ import { Facts, Panel } from './page.tsx';
 
 const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) => {
   const { settings } = endpoint;
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [operatorProbes, setOperatorProbes] = useState(settings.operatorProbes);
   const [perSecond, setPerSecond] = useState(settings.rate === null ? '' : String(settings.rate.perSecond));
   const [burst, setBurst] = useState(settings.rate === null ? '' : String(settings.rate.burst));
@@ -33,17 +29,14 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
 
   return (
     <FormDialog<Endpoint>
-      title={`Who may call “${endpoint.name}”`}
+      title={`Access settings of “${endpoint.name}”`}
       wide
       call={{ method: 'PUT', path: `${endpointPath(endpoint.id)}/settings`, body }}
-      submitLabel="Save"
+      submitLabel="Save settings"
       submitDisabled={typeof rules === 'string'}
       onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [endpointsPath] });
-        announce('The settings apply from the next request.');
-        onClose();
-      }}
+      renews={[endpointsPath]}
+      done="The settings apply from the next request."
     >
       {(fault) => (
         <>
@@ -56,7 +49,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
               value={perSecond}
               onValue={setPerSecond}
               fault={fault('rate.perSecond')}
-              help="Further requests get status 429. AWS KMS sends at most 1800 per second for one key store, unless its quota was raised."
+              help="Requests above the rate get status 429. Default quota of AWS KMS: 1800 per second for each key store."
             />
             <TextField
               label="Burst"
@@ -66,7 +59,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
               value={burst}
               onValue={setBurst}
               fault={fault('rate.burst')}
-              help="Requests at once after a pause. If empty: one second of the rate."
+              help="Requests that are accepted at once after a pause. Default: the rate of one second."
             />
           </div>
           <TextField
@@ -80,13 +73,13 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
             help="Mutual TLS. Leave this and the bundle empty to require no certificate."
           />
           <AreaField
-            label="Authorities of client certificates"
+            label="Client certificate authorities"
             optional
             value={authorities}
             onValue={setAuthorities}
             fault={fault('clientCertificate.authorities')}
             placeholder="-----BEGIN CERTIFICATE-----"
-            help="PEM: the authority that issues the client certificates, and its chain up to the root."
+            help="PEM: the authority that issues the client certificates, with its chain up to the root."
           />
           <AreaField
             label="Rules"
@@ -115,9 +108,9 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
   const { rate, clientCertificate, rules, operatorProbes } = endpoint.settings;
   return (
     <Panel
-      title="Who may call"
+      title="Access settings"
       description="In addition to SigV4, which every request needs."
-      actions={endpoint.state !== 'deleted' && <Button onClick={() => setOpen(true)}>Change…</Button>}
+      actions={endpoint.state !== 'deleted' && <Button onClick={() => setOpen(true)}>Change settings…</Button>}
     >
       <Facts
         items={[
@@ -133,7 +126,7 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
           ],
           [
             'Rules',
-            rules.length === 0 ? 'None: every signed request is allowed' : <RuleList key="rules" rules={rules} />,
+            rules.length === 0 ? 'None. Every signed request is allowed.' : <RuleList key="rules" rules={rules} />,
           ],
           ['Unsigned health probes', operatorProbes ? 'Allowed for operators' : 'Refused'],
         ]}

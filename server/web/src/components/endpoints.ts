@@ -8,7 +8,7 @@ import type { ListPage } from './list-view.tsx';
 export const endpointsPath = '/api/endpoints';
 export const endpointPath = (id: string): string => `${endpointsPath}/${encodeURIComponent(id)}`;
 
-/** A hundred at most, for the places that offer a choice of one or name the one a thing belongs to. */
+/** At most a hundred, for selection fields and for names of the endpoint that a resource belongs to. */
 export const useEndpoints = (): readonly Endpoint[] =>
   useQuery({
     queryKey: [endpointsPath, 'choices'],

@@ -96,8 +96,8 @@ export const AreaField = ({
   );
 };
 
-/** The first field of every form that makes something: a name for people, as the API limits it. */
-export const NameField = (props: Omit<ComponentProps<typeof TextField>, 'label'>) => (
+/** The first field of every form that creates a resource: its name, with the limits of the API. */
+export const NameField = (props: Omit<ComponentProps<typeof TextField>, 'label'> & { readonly label?: string }) => (
   <TextField label="Name" maxLength={128} autoFocus {...props} />
 );
 

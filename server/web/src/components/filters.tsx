@@ -35,7 +35,7 @@ export const SelectFilter = ({
 }: {
   label: string;
   value: string | undefined;
-  /** What is shown while nothing is chosen. */
+  /** Text while nothing is selected. */
   every?: string;
   choices: readonly Choice[];
   onValue: (value: string | undefined) => void;

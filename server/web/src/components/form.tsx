@@ -1,8 +1,9 @@
 // A form that makes one API call: it shows the call, sends it once per press, and keeps the answer's faults in place.
 
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { type ApiCall, ApiProblem, type Method, send } from '../api/client.ts';
+import { useAnnounce } from './announce.tsx';
 import { ApiCallView } from './api-call.tsx';
 import { Button, type ButtonTone } from './button.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
@@ -10,17 +11,22 @@ import { ProblemView } from './problem-view.tsx';
 
 export interface CallFormProps<Result> {
   readonly call: ApiCall & { readonly method: Exclude<Method, 'GET'> };
-  /** A create, which a repeat after a lost answer must not make twice. */
+  /** A create: a repeat after a lost answer must not create a second resource. */
   readonly creates?: boolean;
   readonly ifMatch?: string | undefined;
   /** The body contains a secret: the form shows the call without it. */
   readonly secretBody?: boolean;
-  /** Members of the body that are made only when it is sent; they are not shown. */
+  /** Members of the body that are computed when it is sent; they are not shown. */
   readonly complete?: () => Promise<object>;
   readonly submitLabel: string;
   readonly submitTone?: ButtonTone;
   readonly submitDisabled?: boolean;
-  readonly onDone: (result: Result) => void | Promise<void>;
+  /** First parts of the query keys that the call changes: read again before the form is done. */
+  readonly renews?: readonly string[];
+  /** What to announce. */
+  readonly done?: string | ((result: Result) => string);
+  /** What follows; the form closes when absent. */
+  readonly onDone?: (result: Result) => void | Promise<void>;
   readonly onCancel?: () => void;
   /** Receives the fault of a field by its path in the body. */
   readonly children: (fault: (path: string) => string | undefined) => ReactNode;
@@ -35,11 +41,15 @@ export const CallForm = <Result,>({
   submitLabel,
   submitTone = 'primary',
   submitDisabled = false,
-  onDone,
+  renews = [],
+  done,
   onCancel,
+  onDone = onCancel,
   children,
 }: CallFormProps<Result>) => {
-  // One key per opened form and body: pressing again after a lost answer repeats the same create, an edited form makes a new one.
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  // One key for each opened form and body: a repeat after a lost answer is the same create, and an edited form is a new one.
   const [attempt, setAttempt] = useState<{ body: string; key: string } | null>(null);
   const mutation = useMutation<Result, unknown, void>({
     mutationFn: async () => {
@@ -51,7 +61,11 @@ export const CallForm = <Result,>({
       setAttempt(current);
       return send<Result>(call, { idempotencyKey: current.key, ifMatch });
     },
-    onSuccess: onDone,
+    onSuccess: async (result) => {
+      await Promise.all(renews.map((path) => client.invalidateQueries({ queryKey: [path] })));
+      if (done !== undefined) announce(typeof done === 'string' ? done : done(result));
+      await onDone?.(result);
+    },
   });
   const fields = mutation.error instanceof ApiProblem ? mutation.error.fields : [];
 

@@ -1,4 +1,4 @@
-// The TDE groups, for the places that offer a choice of one or name the one an application is in.
+// The TDE groups, for selection fields and for the name of an application's group.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';

@@ -1,4 +1,4 @@
-// Whether the service is well, from its own checks.
+// The health of the service, from its own checks.
 
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -60,8 +60,8 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
     {status.erasure.blockers !== null && status.erasure.blockers.records.length > 0 && (
       <Notice tone="warn" title="The erasure run is blocked">
         These stored records cannot be opened, and the run would make this permanent. Restore a backup of the store that
-        was created after the last run. Or give up the records: delete or destroy the key, remove the credential,
-        destroy the object. The run then continues.
+        was created after the last run. To give up the records instead, delete or destroy the key, remove the
+        credential, or destroy the object. The run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {status.erasure.blockers.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (
             <li key={`${id} ${version} ${copy}`} className="break-words">

@@ -1,4 +1,4 @@
-// The hosts from which an application asks, and since when.
+// The hosts and processes that use an application, and since when.
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
 import type { Instance } from '../api/types.ts';
@@ -46,7 +46,7 @@ export const Instances = ({ id }: { id: string }) => {
   return (
     <Panel
       title="Instances"
-      description="Hosts and processes that used it, newest first."
+      description="Hosts and processes that used this application, newest first."
       flush={query.data !== undefined}
     >
       <Async query={query} lines={2}>
@@ -64,5 +64,3 @@ export const Instances = ({ id }: { id: string }) => {
     </Panel>
   );
 };
-
-// --- master keys ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// Inviting somebody: how they are called, and the invitation, shown once.
+// Invites a user: the fields of the names, and the invitation, shown once.
 
 import type { InvitedUser } from '../api/types.ts';
 import { NameField, TextField } from './field.tsx';
@@ -19,7 +19,13 @@ export const PersonFields = ({
   fault: (path: string) => string | undefined;
 }) => (
   <>
-    <NameField help="The name to sign in with." value={name} onValue={onName} fault={fault('name')} />
+    <NameField
+      label="User name"
+      help="The user signs in with this name."
+      value={name}
+      onValue={onName}
+      fault={fault('name')}
+    />
     <TextField
       label="Full name"
       optional
@@ -33,14 +39,14 @@ export const PersonFields = ({
 
 export const InvitationDialog = ({ invited, onClose }: { invited: InvitedUser; onClose: () => void }) => (
   <SecretOnceDialog
-    title={`Invitation of “${invited.user.displayName}”`}
-    notice="The invitation is shown only once. The person who opens it chooses the password, so give it only to this user."
+    title={`Invitation for “${invited.user.displayName}”`}
+    notice="The invitation is shown only once. Anyone who opens it can choose the password, so give it only to this user."
     taken="I have stored the invitation or given it to the user"
     onClose={onClose}
   >
     {invited.invitation !== null && (
       <>
-        <SecretValue label="Single-use address" value={invited.invitation.url} />
+        <SecretValue label="Single-use link" value={invited.invitation.url} />
         <p className="text-muted">
           It expires at <Time value={invited.invitation.expiresAt} />.
         </p>

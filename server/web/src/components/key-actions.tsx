@@ -1,12 +1,10 @@
-// What can be done to a key, from its row and from its own page: enable, disable, rotate, delete. Destruction is not here: it
+// The actions on a key, in its row and on its page: enable, disable, rotate, delete. Destruction is not here: it
 // belongs to the master keys of a database application, with their blast radius.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useFresh } from '../api/fresh.ts';
 import type { DeletedKey, Key } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
-import { useAnnounce } from './announce.tsx';
 import { applicationsPath } from './applications.ts';
 import { DeleteDialog } from './delete-dialog.tsx';
 import { NameField } from './field.tsx';
@@ -86,7 +84,6 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
         {...shared}
         title={`Rotate “${key.name}”?`}
         call={{ method: 'POST', path: `${path}/rotate` }}
-        creates
         submitLabel="Rotate key"
         done={`Key “${key.name}” rotated`}
       >
@@ -101,8 +98,6 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
 };
 
 const EditKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const fresh = useFresh<Key>(keyPath(key.id));
   const [name, setName] = useState(key.name);
   const [tags, setTags] = useState(key.tags.join(' '));
@@ -111,14 +106,11 @@ const EditKey = ({ target: key, onClose }: { target: Key; onClose: () => void })
       title={`Edit “${key.name}”`}
       call={{ method: 'PUT', path: keyPath(key.id), body: { name, tags: readTags(tags) } }}
       ifMatch={fresh.data?.etag}
-      submitLabel="Save"
+      submitLabel="Save key"
       submitDisabled={fresh.data === undefined}
       onCancel={onClose}
-      onDone={async (changed) => {
-        await Promise.all([keysPath, applicationsPath].map((path) => client.invalidateQueries({ queryKey: [path] })));
-        announce(`Key “${changed.name}” saved`);
-        onClose();
-      }}
+      renews={[keysPath, applicationsPath]}
+      done={(changed) => `Key “${changed.name}” saved`}
     >
       {(fault) => (
         <>

@@ -30,7 +30,7 @@ const spanOf = (what: 'created' | 'used', filter: string | undefined, now: Date)
   return { [`${what}${side === 'within' ? 'After' : 'Before'}`]: at };
 };
 
-/** What the API is asked for. */
+/** The query parameters for the API. */
 export const keyQuery = (
   { age, use, ...others }: KeyFilters,
   now: Date,

@@ -13,7 +13,7 @@ import { Facts, Panel } from './page.tsx';
 import { StateBadge } from './state-badge.tsx';
 import { Time } from './time.tsx';
 
-/** Used within these days: it may be needed tomorrow. */
+/** A key that was used within these days may be needed tomorrow. */
 const recentDays = 7;
 
 export const useKeyUse = (id: string): UseQueryResult<KeyUse> =>
@@ -47,7 +47,7 @@ export const LastUse = ({
   goesOn = false,
 }: {
   query: UseQueryResult<KeyUse>;
-  /** What is about to be done does not end its use. */
+  /** The action does not end its use. */
   goesOn?: boolean;
 }) => (
   <Async query={query} lines={1}>
@@ -57,14 +57,14 @@ export const LastUse = ({
       return (
         <div className="space-y-3">
           {isRecent ? (
-            <Notice tone="warn" title={`It was used within the last ${recentDays} days`}>
+            <Notice tone="warn" title={`This key was used within the last ${recentDays} days`}>
               Last <Time value={use.lastUsedAt} distance />
               <User use={use} />.{!goesOn && ' Further requests will fail.'}
             </Notice>
           ) : (
             <p>
               {use.lastUsedAt === null ? (
-                'It was never used.'
+                'This key was never used.'
               ) : (
                 <>
                   Last used <Time value={use.lastUsedAt} distance />
@@ -84,7 +84,7 @@ export const LastUse = ({
 export const WhoUses = ({ target: key }: { target: Pick<Key, 'id' | 'kind'> }) => {
   const query = useKeyUse(key.id);
   return (
-    <Panel title="Who uses it" description="Times of use are updated every ten seconds.">
+    <Panel title="Usage" description="Times of use are updated every ten seconds.">
       <Async query={query} lines={3}>
         {(use) => (
           <div className="space-y-4">

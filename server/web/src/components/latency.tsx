@@ -9,7 +9,7 @@ import type { ChartLine } from './chart.tsx';
 import { Panel } from './page.tsx';
 import { EmptyState, ProblemView } from './problem-view.tsx';
 
-// The drawing library comes when there is something to draw.
+// The drawing library is loaded when there is something to draw.
 const Chart = lazy(() => import('./chart.tsx').then((module) => ({ default: module.Chart })));
 
 const spans = [
@@ -89,7 +89,7 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
   const points = query.data?.items ?? [];
   const sum = (of: (point: LatencyPoint) => number): number => points.reduce((total, point) => total + of(point), 0);
   const requests = sum((point) => point.requests);
-  // Of the points' own percentiles: the course is exact by the step, the whole is its weighted median and its worst.
+  // Computed from the percentiles of the points: each point is exact; the total is their weighted median and the worst p99.
   const weighted = points.reduce((total, { p50Ms, requests: own }) => total + (p50Ms ?? 0) * own, 0);
   const worst = points.reduce<number | null>(
     (most, { p99Ms }) => (p99Ms === null ? most : Math.max(most ?? 0, p99Ms)),
@@ -138,7 +138,7 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
         <div className="space-y-5">
           <dl className="grid grid-cols-2 gap-x-6 gap-y-3 sm:grid-cols-3 lg:grid-cols-6">
             <Figure name="Requests" value={requests.toLocaleString()} />
-            <Figure name="Median, about" value={formatMs(weighted / requests)} />
+            <Figure name="Median (approx.)" value={formatMs(weighted / requests)} />
             <Figure name="Worst p99" value={formatMs(worst)} bad={(worst ?? 0) > 100} />
             <Figure name="Over 100 ms" value={percent(slow, requests)} bad={slow / requests > 0.01} />
             <Figure name="Over 250 ms" value={percent(lost, requests)} bad={lost > 0} />

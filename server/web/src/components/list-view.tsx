@@ -80,7 +80,7 @@ export const ListView = <Row,>({
         title="No entries match these filters"
         action={onClearFilters !== undefined && <Button onClick={onClearFilters}>Clear filters</Button>}
       >
-        The list has entries, but none match all filters.
+        The list has entries, but none matches all filters.
       </EmptyState>
     );
   }
@@ -89,7 +89,7 @@ export const ListView = <Row,>({
       <DataTable {...table} rows={rows} onNearEnd={endless ? onNearEnd : undefined} />
       <div className="flex flex-wrap items-center justify-between gap-3 border-t border-line px-4 py-2.5 text-xs text-muted">
         <p role="status">
-          {rows.length.toLocaleString()} shown{list.hasNextPage ? ', there are more' : ''}
+          {rows.length.toLocaleString()} shown{list.hasNextPage ? ', more available' : ''}
         </p>
         {list.hasNextPage && (
           <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>

@@ -1,4 +1,4 @@
-// Moments of a line that have no neighbour: nothing would be drawn of them, because a line needs two.
+// Points without a neighbour: a line needs two points, so the chart would not show them.
 
 /** Their positions. */
 export const lonely = (values: readonly (number | null)[]): number[] => {

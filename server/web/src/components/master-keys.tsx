@@ -1,10 +1,9 @@
-// The master keys of an application: what destroying one would reach, and destroying it.
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+// The master keys of an application: the blast radius of a destruction, and the destruction.
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { BlastRadius, MasterKey } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Async } from './async.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
@@ -91,8 +90,6 @@ const BlastRadiusDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClo
 };
 
 const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const query = useBlastRadius(masterKey.applicationId, masterKey.id);
   const use = useKeyUse(masterKey.id);
   return (
@@ -109,19 +106,12 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
       }}
       submitLabel="Destroy master key"
       onCancel={onClose}
-      onDone={async () => {
-        await Promise.all([
-          client.invalidateQueries({ queryKey: [applicationsPath] }),
-          client.invalidateQueries({ queryKey: [keysPath] }),
-        ]);
-        announce(`Master key “${masterKey.name}” destroyed`);
-        onClose();
-      }}
+      renews={[applicationsPath, keysPath]}
+      done={`Master key “${masterKey.name}” destroyed`}
     >
       <Notice tone="danger" title="This cannot be undone">
-        The sealed copy and the vault copy are wiped. Data encrypted under this key becomes permanently unreadable when
-        the database next needs the key: after a restart, when it opens the keystore, or when it reads an uncached
-        block.
+        The sealed copy and the vault copy are wiped. Data encrypted under this key becomes permanently unreadable. The
+        database fails when it next needs the key: after a restart, or when it reads an uncached block.
       </Notice>
       <LastUse query={use} />
       <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
@@ -172,7 +162,7 @@ export const MasterKeys = ({ id }: { id: string }) => {
                 )}
                 {key.neverDecrypts && (
                   <Badge tone="quiet" icon="blocked">
-                    Wraps, never decrypts
+                    Wrap only
                   </Badge>
                 )}
               </span>
@@ -244,5 +234,3 @@ export const MasterKeys = ({ id }: { id: string }) => {
     </Panel>
   );
 };
-
-// --- the page ---------------------------------------------------------------------------------------------------------

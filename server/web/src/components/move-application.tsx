@@ -1,11 +1,10 @@
-// Moving a TDE application to another group: what it means is asked of the service for the chosen group and shown before the name
-// can be typed.
+// Moves a TDE application to another group. The dialog shows the consequences for the chosen group, from the service, before
+// the user can confirm.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Application, ApplicationMove, MovedApplication } from '../api/types.ts';
-import { useAnnounce } from './announce.tsx';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Async } from './async.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
@@ -31,7 +30,7 @@ const MoveView = ({ move }: { move: ApplicationMove }) => (
     </p>
     <div>
       <p className="font-medium">
-        It can no longer use {count(move.keysLost, 'key')} of these applications, and they can no longer use its keys
+        It can no longer use {count(move.keysLost, 'key')} of these applications. They can no longer use its keys
       </p>
       <ul className="mt-1 list-disc pl-5">
         {move.leaves.map((other) => (
@@ -55,18 +54,16 @@ const MoveView = ({ move }: { move: ApplicationMove }) => (
 );
 
 export const MoveApplicationDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const groups = useGroups();
   const [groupId, setGroupId] = useState('');
   const path = `${applicationPath(application.id)}/move`;
   const query = useQuery({
-    // Not below the applications: it is not asked again when the move has made them stale.
+    // Not under the key of the applications: a move makes those stale, and this must not be read again.
     queryKey: ['application-move', application.id, groupId],
     enabled: groupId !== '',
     queryFn: ({ signal }) =>
       send<MovedApplication>({ method: 'POST', path, query: { dryRun: true }, body: { groupId } }, { signal }),
-    // Consequences are shown as they are now.
+    // The consequences must be current.
     gcTime: 0,
   });
   return (
@@ -79,14 +76,8 @@ export const MoveApplicationDialog = ({ application, onClose }: { application: A
       call={{ method: 'POST', path, body: { groupId, confirm: application.name } }}
       submitLabel="Move application"
       onCancel={onClose}
-      onDone={async ({ move }) => {
-        await Promise.all([
-          client.invalidateQueries({ queryKey: [applicationsPath] }),
-          client.invalidateQueries({ queryKey: [keysPath] }),
-        ]);
-        announce(`Application “${application.name}” moved to “${move.to.name}”`);
-        onClose();
-      }}
+      renews={[applicationsPath, keysPath]}
+      done={({ move }) => `Application “${application.name}” moved to “${move.to.name}”`}
     >
       <SelectField
         label="New group"

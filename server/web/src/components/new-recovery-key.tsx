@@ -1,11 +1,10 @@
-// Creates a recovery key in this browser: the person downloads its file, and the service gets the public half. Nothing is kept here; a
-// dialog that is closed half way has registered nothing.
+// Creates a recovery key in this browser: the user downloads its file, and the service gets the public half. Nothing is kept here,
+// and a dialog that is closed early has registered nothing.
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { RecoveryKey } from '../api/types.ts';
 import { type MadeRecoveryKey, makeRecoveryKey, shortestPassphrase } from '../recovery/new-recovery-key.ts';
-import { useAnnounce } from './announce.tsx';
 import { Button } from './button.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { CheckField, NameField, TextField } from './field.tsx';
@@ -17,8 +16,6 @@ const path = '/api/recovery-keys';
 const fileName = 'recovery.key';
 
 export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [name, setName] = useState('');
   const [passphrase, setPassphrase] = useState('');
   const [again, setAgain] = useState('');
@@ -45,7 +42,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
         >
           <p>
             This browser creates the key. You save the private half as a file that a passphrase protects. The service
-            gets only the public half: it can seal snapshots to the key, but cannot open them.
+            gets only the public half. It can seal snapshots to the key, but cannot open them.
           </p>
           <NameField help="Its owner, or where you will store it." value={name} onValue={setName} />
           <TextField
@@ -63,7 +60,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
             autoComplete="new-password"
             value={again}
             onValue={setAgain}
-            fault={again !== '' && again !== passphrase ? 'does not match' : undefined}
+            fault={again !== '' && again !== passphrase ? 'Passphrases do not match' : undefined}
           />
           {make.error !== null && <ProblemView error={make.error} compact />}
           <DialogActions>
@@ -83,11 +80,8 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
         submitLabel="Register public half"
         submitDisabled={!stored}
         onCancel={onClose}
-        onDone={async () => {
-          await client.invalidateQueries({ queryKey: [path] });
-          announce(`Recovery key “${name}” registered`);
-          onClose();
-        }}
+        renews={[path]}
+        done={`Recovery key “${name}” registered`}
       >
         {() => (
           <>

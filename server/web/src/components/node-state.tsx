@@ -1,4 +1,4 @@
-// Nodes, as lists name their states.
+// The states of nodes as lists show them.
 
 import type { Node } from '../api/types.ts';
 import type { IconName } from './icon.tsx';
@@ -24,6 +24,6 @@ export const NodeState = ({ state }: Pick<Node, 'state'>) => {
   );
 };
 
-/** "Just now" would say nothing of one that has been silent for seconds. */
+/** Shows seconds: "just now" would hide that a node has been silent for seconds. */
 export const HeardOf = ({ heartbeatAt, state }: Pick<Node, 'heartbeatAt' | 'state'>) =>
   state === 'offline' ? <Time value={heartbeatAt} seconds /> : <Time value={heartbeatAt} distance />;

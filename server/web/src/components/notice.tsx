@@ -1,4 +1,4 @@
-// A fact about the thing on this page that a person must know before doing anything with it.
+// A fact about the resource on this page that the user must know before acting on it.
 
 import type { ReactNode } from 'react';
 import { Icon, type IconName } from './icon.tsx';

@@ -1,4 +1,4 @@
-// What needs somebody, from the inbox, as the overview and the page of notifications show it.
+// Notifications as the overview and the page of notifications show them.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -48,10 +48,10 @@ export const ActionLink = ({ page, action }: Pick<Notification, 'page' | 'action
 const sentence = (text: string): string =>
   text.startsWith('dke ') ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
-export const NotificationText = ({ notification: { text, remedy } }: { notification: Notification }) => (
+export const NotificationText = ({ notification: { text, fix } }: { notification: Notification }) => (
   <div className="min-w-0">
     <p className="font-medium wrap-anywhere">{withOwnTime(sentence(text))}</p>
-    <p className="font-normal wrap-anywhere text-muted">{sentence(remedy)}</p>
+    <p className="font-normal wrap-anywhere text-muted">{sentence(fix)}</p>
   </div>
 );
 
@@ -99,7 +99,7 @@ export const TodayPanel = () => {
         <p className="flex items-center gap-3 px-4 py-5">
           <Icon name="active" className="size-5 text-ok" />
           <span>
-            <span className="font-medium">No alerts.</span>{' '}
+            <span className="font-medium">No notifications.</span>{' '}
             <span className="text-muted">
               Certificates, rotations, endpoints, key stores, sinks and tokens are checked every minute.
             </span>

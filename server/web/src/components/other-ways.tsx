@@ -1,5 +1,5 @@
-// The ways to sign in that are not typed: a passkey, and the OpenID provider. The browser's own calls make and take the JSON of
-// WebAuthn; nothing of a key passes through here.
+// Sign-in without typing: a passkey, or the OpenID provider. The browser's own functions read and write the JSON of WebAuthn;
+// no key passes through this code.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -49,11 +49,11 @@ const ask = async (credential: Promise<Credential | null>): Promise<object> => {
 };
 
 const answerOf = (credential: Credential | null): object => {
-  if (!(credential instanceof PublicKeyCredential)) throw new Error('the authenticator did not answer');
+  if (!(credential instanceof PublicKeyCredential)) throw new Error('The authenticator did not answer.');
   return credential.toJSON() as object;
 };
 
-/** Asks the service for a question, the authenticator for its answer, and gives it. */
+/** Gets a challenge from the service, asks the authenticator to sign it, and sends the answer. */
 const usePasskey = (begin: string, give: (answer: object) => Promise<Session>) => {
   const client = useQueryClient();
   return useMutation({
@@ -69,7 +69,7 @@ const usePasskey = (begin: string, give: (answer: object) => Promise<Session>) =
   });
 };
 
-/** Why the provider's way ended here: words of ours, chosen by the code in the address. */
+/** Why the sign-in at the provider failed: our own text, selected by the code in the address. */
 const refusals: Readonly<Record<string, string>> = {
   forbidden: 'Your account at the provider has no access to this service. Ask an administrator to register you.',
   unavailable: 'The provider did not answer.',
@@ -110,7 +110,7 @@ export const OtherWays = () => {
   );
 };
 
-/** A passkey in the place of a one-time code. */
+/** A passkey instead of a one-time code. */
 export const PasskeyStep = () => {
   const { passkeys } = useWays();
   const passkey = usePasskey('/api/session/second-factor/options', (answer) =>
@@ -127,7 +127,7 @@ export const PasskeyStep = () => {
   );
 };
 
-/** Makes a passkey: at the first sign-in, and in the profile. */
+/** Creates a passkey: at the first sign-in, and in the profile. */
 export const AddPasskey = ({ onDone }: { onDone: () => void }) => {
   const client = useQueryClient();
   const { passkeys } = useWays();

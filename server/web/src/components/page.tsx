@@ -1,4 +1,4 @@
-// The frame of a page: where it is, what it is called, what it is for, what can be done; and the panels below.
+// The frame of a page: breadcrumb, title, description and actions; and the panels below.
 
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';

@@ -1,4 +1,4 @@
-// A change is made, and some nodes have not confirmed it: they may still use the old state. The notice stays on every page until it is dismissed.
+// A notice about nodes that have not confirmed a change and may still use the old state. It stays on every page until it is dismissed.
 
 import { useEffect, useState } from 'react';
 import { onPendingNodes } from '../api/client.ts';
@@ -8,7 +8,7 @@ import { Time } from './time.tsx';
 
 interface Pending {
   readonly nodes: readonly string[];
-  /** The latest moment of all; null: one has no limit. */
+  /** The latest time of all; null: one has no limit. */
   readonly until: string | null;
 }
 

@@ -1,10 +1,10 @@
-// The views of people.
+// The views of users.
 
 import { Tabs } from './tabs.tsx';
 
 export const PeopleTabs = () => (
   <Tabs
-    label="People"
+    label="Users"
     tabs={[
       { text: 'Users', to: '/users' },
       { text: 'Sessions', to: '/sessions' },

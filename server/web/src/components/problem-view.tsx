@@ -1,5 +1,5 @@
-// A failure, as the person needs it: what happened, what to do, which permission is missing, and the request id that
-// finds the same moment in the audit log and the server's log.
+// A failure for the user: what failed, what to do next, which permission is missing, and the request id that
+// finds the same call in the audit log and the server's log.
 
 import type { ReactNode } from 'react';
 import { ApiProblem } from '../api/client.ts';
@@ -33,7 +33,7 @@ export const ProblemView = ({
 }: {
   error: unknown;
   onRetry?: (() => void) | undefined;
-  /** Inside a form or dialog that already says what was tried. */
+  /** Inside a form or dialog whose title already names the action. */
   compact?: boolean;
 }) => {
   const problem = asProblem(error);
@@ -90,7 +90,7 @@ export const ProblemView = ({
   );
 };
 
-/** An empty place that teaches the next step. */
+/** An empty list, with the next step. */
 export const EmptyState = ({ title, children, action }: { title: string; children: ReactNode; action?: ReactNode }) => (
   <div className="flex flex-col items-center px-4 py-12 text-center">
     <p className="text-base font-semibold">{title}</p>

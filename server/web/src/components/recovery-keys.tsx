@@ -1,11 +1,10 @@
-// The recovery keys that open snapshots: registered by their public halves, and removed.
+// The recovery keys that open snapshots: lists, registers and removes them.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { RecoveryKey } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
-import { useAnnounce } from './announce.tsx';
 import { Async } from './async.tsx';
 import { Button } from './button.tsx';
 import { type Column, DataTable } from './data-table.tsx';
@@ -59,8 +58,6 @@ const columns = (remove: (key: RecoveryKey) => void): readonly Column<RecoveryKe
 ];
 
 const RegisterDialog = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [name, setName] = useState('');
   const [publicKey, setPublicKey] = useState('');
   return (
@@ -68,13 +65,10 @@ const RegisterDialog = ({ onClose }: { onClose: () => void }) => {
       title="Register a recovery key"
       call={{ method: 'POST', path, body: { name, publicKey: publicKey.trim() } }}
       creates
-      submitLabel="Register"
+      submitLabel="Register recovery key"
       onCancel={onClose}
-      onDone={async (key) => {
-        await client.invalidateQueries({ queryKey: [path] });
-        announce(`Recovery key “${key.name}” registered`);
-        onClose();
-      }}
+      renews={[path]}
+      done={(key) => `Recovery key “${key.name}” registered`}
     >
       {(fault) => (
         <>
@@ -84,7 +78,7 @@ const RegisterDialog = ({ onClose }: { onClose: () => void }) => {
             mono
             help={
               <>
-                As <code>dke recovery-key show recovery.key</code> prints it.
+                The output of <code>dke recovery-key show recovery.key</code>.
               </>
             }
             value={publicKey}
@@ -107,7 +101,7 @@ export const RecoveryKeys = () => {
   return (
     <Panel
       title="Recovery keys"
-      description="Snapshots are sealed to each of them. The service has only the public halves. People keep the files elsewhere."
+      description="Snapshots are sealed to each of them. The service has only the public halves. Keep the files elsewhere."
       actions={
         <Button icon="plus" onClick={() => setAdding(true)}>
           Register recovery key
@@ -118,10 +112,11 @@ export const RecoveryKeys = () => {
       <Async query={query} lines={2}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="No recovery keys yet: no snapshot can be created">
+            <EmptyState title="No recovery keys yet">
               <p>
-                Create one on another machine, with <code>dke recovery-key create --out recovery.key</code>. Keep the
-                file in a safe place, and register its public half here.
+                Snapshots need a recovery key. Create one on another machine, with{' '}
+                <code>dke recovery-key create --out recovery.key</code>. Keep the file in a safe place, and register its
+                public half here.
               </p>
             </EmptyState>
           ) : (
@@ -134,7 +129,7 @@ export const RecoveryKeys = () => {
         <ActionDialog
           title={`Remove the recovery key “${removing.name}”?`}
           call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(removing.id)}` }}
-          submitLabel="Remove"
+          submitLabel="Remove recovery key"
           danger
           renews={[path]}
           done="Recovery key removed"
@@ -147,7 +142,7 @@ export const RecoveryKeys = () => {
   );
 };
 
-/** What people of one tenant see instead of the recovery keys, which belong to the platform. */
+/** Shown to users of one tenant instead of the recovery keys, which belong to the platform. */
 export const RecoveryKeysOfOperators = () => (
   <Panel title="Recovery keys">
     <p className="max-w-prose">

@@ -1,5 +1,5 @@
-// The request log, of one endpoint or of all: filtered by the server, followed live, exported, and asked for the request of a CloudTrail
-// event. Filters are in the address, so that a view can be sent to another person.
+// The request log, of one endpoint or of all: filtered by the server, followed live, exported, and searched for the request of a CloudTrail
+// event. Filters are in the address, so that a view can be shared.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -95,7 +95,7 @@ const detail = (request: EndpointRequest) => (
       ...(request.reason === null ? [] : [['Reason', request.reason] as const]),
       ['Reading', formatMs(request.phases.readMs)],
       ['Authenticating', formatMs(request.phases.authMs)],
-      ['Cryptography and answering', formatMs(request.phases.cryptoMs)],
+      ['Cryptography and response', formatMs(request.phases.cryptoMs)],
       ['Principal', orDash(request.principal, 'principal')],
       ['KMS operation', request.kmsOperation ?? '–'],
       ['KMS request id', orDash(request.kmsRequestId, 'KMS request id')],
@@ -114,7 +114,7 @@ const table = {
   detail,
 };
 
-/** Names of endpoints by their id; those of deleted ones are not known any more. */
+/** Names of endpoints by their id; names of deleted endpoints are not known. */
 const useEndpointNames = (enabled: boolean): ReadonlyMap<string, string> => {
   const query = useQuery({
     queryKey: [endpointsPath, 'names'],
@@ -198,7 +198,7 @@ const FindDialog = ({ onClose }: { onClose: () => void }) => {
 const liveEvery = 2_000;
 const liveRows = 50;
 
-/** The newest requests, asked for again and again while it is shown. */
+/** The newest requests, updated while they are shown. */
 const Live = ({ path, filters, table: shown }: { path: string; filters: Query; table: typeof table }) => {
   const newest = useQuery({
     queryKey: [path, 'live', filters],
@@ -229,7 +229,7 @@ const Live = ({ path, filters, table: shown }: { path: string; filters: Query; t
   );
 };
 
-/** Says that records are missing, as long as the service runs that lost them. */
+/** Warns of missing records until the service that lost them restarts. */
 const Dropped = () => {
   const status = useQuery({
     queryKey: ['/api/status'],
@@ -240,7 +240,8 @@ const Dropped = () => {
   return (
     <div className="p-4">
       <Notice tone="warn" title={`${dropped} records are missing`}>
-        The store did not keep up, and records were dropped since the service started. The requests were answered.
+        The store did not keep up. Records were dropped since the service started. The requests themselves were
+        answered.
       </Notice>
     </div>
   );
@@ -260,7 +261,7 @@ const Filters = ({
 }: {
   filters: RequestFilters;
   onFilters: (filters: RequestFilters) => void;
-  /** Undefined where all requests are of one endpoint. */
+  /** Undefined when all requests belong to one endpoint. */
   endpoints: ReadonlyMap<string, string> | undefined;
 }) => {
   const set = (change: RequestFilters) => onFilters({ ...filters, ...change });
@@ -321,10 +322,10 @@ export const RequestLog = ({
   filters,
   onFilters,
 }: {
-  /** Absent: all endpoints, and what met none. */
+  /** Absent: all endpoints, and requests that belong to none. */
   endpointId?: string;
   filters: RequestFilters;
-  /** Takes the whole set of filters. */
+  /** Receives all filters. */
   onFilters: (filters: RequestFilters) => void;
 }) => {
   const [live, setLive] = useState(false);
@@ -371,7 +372,7 @@ export const RequestLog = ({
           onClearFilters={() => onFilters({})}
           empty={
             <EmptyState title="No requests yet">
-              The first is the health check of the cloud key service when the external key store is connected.
+              The first request is the health check of the cloud key service, when you connect the external key store.
             </EmptyState>
           }
         />

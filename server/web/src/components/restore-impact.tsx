@@ -1,4 +1,4 @@
-// What a restore does, or did: counts by kind, keys that stay destroyed, what becomes active, and who must approve it.
+// The result of a restore or its dry run: counts by kind, keys that stay destroyed, what becomes active, and who must approve it.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -37,7 +37,7 @@ export const RestoreImpact = ({ found }: { found: SnapshotRestore }) => {
         <p className="px-4 pt-4">The snapshot is empty: the tenant has no data.</p>
       ) : (
         <DataTable
-          caption={found.dryRun ? 'Preview of the restore' : 'Result of the restore'}
+          caption={found.dryRun ? 'Result of the dry run' : 'Result of the restore'}
           rows={rows}
           rowKey={([table]) => table}
           columns={[
@@ -69,7 +69,7 @@ export const RestoreImpact = ({ found }: { found: SnapshotRestore }) => {
             Keys that stay destroyed <Badge tone="quiet" icon="destroyed">{`${found.stayDestroyed.length}`}</Badge>
           </h3>
           {found.stayDestroyed.length === 0 ? (
-            <p className="text-muted">None: no key of the snapshot was destroyed since.</p>
+            <p className="text-muted">None. No key of the snapshot was destroyed since.</p>
           ) : (
             <ul className="divide-y divide-line rounded-lg border border-line">
               {found.stayDestroyed.map((each) => (
@@ -105,7 +105,7 @@ export const RestoreImpact = ({ found }: { found: SnapshotRestore }) => {
   );
 };
 
-/** What dual control requires for it, and the state of a request for approval. */
+/** The approvals that dual control requires, and the state of the approval request. */
 export const RestoreApproval = ({ snapshotId, found }: { snapshotId: string; found: SnapshotRestore }) => {
   const asked = useQuery({
     queryKey: ['/api/approvals', 'of', snapshotId],
@@ -122,7 +122,7 @@ export const RestoreApproval = ({ snapshotId, found }: { snapshotId: string; fou
         .flatMap(({ items }) => items)
         .find(({ operation, subject }) => operation === 'snapshot.restore' && subject.id === snapshotId);
     },
-    // A user who may not see approvals learns it from the answer to the restore.
+    // A user without permission to see approvals gets this from the answer to the restore.
     enabled: found.rules.length > 0,
     retry: false,
   });
@@ -155,7 +155,7 @@ export const RestoreApproval = ({ snapshotId, found }: { snapshotId: string; fou
       <p className="mt-1">
         {open?.state === 'approved'
           ? 'Confirm it again to restore with your recovery key.'
-          : 'Confirm to request approval. After it is approved, return to this page and confirm again with the recovery key, which only you have.'}{' '}
+          : 'Confirm to request approval. After the approval, return to this page and confirm again with your recovery key.'}{' '}
         <Link to="/approvals" className="link">
           Approvals
         </Link>

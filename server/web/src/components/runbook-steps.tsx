@@ -1,4 +1,4 @@
-// The steps of a runbook: what to type where, what to expect, what fails without it; during a run, each step has a checkbox.
+// The steps of a runbook: statements and commands, where to run them, the expected result, and warnings. During a run, each step has its outcome.
 
 import type { ReactNode } from 'react';
 import type { RunbookStep } from '../api/types.ts';

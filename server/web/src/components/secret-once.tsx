@@ -28,9 +28,9 @@ export const SecretOnceDialog = ({
   children,
 }: {
   title: string;
-  /** What is shown and why only now. */
+  /** Names the secret and says that it is shown only once. */
   notice: string;
-  /** What the person says they did: "I have stored the token". */
+  /** Label of the checkbox: "I have stored the token". */
   taken: string;
   onClose: () => void;
   children: ReactNode;

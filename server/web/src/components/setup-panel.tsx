@@ -27,8 +27,8 @@ export const SetupPanel = () => {
       <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
         <div className="min-w-0 flex-1 basis-64 space-y-2">
           <p className="max-w-prose">
-            Five steps, from the root key to the first verified snapshot: {done === 0 ? 'none' : done} of them{' '}
-            {done === 1 ? 'is' : 'are'} done. You can leave at any time: progress is saved.
+            {done} of {setup.steps.length} steps are complete, from the root key to the first verified snapshot. You can
+            leave at any time. Progress is saved.
           </p>
           <ul aria-hidden="true" className="flex max-w-sm gap-1.5">
             {setup.steps.map(({ step, state }) => (
@@ -40,7 +40,7 @@ export const SetupPanel = () => {
           </ul>
         </div>
         <Link to="/setup" className={buttonClass('primary')}>
-          {done === 0 ? 'Start' : `Next: ${next.charAt(0).toLowerCase()}${next.slice(1)}`}
+          {done === 0 ? 'Start setup' : `Next: ${next.charAt(0).toLowerCase()}${next.slice(1)}`}
         </Link>
       </div>
     </Panel>

@@ -1,4 +1,4 @@
-// What the pages of snapshots say in the same words.
+// Shared by the pages of snapshots: the size and the result of the verification.
 
 import type { Snapshot } from '../api/types.ts';
 import { Badge } from './state-badge.tsx';

@@ -13,10 +13,10 @@ import { FileField, TextField } from './field.tsx';
 import { ProblemView } from './problem-view.tsx';
 import { snapshotsPath as path } from './snapshot-facts.tsx';
 
-/** What is wrong with a file that is to be sent as a snapshot. A recovery key, above all, must not be. */
+/** Why a file cannot be sent as a snapshot. A recovery key must never be sent. */
 const faultOf = async (file: File): Promise<string | undefined> => {
   const start = await file.slice(0, 8).text();
-  if (start === 'DKE-RECV') return 'This is a recovery key. It was not sent: it never leaves this browser.';
+  if (start === 'DKE-RECV') return 'This file is a recovery key. It was not sent, and never leaves this browser.';
   return start === 'DKE-SNAP' ? undefined : 'This file is not a snapshot.';
 };
 
@@ -56,9 +56,7 @@ export const ImportSnapshotDialog = ({ onClose }: { onClose: () => void }) => {
           if (file !== undefined && !bring.isPending) bring.mutate();
         }}
       >
-        <p>
-          DKE first imports the file, and removes from it the keys that are destroyed here. Nothing is restored yet.
-        </p>
+        <p>DKE imports the file and removes the keys from it that were destroyed here. Nothing is restored yet.</p>
         <FileField
           label="Snapshot file"
           help="An exported copy. Its name ends in .dkesnap."

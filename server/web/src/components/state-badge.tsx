@@ -1,4 +1,4 @@
-// The state of a thing: a word and a shape; the colour only repeats them.
+// The state of a resource: a word and an icon; the colour only repeats them.
 
 import { Icon, type IconName } from './icon.tsx';
 
@@ -39,7 +39,7 @@ export const Badge = ({ tone, icon, children }: { tone: StateTone; icon: IconNam
   </span>
 );
 
-/** A row changed outside the service is refused whatever its state says, so that fact takes the state's place. */
+/** The service refuses a row that was changed from outside in every state, so the badge shows that instead of the state. */
 export const StateBadge = ({ state, integrity = 'ok' }: { state: string; integrity?: 'ok' | 'tampered' }) => {
   const { tone, icon, word } = states[integrity === 'tampered' ? integrity : state] ?? {
     tone: 'quiet' as const,

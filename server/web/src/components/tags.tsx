@@ -40,7 +40,7 @@ export const TagsField = ({
     <TextField
       label="Tags"
       optional
-      help="Separate with spaces, such as env=prod pci. Lower-case letters, digits and - . _ : = / only; at most 20."
+      help="Separate with spaces, such as env=prod pci. At most 20, with lower-case letters, digits and - . _ : = / only."
       value={value}
       onValue={onValue}
       fault={fault('tags') ?? wrong[0]}

@@ -69,7 +69,7 @@ export const EnrolTotp = ({ onDone }: { onDone: () => void }) => {
       >
         <TextField
           label="Name"
-          help="The app or phone that shows the codes."
+          help="The app or phone that shows the codes, for example."
           maxLength={128}
           value={name}
           onValue={setName}

@@ -1,5 +1,5 @@
-// The vaults, for the places that offer a choice of one or name the one a thing is in. A hundred at most are offered; more
-// are found through their own page.
+// The vaults, for selection fields and for the name of a resource's vault. At most a hundred are offered; their own
+// page lists them all.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';

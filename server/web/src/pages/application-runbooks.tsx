@@ -1,4 +1,4 @@
-// The runbooks of one application: one of them, for a release, with its values; its runs.
+// The runbooks of one application: a selected runbook for a release, with the application's values; and its runs.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -27,7 +27,7 @@ export const RunState = ({ run }: { run: RunbookRun }) =>
     </Badge>
   ) : run.outcome === 'done' ? (
     <Badge tone="ok" icon="active">
-      Done
+      Finished
     </Badge>
   ) : (
     <Badge tone="quiet" icon="blocked">
@@ -59,7 +59,7 @@ const Runs = ({ id }: { id: string }) => {
           { key: 'state', header: 'State', cell: (run) => <RunState run={run} /> },
           { key: 'release', header: 'Release', cell: (run) => releaseNames[run.release] },
           { key: 'started', header: 'Started', cell: (run) => <Time value={run.startedAt} /> },
-          { key: 'by', header: 'By', cell: (run) => run.startedBy.name },
+          { key: 'by', header: 'Started by', cell: (run) => run.startedBy.name },
         ]}
         empty={
           <EmptyState title="No runs yet">
@@ -175,8 +175,8 @@ export const ApplicationRunbooksPage = () => {
         >
           {() => (
             <p>
-              The run keeps the steps as they are shown now. Each completed step goes into the audit log of “
-              {application.data?.name}” with your name. DKE does nothing in the database: you carry out the steps.
+              The run keeps the steps as they are shown now. Each completed step is recorded in the audit log of “
+              {application.data?.name}” with your name. DKE changes nothing in the database: you carry out the steps.
             </p>
           )}
         </FormDialog>

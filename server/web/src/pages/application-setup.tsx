@@ -1,5 +1,5 @@
-// Connecting a database to a new TDE application: its files, the library on the host, the first session, the first master key; the last
-// two show here by themselves.
+// Connects a database to a new TDE application: its files, the library on the host, the first session, the first master key. The page
+// shows the last two automatically.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -38,8 +38,8 @@ const registered = (application: Application, live: number): SetupStep => ({
   state: 'done',
   children: (
     <p className="text-muted">
-      Its access_guid and pkcs11.toml were shown only once. {live} {live === 1 ? 'is' : 'are'} live. If it is lost,
-      rotate it on the{' '}
+      Its access_guid and pkcs11.toml were shown only once. {live} {live === 1 ? 'is' : 'are'} live. If they are lost,
+      rotate the access_guid on the{' '}
       <Link to="/tde/applications/$id" params={{ id: application.id }} className="link">
         page of the application
       </Link>
@@ -48,7 +48,7 @@ const registered = (application: Application, live: number): SetupStep => ({
   ),
 });
 
-/** What is done on the database host: its session shows that both steps succeeded. */
+/** The steps on the database host. The first session shows that both succeeded. */
 const onHost = (first: Instance | undefined): readonly SetupStep[] => [
   {
     title: 'Install the library on the database host',
@@ -56,21 +56,21 @@ const onHost = (first: Instance | undefined): readonly SetupStep[] => [
     children: (
       <div className="space-y-2">
         <p className="text-muted">
-          Run this as root. The library is installed where the database searches for it, and belongs to the database's
-          user.
+          Run this as root. It installs the library where the database searches for it, and makes the database's user
+          its owner.
         </p>
         <Lines label="install command" value="dke provider install --owner oracle:oinstall" />
       </div>
     ),
   },
   {
-    title: 'Copy pkcs11.toml to this host, and test the connection',
+    title: 'Copy pkcs11.toml to this host and test the connection',
     state: first !== undefined ? 'done' : 'next',
     children: (
       <div className="space-y-2">
         <p className="text-muted">
-          The last command connects as the database would, as its user. It checks file, agent, network, certificate and
-          access_guid, and shows how to fix what fails.
+          The last command connects as the database would, as its user. It checks the file, agent, network, certificate
+          and access_guid, and shows how to fix a failure.
         </p>
         <Lines
           label="commands"
@@ -180,7 +180,7 @@ export const ApplicationSetupPage = () => {
   return (
     <Page
       title={`Connect ${query.data?.name ?? 'a database'}`}
-      description="From the registration to the first master key. You can leave at any time: progress is saved."
+      description="From the registration to the first master key. You can leave at any time. Progress is saved."
       crumbs={[{ text: 'TDE applications', to: '/tde/applications' }]}
     >
       <ApplicationTabs id={id} />

@@ -1,4 +1,4 @@
-// Requests for approval: operations that dual control delays until others approve them, each with its impact at the time of the request.
+// Approval requests: operations that wait until others approve them (dual control), each with its impact at the time of the request.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -36,7 +36,7 @@ const operations: Readonly<Record<Approval['operation'], string>> = {
   'key.delete': 'Delete the key',
   'vault.delete': 'Delete the vault',
   'application.move': 'Move the application',
-  'dual-control.change': 'Change the dual control of',
+  'dual-control.change': 'Change the dual control of the vault',
   'snapshot.export': 'Export the snapshot',
   'snapshot.restore': 'Restore the snapshot',
   'tenant.delete': 'Delete the tenant',
@@ -83,7 +83,11 @@ const Detail = ({ approval }: { approval: Approval }) => (
 );
 
 type Verb = 'approve' | 'reject' | 'withdraw';
-const verbs: Readonly<Record<Verb, string>> = { approve: 'Approve', reject: 'Reject', withdraw: 'Withdraw' };
+const verbs: Readonly<Record<Verb, readonly [label: string, done: string]>> = {
+  approve: ['Approve', 'Approved'],
+  reject: ['Reject', 'Rejected'],
+  withdraw: ['Withdraw', 'Withdrawn'],
+};
 
 interface Decision {
   readonly approval: Approval;
@@ -92,32 +96,27 @@ interface Decision {
 
 const DecisionDialog = ({ approval, verb, onClose }: Decision & { readonly onClose: () => void }) => {
   const [comment, setComment] = useState('');
+  const [label, done] = verbs[verb];
   const takesComment = verb !== 'withdraw';
   return (
     <ActionDialog<Approval>
-      title={`${verbs[verb]}: ${operations[approval.operation].toLowerCase()} “${approval.subject.name}”?`}
+      title={`${label}: ${operations[approval.operation].toLowerCase()} “${approval.subject.name}”?`}
       call={{
         method: 'POST',
         path: `${path}/${encodeURIComponent(approval.id)}/${verb}`,
         body: !takesComment || comment.trim() === '' ? {} : { comment: comment.trim() },
       }}
-      submitLabel={verbs[verb]}
+      submitLabel={label}
       danger={takesComment}
       renews={[path]}
-      done={`${verbs[verb]}: done`}
+      done={done}
       onClose={onClose}
     >
       <div className="space-y-4">
-        {verb === 'approve' && <p>The last approval carries out the action at once. First check what it affects.</p>}
+        {verb === 'approve' && <p>The last required approval starts the action at once. Check the impact first.</p>}
         <Detail approval={approval} />
         {takesComment && (
-          <TextField
-            label="Comment"
-            optional
-            help="It is recorded in the audit log."
-            value={comment}
-            onValue={setComment}
-          />
+          <TextField label="Comment" optional help="Recorded in the audit log." value={comment} onValue={setComment} />
         )}
       </div>
     </ActionDialog>
@@ -133,7 +132,7 @@ const State = ({ approval: { state, missing } }: { approval: Approval }) => {
   );
 };
 
-/** What the person who is signed in can do. */
+/** The actions of the signed-in user. */
 const Actions = ({ approval, isOwn, decide }: { approval: Approval; isOwn: boolean; decide: (verb: Verb) => void }) => {
   const { state } = approval;
   if (isOwn && (state === 'pending' || state === 'approved'))
@@ -210,7 +209,7 @@ export const ApprovalsPage = () => {
         <ListView
           list={list}
           endless
-          caption="Requests for approval"
+          caption="Approval requests"
           rowKey={({ id }) => id}
           filtered={filtered}
           onClearFilters={clear}
@@ -218,8 +217,8 @@ export const ApprovalsPage = () => {
           detail={(approval) => <Detail approval={approval} />}
           empty={
             <EmptyState title="No pending approvals">
-              Set up dual control for a vault on the page Vaults. Destroy, export and restore then wait here until
-              enough others approve.
+              Set up dual control for a vault on the page Vaults. Destruction, export and restore then wait here for
+              approval.
             </EmptyState>
           }
         />

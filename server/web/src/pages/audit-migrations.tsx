@@ -1,4 +1,4 @@
-// Key migration: master keys that databases made, each with the uses that followed.
+// Key migration: master keys that databases created, each with its uses since then.
 
 import type { KeyMigration } from '../api/types.ts';
 import { AuditTabs } from '../components/audit-tabs.tsx';
@@ -19,11 +19,11 @@ export const AuditMigrationsPage = () => {
   return (
     <Page
       title="Key migration"
-      description="Master keys that databases created, and the use of keys after that. The first key of an application shows that a database moves from a local wallet. Each further key is a rotation."
+      description="Master keys that databases created, and their use since then. The first key of an application shows that a database migrates from a local wallet. Each further key is a rotation."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />
-      <Panel title="Created master keys" flush>
+      <Panel title="New master keys" flush>
         <ListView
           list={list}
           endless
@@ -43,7 +43,7 @@ export const AuditMigrationsPage = () => {
             { key: 'application', header: 'Application', cell: ({ applicationName }) => applicationName },
             {
               key: 'from',
-              header: 'From',
+              header: 'Instance',
               cell: ({ process, host }) => (process === null ? (host ?? '–') : `${process} on ${host}`),
             },
             { key: 'uses', header: 'Later uses', cell: usesOf },

@@ -1,4 +1,4 @@
-// Where the audit log and the request log are forwarded to, and how far each sink is behind.
+// The sinks of the audit log and the request log, and how many records each has not received yet.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
@@ -57,7 +57,7 @@ export const AuditSinksPage = () => {
   return (
     <Page
       title="Sinks"
-      description="Targets of the audit log and the request log. Unreachable sinks catch up later."
+      description="Destinations of the audit log and the request log. Unreachable sinks catch up later."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />
@@ -95,7 +95,7 @@ export const AuditSinksPage = () => {
                   { key: 'state', header: 'State', cell: (sink) => <SinkState sink={sink} /> },
                   {
                     key: 'lag',
-                    header: 'Behind',
+                    header: 'Not delivered',
                     nowrap: true,
                     cell: ({ lag }) => (lag === 0 ? 'nothing' : `${lag.toLocaleString()} records`),
                   },
@@ -107,12 +107,12 @@ export const AuditSinksPage = () => {
                   },
                   {
                     key: 'delivered',
-                    header: 'Delivered',
+                    header: 'Last delivery',
                     cell: ({ deliveredAt }) => <Time value={deliveredAt} distance />,
                   },
                   {
                     key: 'target',
-                    header: 'Target',
+                    header: 'Destination',
                     cell: ({ type, target }) => (
                       <span>
                         {typeNames[type]} <code className="text-xs break-all">{target}</code>

@@ -50,8 +50,8 @@ const Verdict = ({ verdict }: { verdict: LogVerdict }) =>
       the first to the last.
     </Notice>
   ) : (
-    <Notice tone="danger" title="The log differs from what was signed">
-      {verdict.finding} Keep an export of the log as it is now, and compare it with the sinks.
+    <Notice tone="danger" title="The log does not match its signatures">
+      {verdict.finding} Export the log as it is now, and compare it with the records at the sinks.
     </Notice>
   );
 
@@ -82,7 +82,7 @@ const VerifyNow = ({ log }: { log: AuditLog }) => {
         ]}
       />
       <div>
-        <p className="text-xs text-muted">Verifier key: store it away from the service, and check exports with it</p>
+        <p className="text-xs text-muted">Verifier key. Store it separately, and check exports with it.</p>
         <Copyable value={log.verifierKey} label="verifier key" />
       </div>
       {verify.data !== undefined && <Verdict verdict={verify.data} />}
@@ -116,7 +116,7 @@ const Checkpoints = () => {
   return (
     <Panel
       title="Checkpoints"
-      description="Signed states of the log. A copy that you store elsewhere shows if records were cut off later."
+      description="Signed states of the log. With a copy that you store elsewhere, you can detect records that were removed later."
       flush
     >
       <ListView
@@ -137,7 +137,9 @@ const Checkpoints = () => {
         ]}
         detail={({ note }) => <pre className="text-xs wrap-anywhere whitespace-pre-wrap">{note}</pre>}
         empty={
-          <EmptyState title="No checkpoints yet">The first is created within a minute of the first record.</EmptyState>
+          <EmptyState title="No checkpoints yet">
+            The first checkpoint is created within a minute of the first record.
+          </EmptyState>
         }
       />
     </Panel>
@@ -152,7 +154,7 @@ export const AuditVerificationPage = () => {
   return (
     <Page
       title="Verification"
-      description="The records are the leaves of a tree whose root is signed. Tampering is detectable, even if the operator of the service did it."
+      description="The records are the leaves of a tree whose root is signed. Tampering is detectable, even by the operator of the service."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />

@@ -72,7 +72,7 @@ export const AuditPage = () => {
           endless
           filtered={filtered}
           onClearFilters={clear}
-          empty={<EmptyState title="No records yet">The first change is the first record.</EmptyState>}
+          empty={<EmptyState title="No records yet">Records appear here after the first change.</EmptyState>}
         />
       </Panel>
       {proving !== null && <ProofDialog record={proving} onClose={() => setProving(null)} />}

@@ -1,4 +1,4 @@
-// Diagnostics of all endpoints: the latest verdict of each, and the way to its runs.
+// Diagnostics of all endpoints: the latest result of each, with a link to its runs.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -42,7 +42,7 @@ export const DiagnosticsPage = () => {
   return (
     <Page
       title="Diagnostics"
-      description="Every layer between a cloud and its key, in order. Start with the first that fails."
+      description="Every layer between a cloud and its key, in order. Start with the first failure."
     >
       <Panel flush>
         <ListView
@@ -71,7 +71,7 @@ export const DiagnosticsPage = () => {
           ]}
           empty={
             <EmptyState title="No endpoints to check">
-              Create a key store endpoint. Its diagnostics show why a cloud cannot reach it, before the cloud does.
+              Create a key store endpoint. Its diagnostics then show why a cloud could not reach it.
             </EmptyState>
           }
         />

@@ -1,4 +1,4 @@
-// Rotation of an endpoint's credential without a gap: add a new one, enter it at the cloud, watch which one signs, remove the old one.
+// Rotation of an endpoint's credential without an interruption: add a new one, enter it in the cloud, check which one is in use, remove the old one.
 
 import { getRouteApi } from '@tanstack/react-router';
 import type { Endpoint } from '../api/types.ts';
@@ -24,7 +24,7 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
         <p className="text-muted">
           {two
             ? 'Two are live. Requests signed with either are accepted.'
-            : 'Add it below. It is shown only once, with the file for the console of the cloud. The old one stays valid.'}
+            : "Add it below. It is shown only once, with the file for the cloud's console. The old one stays valid."}
         </p>
       ),
     },
@@ -44,7 +44,7 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
       ) : null,
     },
     {
-      title: 'Check which one signs',
+      title: 'Check which one is in use',
       state: !two ? 'later' : freshSigns && oldShare === 0 ? 'done' : freshSigns ? 'waiting' : 'later',
       children: endpoint.credentials.length === 0 ? null : <SignersMeter endpoint={endpoint} />,
     },
@@ -53,7 +53,7 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
       state: !two ? 'later' : freshSigns && oldShare === 0 ? 'next' : 'later',
       children: two && (
         <p className="text-muted">
-          Remove it when nothing in the cloud can still use it. Seven days without use are on the safe side. Last used:{' '}
+          Remove it when nothing in the cloud uses it any longer. We recommend seven days without use. Last used:{' '}
           <Time value={old?.lastUsedAt} distance />.
         </p>
       ),

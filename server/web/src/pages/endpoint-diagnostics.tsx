@@ -1,4 +1,4 @@
-// Diagnostics of one endpoint: a run now, with what the cloud is configured with when that is to be compared, and earlier runs.
+// Diagnostics of one endpoint: a run now, on request compared with the cloud's configuration, and earlier runs.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -60,7 +60,7 @@ const follow = async (call: ApiCall, tell: (live: LiveDiagnosis) => void): Promi
   });
 };
 
-/** The results of a run, or what of a running one has ended. */
+/** The results of a run, or the results so far of a running one. */
 const ResultsPanel = ({
   name,
   live,
@@ -88,9 +88,9 @@ const ResultsPanel = ({
         {list.error !== null ? (
           <ProblemView error={list.error} onRetry={() => void list.refetch()} />
         ) : (
-          <EmptyState title="Find the fault">
-            A run checks every layer between the cloud and its key, in order. It shows the first that fails and how to
-            fix it.
+          <EmptyState title="Find the first failure">
+            A run checks every layer between the cloud and its key, in order. It shows the first failure and how to fix
+            it.
           </EmptyState>
         )}
       </Panel>
@@ -114,7 +114,7 @@ const ResultsPanel = ({
 const ComparePanel = ({ cloud, onCloud, call }: { cloud: Cloud; onCloud: (cloud: Cloud) => void; call: ApiCall }) => (
   <Panel
     title="Compare with the cloud"
-    description="The configuration of the external key store in the cloud. Even a difference of one letter is reported. These values are not stored."
+    description="The configuration of the external key store in the cloud. Each difference is reported. These values are not stored."
   >
     <div className="space-y-4">
       <div className="grid gap-4 sm:grid-cols-2">

@@ -1,12 +1,11 @@
-// The rules of an endpoint, tested before they apply: an invented request, and those that the request log has, against the rules as
+// The rules of an endpoint, tested before they apply: a request that you enter, and those in the request log, against the rules as
 // they are or as they are being edited.
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
 import type { AuthorizationRule, Endpoint, EndpointRequest, RuleDecision, SimulatedRequest } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { ApiCallView } from '../components/api-call.tsx';
 import { Async } from '../components/async.tsx';
 import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from '../components/authorization-rules.tsx';
@@ -37,7 +36,7 @@ const fields = [
   ['awsSourceVpce', 'VPC endpoint', 'vpce-…'],
 ] as const satisfies readonly (readonly [keyof SimulatedRequest, string, string])[];
 
-/** What of a request was filled in. */
+/** The fields of a request that are filled in. */
 const filledIn = (request: SimulatedRequest): SimulatedRequest => {
   const told = Object.entries(request).flatMap(([name, value = '']) =>
     value.trim() === '' ? [] : [[name, value.trim()] as const],
@@ -51,12 +50,12 @@ interface Recorded {
   readonly count: number;
 }
 const most = 100;
-/** What the service asks itself says nothing of the cloud. */
+/** The service's own requests are not evidence about the cloud. */
 const ownOperation = 'DkeDiagnostics';
 const gather = (items: readonly EndpointRequest[]): readonly Recorded[] => {
   const found = new Map<string, { request: SimulatedRequest; count: number }>();
   for (const { kmsOperation, principal, kmsKeyArn } of items) {
-    // A request that never got as far as telling, and the health checks, meet no rule.
+    // No rule applies to health checks and to requests that failed before they named a principal.
     if (kmsOperation === null || kmsOperation === ownOperation || principal === null) continue;
     const request: SimulatedRequest = {
       kmsOperation,
@@ -204,14 +203,14 @@ const RecordedRequests = ({ id, rules }: { id: string; rules: readonly Authoriza
   return (
     <Panel
       title="Recorded requests"
-      description="The last thousand requests in the log, and how the rules decide each. The log has no VPC, VPC endpoint or service, so a rule that names one matches none of them."
+      description="The last thousand requests in the log, and how the rules decide each. The log does not contain VPC, VPC endpoint or service, so rules that name one match no recorded request."
       flush
     >
       <Async query={log} lines={3}>
         {(found) =>
           found.length === 0 ? (
             <EmptyState title="No recorded requests yet">
-              After the cloud key service has called this endpoint, you can try rules on its requests here.
+              After the cloud key service has called this endpoint, you can test rules on its requests here.
             </EmptyState>
           ) : (
             <>
@@ -242,7 +241,7 @@ const RecordedRequests = ({ id, rules }: { id: string; rules: readonly Authoriza
 
 interface Draft {
   readonly text: string;
-  /** Or what is wrong with the text. */
+  /** Or the fault in the text. */
   readonly rules: readonly AuthorizationRule[] | string;
 }
 
@@ -265,7 +264,7 @@ const DraftEditor = ({ draft: { text, rules }, onText }: { draft: Draft; onText:
       ) : rules.length > 0 ? (
         <RuleList rules={rules} />
       ) : (
-        <p className="text-muted">None: every signed request is allowed.</p>
+        <p className="text-muted">None. Every signed request is allowed.</p>
       )}
     </div>
   </div>
@@ -280,8 +279,6 @@ const ApplyDialog = ({
   rules: readonly AuthorizationRule[];
   onClose: (applied: boolean) => void;
 }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   return (
     <FormDialog<Endpoint>
       title={`Apply these rules to “${name}”?`}
@@ -289,11 +286,9 @@ const ApplyDialog = ({
       submitLabel="Apply rules"
       submitTone="danger"
       onCancel={() => onClose(false)}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [endpointsPath] });
-        announce('The rules apply from the next request');
-        onClose(true);
-      }}
+      renews={[endpointsPath]}
+      done="The rules apply from the next request"
+      onDone={() => onClose(true)}
     >
       {() => (
         <div className="space-y-3">
@@ -342,7 +337,7 @@ const RulesPanel = ({
       {draft !== null ? (
         <DraftEditor draft={draft} onText={onText} />
       ) : active.length === 0 ? (
-        <p>None: every signed request is allowed.</p>
+        <p>None. Every signed request is allowed.</p>
       ) : (
         <RuleList rules={active} />
       )}
@@ -377,7 +372,7 @@ const TryRequest = ({ id, draft }: { id: string; draft: Draft | null }) => {
   const isCurrent =
     attempt.variables !== undefined && JSON.stringify(attempt.variables.body) === JSON.stringify(call.body);
   return (
-    <Panel title="Try a request" description="Enter what the cloud would send. Leave the other fields empty.">
+    <Panel title="Test request" description="Enter what the cloud would send. Leave the other fields empty.">
       <form
         className="space-y-4"
         onSubmit={(event) => {
@@ -402,7 +397,7 @@ const TryRequest = ({ id, draft }: { id: string; draft: Draft | null }) => {
         {decision !== undefined && isCurrent && <Answer decision={decision} edited={draft !== null} />}
         <ApiCallView call={call} />
         <Button type="submit" tone="primary" busy={attempt.isPending} disabled={!isReadable}>
-          Try request
+          Test request
         </Button>
       </form>
     </Panel>
@@ -435,7 +430,7 @@ export const EndpointRulesPage = () => {
       title={`Rules of ${query.data?.name ?? 'the endpoint'}`}
       crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
       badge={query.data !== undefined && <StateBadge state={query.data.state} integrity={query.data.integrity} />}
-      description="Secondary authorization: which callers with a valid signature are allowed. Try a rule before it applies."
+      description="Secondary authorization decides which callers with a valid signature are allowed. Test a rule before you apply it."
     >
       <EndpointTabs id={id} />
       <Async query={query}>{(endpoint) => <Simulator key={id} endpoint={endpoint} />}</Async>

@@ -50,18 +50,18 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
       children: (
         <p className="text-muted">
           {hasCredential
-            ? `${endpoint.credentials[0]?.accessKeyId ?? ''} is live. Its file was offered only once. If it is lost, add a second credential.`
-            : 'Add one below. It is shown only once, with the file that the console of the cloud imports.'}
+            ? `${endpoint.credentials[0]?.accessKeyId ?? ''} is live. Its file was shown only once. If it is lost, add a second credential.`
+            : "Add one below. It is shown only once, with the file that the cloud's console imports."}
         </p>
       ),
     },
     {
-      title: 'Create the external key store in the cloud, and connect it',
+      title: 'Create the external key store in the cloud and connect it',
       state: first !== undefined ? 'done' : hasCredential ? 'next' : 'later',
       children: (
         <p className="max-w-prose text-muted">
-          In AWS KMS: Custom key stores, External key stores, Create; public endpoint connectivity; upload the proxy
-          configuration file; then Connect. The first call is a health check.
+          In AWS KMS, open Custom key stores, then External key stores, and create one. Choose public endpoint
+          connectivity, upload the proxy configuration file, then connect it. The first call is a health check.
         </p>
       ),
     },
@@ -118,7 +118,7 @@ export const EndpointSetupPage = () => {
     <EndpointStepsPage
       id={id}
       title={(name) => `Connect ${name ?? 'an endpoint'}`}
-      description="From the endpoint to the first call of the cloud key service. You can leave at any time: progress is saved."
+      description="From the endpoint to the first call of the cloud key service. You can leave at any time. Progress is saved."
     >
       {(endpoint) => <Steps endpoint={endpoint} />}
     </EndpointStepsPage>

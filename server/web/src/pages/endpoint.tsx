@@ -32,8 +32,8 @@ const EndpointDialog = ({ endpoint, action, onClose }: { endpoint: Endpoint; act
     return (
       <DeleteDialog kind="endpoint" name={endpoint.name} path={path} renews={[endpointsPath]} onClose={onClose}>
         <p>
-          The cloud key service can no longer use the key behind it, and everything encrypted under it becomes
-          unreadable there. The prefix is never used again. The key itself stays in its vault.
+          The cloud key service can no longer use its key. Everything encrypted under the key becomes unreadable in the
+          cloud. The prefix is never used again. The key stays in its vault.
         </p>
       </DeleteDialog>
     );
@@ -92,7 +92,7 @@ export const EndpointPage = () => {
       actions={<ActionMenu label="Actions on this endpoint" actions={actions} />}
     >
       <EndpointTabs id={id} />
-      <Panel title="For the cloud key service">
+      <Panel title="Cloud configuration">
         <Async query={query}>
           {(value) => (
             <Facts

@@ -1,11 +1,10 @@
-// Key store endpoints: the list, and the making of a new one.
+// Key store endpoints: the list, and the form for a new one.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, Key } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
 import { CheckField, NameField, SelectField, TextField } from '../components/field.tsx';
@@ -18,7 +17,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
-/** The keys of a vault that an endpoint can be backed by. */
+/** The keys of a vault that an endpoint can use. */
 const useKeyChoices = (vaultId: string): readonly Key[] | undefined =>
   useQuery({
     queryKey: [keysPath, 'choices', vaultId],
@@ -31,8 +30,6 @@ const useKeyChoices = (vaultId: string): readonly Key[] | undefined =>
   }).data?.items;
 
 const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const navigate = useNavigate();
   const vaults = useVaults();
   const [name, setName] = useState('');
@@ -52,11 +49,9 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
       creates
       submitLabel="Create endpoint"
       onCancel={onClose}
-      onDone={async (endpoint) => {
-        await client.invalidateQueries({ queryKey: [endpointsPath] });
-        announce(`Endpoint “${endpoint.name}” created`);
-        await navigate({ to: '/endpoints/$id/setup', params: { id: endpoint.id } });
-      }}
+      renews={[endpointsPath]}
+      done={(endpoint) => `Endpoint “${endpoint.name}” created`}
+      onDone={(endpoint) => navigate({ to: '/endpoints/$id/setup', params: { id: endpoint.id } })}
     >
       {(fault) => (
         <>
@@ -98,17 +93,17 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
           <TextField
             label="Prefix"
             optional
-            help="A segment of the endpoint's path. If empty, it is random, which is harder to guess."
+            help="A segment of the endpoint's path. Default: a random prefix, which is harder to guess."
             value={prefix}
             onValue={setPrefix}
             fault={fault('prefix')}
             pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}"
-            title="Letters, digits, dash and underscore; at most 64; a letter or digit first"
+            title="At most 64 letters, digits, dashes and underscores, starting with a letter or digit"
             mono
           />
           <CheckField
             label="Answer unsigned health probes"
-            help="For external probes. Encryption always requires a signature."
+            help="For load balancers and operators. Encryption always requires a signature."
             checked={operatorProbes}
             onValue={setOperatorProbes}
           />
@@ -166,7 +161,7 @@ export const EndpointsPage = () => {
           ]}
           empty={
             <EmptyState title="No endpoints yet" action={create}>
-              Create a vault and a key in it, then an endpoint for the key. You download its credential as the JSON file
+              Create a vault and a key, then an endpoint for the key. You can download its credential as the JSON file
               that the AWS console imports.
             </EmptyState>
           }

@@ -1,11 +1,9 @@
-// External key stores: the cloud's side of the endpoints, and whether they are connected.
+// External key stores: the endpoints' counterparts in the cloud, and whether they are connected.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Endpoint, ExternalKeyStore } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { useEndpoints } from '../components/endpoints.ts';
 import { NameField, SelectField, TextField } from '../components/field.tsx';
@@ -50,8 +48,6 @@ const ConnectionView = ({ store: { connection, integrity } }: { store: ExternalK
 };
 
 const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[]; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [name, setName] = useState('');
   const [customKeyStoreId, setCustomKeyStoreId] = useState('');
   const [region, setRegion] = useState('');
@@ -61,13 +57,10 @@ const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[];
       title="Register an external key store"
       call={{ method: 'POST', path, body: { name, customKeyStoreId, region, endpointId } }}
       creates
-      submitLabel="Register"
+      submitLabel="Register key store"
       onCancel={onClose}
-      onDone={async (store) => {
-        await client.invalidateQueries({ queryKey: [path] });
-        announce(`External key store “${store.name}” registered`);
-        onClose();
-      }}
+      renews={[path]}
+      done={(store) => `External key store “${store.name}” registered`}
     >
       {(fault) => (
         <>
@@ -76,7 +69,7 @@ const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[];
             label="Custom key store id"
             mono
             placeholder="cks-1234567890abcdef0"
-            help="In the cloud's console, on the page of the key store."
+            help="Shown in the cloud's console, on the page of the key store."
             value={customKeyStoreId}
             onValue={setCustomKeyStoreId}
             fault={fault('customKeyStoreId')}
@@ -90,7 +83,7 @@ const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[];
             fault={fault('region')}
           />
           <SelectField
-            label="Endpoint that it calls"
+            label="Endpoint"
             placeholder="Choose an endpoint"
             choices={endpoints
               .filter(({ state }) => state !== 'deleted')
@@ -119,7 +112,7 @@ export const ExternalKeyStoresPage = () => {
   return (
     <Page
       title="External key stores"
-      description="The cloud's side of the endpoints. DKE checks their connections every few minutes, as the cloud would use them."
+      description="The endpoints' counterparts in the cloud. DKE checks their connections every few minutes, as the cloud would use them."
       actions={register}
     >
       <Panel flush>
@@ -178,8 +171,8 @@ export const ExternalKeyStoresPage = () => {
           ]}
           empty={
             <EmptyState title="No external key stores yet" action={register}>
-              Create an endpoint. Create the external key store in the cloud, with the proxy file. Then register its id
-              here: DKE checks its connection from then on.
+              Create an endpoint. Create the external key store in the cloud, with the proxy configuration file. Then
+              register its id here, so that DKE checks its connection.
             </EmptyState>
           }
         />
@@ -195,7 +188,7 @@ export const ExternalKeyStoresPage = () => {
           onClose={() => setProbing(null)}
         >
           <p>
-            Checks health, metadata, an encrypt and a decrypt through the public name of its endpoint, within the
+            Checks health, metadata, encryption and decryption through the public name of its endpoint, within the
             cloud's limit of 250 ms.
           </p>
         </ActionDialog>

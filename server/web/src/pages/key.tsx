@@ -1,4 +1,4 @@
-// One key: what it is, its versions, what can be done to it, and where its history is.
+// One key: its properties, versions and actions, with a link to its history.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -27,7 +27,8 @@ const KeyNotices = ({ value: key }: { value: Key }) => (
   <>
     {key.integrity === 'tampered' && (
       <Notice tone="danger" title="The stored record was changed from outside">
-        Every use is refused, and the audit log has the finding. First compare it with a verified snapshot.
+        The service refuses every use of the key. The audit log has the details. Compare the record with a verified
+        snapshot.
       </Notice>
     )}
     {key.state === 'soft-deleted' && key.kind === 'general' && (
@@ -101,7 +102,7 @@ const kindOf = ({ kind, algorithm }: Key): string => {
   return algorithm === 'aes' || algorithm === 'generic' ? 'TDE master key' : 'Private key of a database';
 };
 
-/** What the database's library sees of the key. Its public half is for everybody; nothing else of it is shown anywhere. */
+/** The key as the database's library sees it. Only its public half is shown. */
 const OnToken = ({ applicationId, id }: { applicationId: string; id: string }) => {
   const query = useQuery({
     queryKey: [keysPath, id, 'master-key'],
@@ -121,11 +122,11 @@ const OnToken = ({ applicationId, id }: { applicationId: string; id: string }) =
                 ['Class', key.class === 'private-key' ? 'Private key' : 'Secret key'],
                 ['Origin', key.origin === 'generated' ? 'Created by the service' : 'Imported, unwrapped or derived'],
                 [
-                  'Leaves the service',
+                  'Export',
                   key.extractable
                     ? key.sensitive
-                      ? 'Only wrapped under another key'
-                      : 'Yes: its owner can read it'
+                      ? 'Wrapped under another key only'
+                      : 'Allowed: its owner can read the value'
                     : 'Never',
                 ],
                 ...(key.neverDecrypts

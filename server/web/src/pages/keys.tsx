@@ -1,10 +1,8 @@
-// Keys: the list with its filters, and the making of a new key.
+// Keys: the list with its filters, and the form for a new key.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Key } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { type Choice, NameField, SelectField } from '../components/field.tsx';
 import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
@@ -36,8 +34,6 @@ const kinds: readonly Choice[] = [
 ];
 
 const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const navigate = useNavigate();
   const vaults = useVaults();
   const [name, setName] = useState('');
@@ -55,11 +51,9 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
       creates
       submitLabel="Create key"
       onCancel={onClose}
-      onDone={async (key) => {
-        await client.invalidateQueries({ queryKey: [keysPath] });
-        announce(`Key “${key.name}” created`);
-        await navigate({ to: '/keys/$id', params: { id: key.id } });
-      }}
+      renews={[keysPath]}
+      done={(key) => `Key “${key.name}” created`}
+      onDone={(key) => navigate({ to: '/keys/$id', params: { id: key.id } })}
     >
       {(fault) => (
         <>
@@ -188,7 +182,7 @@ export const KeysPage = () => {
           ]}
           empty={
             <EmptyState title="No keys yet" action={create}>
-              Create one for a cloud key store, or register a database application: its database creates its own master
+              Create one for a cloud key store. Or register a TDE application, and its database creates its own master
               key.
             </EmptyState>
           }

@@ -1,12 +1,11 @@
-// Nodes: the servers that share one database. Which of them runs, shows every change, holds the newest root key, and does the work that
-// one does for all.
+// Nodes: the servers that share one database. Shows which are running, have confirmed every change, have the newest root key, and
+// do the work that one node does for all.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Node, Status } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
-import { useAnnounce } from '../components/announce.tsx';
 import { Async } from '../components/async.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { DataTable } from '../components/data-table.tsx';
@@ -32,7 +31,7 @@ const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
 const runs = ({ state }: Node): boolean => state === 'active' || state === 'draining';
 const Dash = () => <span className="text-muted">–</span>;
 
-/** What it has not confirmed yet. */
+/** The number of changes that it has not confirmed yet. */
 const Changes = ({ node }: { node: Node }) => {
   if (!runs(node) && node.state !== 'offline') return <Dash />;
   if (node.behind === 0) return <span className="text-muted">all confirmed</span>;
@@ -53,7 +52,7 @@ const Root = ({ node, newest }: { node: Node; newest: number }) => (
     )}
     {node.hasOldRoot && (
       <Badge tone="warn" icon="clock">
-        also has the old one
+        also has the old key
       </Badge>
     )}
   </span>
@@ -112,7 +111,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
     });
     return [
       ...(node.state === 'active' || node.state === 'offline' ? [act('Drain…', 'pause', 'drain')] : []),
-      ...(node.state === 'draining' ? [act('End draining…', 'refresh', 'resume')] : []),
+      ...(node.state === 'draining' ? [act('Resume…', 'refresh', 'resume')] : []),
       ...(node.state !== 'removed' && !node.self ? [act('Remove…', 'trash', 'remove', true)] : []),
     ];
   };
@@ -121,7 +120,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
       {silent.map((node) => (
         <Notice key={node.id} tone="danger" title={`${node.name} is offline`}>
           {node.usesKeysUntil === null ? (
-            'It can use keys while it runs and can be reached. Check its host, then start or remove it.'
+            'If it still runs, it can use keys. Check its host, then start or remove it.'
           ) : (
             <>
               If it still runs, it stops using keys <Time value={node.usesKeysUntil} distance />. Start it, or remove it
@@ -200,13 +199,15 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
 const names = (nodes: readonly Node[]): string => nodes.map(({ name }) => name).join(', ');
 
 const texts = {
-  drain: ['Drain', 'Its health check then fails, so requests and duties go to other nodes. It still answers requests.'],
-  resume: ['End draining', 'Its health check passes again, and it gets requests and duties.'],
+  drain: [
+    'Drain',
+    'Node is draining',
+    'Its health check fails, so requests and duties move to other nodes. It still answers requests.',
+  ],
+  resume: ['Resume', 'Node resumed', 'Its health check passes again, and it gets requests and duties again.'],
 } as const;
 
 export const NodesPage = () => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const [acting, setActing] = useState<{ readonly node: Node; readonly verb: Verb } | null>(null);
   const nodes = useQuery({
     queryKey: [nodesPath],
@@ -235,14 +236,14 @@ export const NodesPage = () => {
       </Async>
       {acting !== null && acting.verb !== 'remove' && (
         <ActionDialog<Node>
-          title={`${texts[acting.verb][0]}: ${acting.node.name}?`}
+          title={`${texts[acting.verb][0]} the node ${acting.node.name}?`}
           call={{ method: 'POST', path: `${own(acting.node)}/${acting.verb}` }}
-          submitLabel={texts[acting.verb][0]}
+          submitLabel={`${texts[acting.verb][0]} node`}
           renews={[nodesPath]}
-          done={`${texts[acting.verb][0]}: done`}
+          done={texts[acting.verb][1]}
           onClose={close}
         >
-          <p>{texts[acting.verb][1]}</p>
+          <p>{texts[acting.verb][2]}</p>
         </ActionDialog>
       )}
       {acting?.verb === 'remove' && (
@@ -253,16 +254,13 @@ export const NodesPage = () => {
           expected={acting.node.name}
           expectedKind="name of the node"
           onCancel={close}
-          onDone={async () => {
-            await client.invalidateQueries({ queryKey: [nodesPath] });
-            announce('Node removed');
-            close();
-          }}
+          renews={[nodesPath]}
+          done="Node removed"
         >
-          <p>Changes and erasure runs no longer wait for it. If it runs, it stops and does not start again.</p>
+          <p>Changes and erasure runs no longer wait for it. If it still runs, it stops and cannot start again.</p>
           <p>
-            This does not erase its root key file. Destroy the file with the host. Otherwise, it can open keys in old
-            backups, even keys that you destroy later.
+            This does not erase its root key file. Destroy the file with the host. Otherwise, the file can open keys in
+            old backups, even keys that you destroy later.
           </p>
         </ConfirmDialog>
       )}

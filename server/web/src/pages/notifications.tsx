@@ -1,5 +1,5 @@
-// The inbox: what needs attention before it does harm, by the time that is left. A person acknowledges it, or releases it; it ends automatically when
-// its cause has ended.
+// The inbox: what needs action before it causes harm, most urgent first. A user acknowledges or releases a notification; it is resolved
+// when its cause has ended.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -34,7 +34,7 @@ const care: readonly Choice[] = [
   { value: 'true', text: 'Acknowledged' },
 ];
 
-/** Takes it, or gives it back. */
+/** Acknowledges a notification, or withdraws the acknowledgement. */
 const careCall = ({ id, acknowledgedAt }: Notification): ApiCall => ({
   method: acknowledgedAt === null ? 'POST' : 'DELETE',
   path: `${notificationsPath}/${encodeURIComponent(id)}/acknowledge`,
@@ -71,7 +71,7 @@ const Detail = ({ notification }: { notification: Notification }) => (
     <Facts
       items={[
         ['About', `${notification.subject.kind} ${notification.subject.name}`],
-        ['Harm at', <Time key="harm" value={notification.harmAt} seconds />],
+        ['Act by', <Time key="harm" value={notification.harmAt} seconds />],
         ['Raised', <Time key="raised" value={notification.raisedAt} seconds />],
         ...(notification.acknowledgedAt === null
           ? []
@@ -101,7 +101,7 @@ export const NotificationsPage = () => {
   return (
     <Page
       title="Notifications"
-      description="Alerts that need action, most urgent first. Each is resolved when its cause is gone. Acknowledge one to show that you are working on it."
+      description="Notifications that need action, most urgent first. Each is resolved when its cause is gone. Acknowledge one to show that you are working on it."
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
@@ -134,22 +134,22 @@ export const NotificationsPage = () => {
           filtered={filtered}
           onClearFilters={clear}
           empty={
-            <EmptyState title="No alerts need action">
+            <EmptyState title="No notifications">
               Certificates, rotations, endpoints, key stores, nodes, sinks, snapshots and tokens are checked every
-              minute. The file dke.toml configures where notifications are sent.
+              minute. Set the targets of notifications in dke.toml.
             </EmptyState>
           }
           columns={[
             { key: 'severity', header: 'Severity', cell: ({ severity }) => <SeverityBadge severity={severity} /> },
             {
               key: 'what',
-              header: 'Alert',
+              header: 'Notification',
               names: true,
               cell: (notification) => <NotificationText notification={notification} />,
             },
             over
               ? { key: 'over', header: 'Resolved', cell: ({ resolvedAt }) => <Time value={resolvedAt} distance /> }
-              : { key: 'harm', header: 'Harm at', nowrap: true, cell: ({ harmAt }) => <Harm harmAt={harmAt} /> },
+              : { key: 'harm', header: 'Act by', nowrap: true, cell: ({ harmAt }) => <Harm harmAt={harmAt} /> },
             {
               key: 'care',
               header: 'Acknowledged by',

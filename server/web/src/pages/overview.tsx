@@ -1,4 +1,4 @@
-// Overview: what needs attention today, how the key stores do, which databases were seen, and what changed that matters.
+// Overview: notifications, latency of the key stores, databases last seen, and recent sensitive changes.
 
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -112,7 +112,7 @@ const Applications = () => {
   });
   return (
     <Panel
-      title="Databases last seen"
+      title="Recently seen databases"
       flush
       actions={
         <Link to="/tde/applications" className="link">
@@ -131,7 +131,7 @@ const Applications = () => {
             </EmptyState>
           ) : (
             <DataTable
-              caption="Databases last seen"
+              caption="Recently seen databases"
               rows={items}
               rowKey={({ id }) => id}
               columns={[
@@ -160,7 +160,7 @@ const Applications = () => {
   );
 };
 
-/** Events that an operator should notice; the log contains the others. */
+/** Sensitive events. The audit log contains all events. */
 const sensitive: ReadonlySet<string> = new Set([
   'key.destroyed',
   'key.deleted',

@@ -1,4 +1,4 @@
-// Who I am, what I may do, my password, my sessions. A token has no profile: it shows what the token may do.
+// The signed-in user: names, password, second factors, sessions and permissions. For a token, only its permissions.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -38,7 +38,7 @@ const ChangePassword = ({ onClose }: { onClose: () => void }) => {
       onCancel={onClose}
       onDone={async () => {
         await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
-        announce('Password changed. Your other sessions have ended.');
+        announce('Password changed. Your other sessions ended.');
         onClose();
       }}
     >
@@ -68,7 +68,7 @@ const ChangePassword = ({ onClose }: { onClose: () => void }) => {
             autoComplete="new-password"
             value={again}
             onValue={setAgain}
-            fault={again !== '' && again !== password ? 'does not match' : undefined}
+            fault={again !== '' && again !== password ? 'Passwords do not match' : undefined}
           />
         </>
       )}
@@ -147,7 +147,7 @@ const RemoveDialog = ({ factor, onClose }: { factor: Factor; onClose: () => void
   <ActionDialog
     title={`Remove “${factor.name}”?`}
     call={{ method: 'DELETE', path: `/api/profile/factors/${encodeURIComponent(factor.id)}` }}
-    submitLabel="Remove"
+    submitLabel="Remove factor"
     danger
     renews={['/api/profile']}
     done={`“${factor.name}” removed`}
@@ -184,7 +184,7 @@ const Factors = ({ user }: { user: User }) => {
   return (
     <Panel
       title="Second factors"
-      description={`${left} recovery codes are left.`}
+      description={`${left} recovery codes left.`}
       actions={
         <>
           {factors.length > 0 && <Button onClick={() => ask('recovery-codes')}>Create recovery codes</Button>}
@@ -203,7 +203,7 @@ const Factors = ({ user }: { user: User }) => {
       )}
       {factors.length === 0 ? (
         <EmptyState title="Only your password protects your account">
-          Add a one-time code. An app on your phone shows a new one every half minute.
+          Add a one-time code. An app on your phone shows a new code every 30 seconds.
         </EmptyState>
       ) : (
         <DataTable caption="Second factors" rows={factors} rowKey={({ id }) => id} columns={factorColumns(ask)} />
@@ -223,13 +223,13 @@ const Person = () => {
   });
   return (
     <>
-      <Panel title="You" actions={<Button onClick={() => setChanging(true)}>Change password</Button>}>
+      <Panel title="Account" actions={<Button onClick={() => setChanging(true)}>Change password</Button>}>
         <Async query={query}>
           {(user) => (
             <Facts
               items={[
-                ['Name', user.displayName],
-                ['Signs in as', <code key="name">{user.name}</code>],
+                ['Full name', user.displayName],
+                ['User name', <code key="name">{user.name}</code>],
                 ['E-mail', user.email ?? '–'],
                 ['Roles', user.grants.map(({ role }) => titled(role)).join(', ')],
                 ['Password changed', <Time key="password" value={user.passwordChangedAt} />],
@@ -261,7 +261,7 @@ export const ProfilePage = () => {
             {session.permissions.map(({ permission, scope, tenantId }) => (
               <li key={`${permission} ${scope?.id ?? ''} ${tenantId ?? ''}`} className="wrap-anywhere">
                 <code>{permission}</code>
-                {scope !== null && <span className="text-muted"> with one {scope.kind}</span>}
+                {scope !== null && <span className="text-muted"> for one {scope.kind}</span>}
                 {scope === null && tenantId !== null && <span className="text-muted"> in one tenant</span>}
               </li>
             ))}

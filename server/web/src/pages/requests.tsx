@@ -1,4 +1,4 @@
-// The request log of all key store endpoints: also what met none, and what deleted ones were asked.
+// The request log of all key store endpoints, including deleted ones and requests that belong to none.
 
 import { getRouteApi } from '@tanstack/react-router';
 import { Page } from '../components/page.tsx';

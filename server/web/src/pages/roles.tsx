@@ -1,4 +1,4 @@
-// The roles and what each may do, side by side; what the signed-in caller has is marked.
+// The roles and their permissions, side by side; the caller's own are marked.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';

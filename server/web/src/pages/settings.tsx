@@ -64,7 +64,7 @@ export const SettingsPage = () => {
                 },
                 {
                   key: 'origin',
-                  header: 'From',
+                  header: 'Source',
                   cell: ({ origin }) =>
                     origin === 'file' ? (
                       <Badge tone="ok" icon="audit">

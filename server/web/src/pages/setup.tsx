@@ -1,5 +1,5 @@
-// The first steps of a service: root key, administrator, audit sinks, recovery key, first verified snapshot. What is done is read from the
-// service, so that it can be left at any time; what only the configuration file can say is shown as its lines, and looked for.
+// The first steps of a service: root key, administrator, audit sinks, recovery key, first verified snapshot. Their state is read from the
+// service, so that the setup can be interrupted at any time. For settings of the configuration file, it shows the lines and waits for them.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -38,7 +38,7 @@ const Content = ({ step, steps }: { step: Step; steps: readonly Step[] }): React
   }
 };
 
-/** A step that is not current: what the service knows about it, and the rest on request. */
+/** A step that is not current: its state, with the details on request. */
 const Folded = ({ finding, children }: { finding: string; children: ReactNode }) => (
   <details className="group">
     <summary className="flex min-h-9 list-none items-center gap-2 rounded-md text-muted wrap-anywhere [&::-webkit-details-marker]:hidden">
@@ -64,7 +64,7 @@ const Steps = ({ setup: { steps, finishedAt } }: { setup: Setup }) => {
         </Link>
       </Notice>
     );
-  // Once it is set up only what is left of it is shown.
+  // After the setup, only the open steps are shown.
   const shown = finishedAt === null ? steps : open;
   const stateOf = (step: Step): StepState => (step.state !== 'open' ? 'done' : step.step === next ? 'next' : 'later');
   return (
@@ -92,7 +92,7 @@ export const SetupPage = () => {
   return (
     <Page
       title="Set up this service"
-      description="From the root key to the first verified snapshot. You can leave at any time: progress is saved."
+      description="From the root key to the first verified snapshot. You can leave at any time. Progress is saved."
     >
       <Async query={query} lines={8}>
         {(setup) => <Steps setup={setup} />}

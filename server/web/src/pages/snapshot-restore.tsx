@@ -1,5 +1,5 @@
-// A restore: the snapshot, where it goes, the recovery key that opens it; a dry run that does all of it and takes it back; and then, when it has
-// been checked and confirmed, the restore itself. The recovery key's file and passphrase stay in this browser.
+// A restore: the snapshot, the target, and the recovery key that opens it; a dry run that restores everything and undoes it; and then, after a
+// check and a confirmation, the restore itself. The recovery key's file and passphrase stay in this browser.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -24,7 +24,7 @@ import { openSnapshot, readRecoveryFile } from '../recovery/use-recovery-key.ts'
 const route = getRouteApi('/snapshots/$id/restore');
 const recoveryKeysPath = '/api/recovery-keys';
 
-/** Where it goes. */
+/** The target of the restore. */
 type Target =
   | { readonly to: 'same' }
   | { readonly to: 'new'; readonly name: string }
@@ -121,7 +121,7 @@ const TargetPanel = ({ target, own, others, onTarget }: TargetChoice & { onTarge
           label="Restore into"
           value={target.to}
           onValue={(to) => onTarget(first[to as Target['to']])}
-          help="Everything newer than the snapshot stays. Everything is restored, or nothing."
+          help="Data that is newer than the snapshot stays. A restore is complete or changes nothing."
           choices={[
             {
               value: 'same',
@@ -165,7 +165,7 @@ const KeyFileHelp = ({ chosen }: { chosen: Chosen | null }) =>
     </>
   );
 
-/** `children`: what follows the fields, in the same panel. */
+/** `children`: content below the fields, in the same panel. */
 const RecoveryKeyPanel = ({
   snapshotId,
   recoveryKey: { chosen, fault, choose, setPassphrase },
@@ -184,8 +184,8 @@ const RecoveryKeyPanel = ({
     <div className="space-y-4">
       <Notice tone="info" title="The file does not leave this browser">
         This browser opens it in a separate thread, and sends only the snapshot's own key, sealed for this one use.
-        Until then, file and passphrase are in the browser's memory, and no page can be sure to wipe them. On a machine
-        that you do not trust, use{' '}
+        Until then, file and passphrase are in the browser's memory. A page cannot guarantee that they are wiped. On a
+        machine that you do not trust, use{' '}
         <code className="wrap-anywhere">dke snapshot restore {snapshotId} --recovery-key FILE</code>.
       </Notice>
       <div className="grid gap-4 sm:grid-cols-2">
@@ -199,7 +199,11 @@ const RecoveryKeyPanel = ({
           }}
         />
         {chosen?.told.wantsPassphrase === true && (
-          <SecretField label="Passphrase" help="A check takes about a second, and 128 MiB." onBytes={setPassphrase} />
+          <SecretField
+            label="Passphrase"
+            help="Checking it takes about a second and 128 MiB of memory."
+            onBytes={setPassphrase}
+          />
         )}
       </div>
       {children}
@@ -316,7 +320,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
       const opened = await recoveryKey.open();
       return send<SnapshotRestore>({ ...call, query: { dryRun: true }, body: { ...bodyOf(target), ...opened } });
     },
-    onSuccess: () => announce('Dry run complete: nothing was changed'),
+    onSuccess: () => announce('Dry run complete. Nothing was changed.'),
   });
   const ready = recoveryKey.isReady && isWhole(target);
   const choice: TargetChoice = {
@@ -346,16 +350,16 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
           <ApiCallView call={{ ...call, query: { dryRun: true } }} />
           <div className="flex flex-wrap items-center gap-3">
             <Button type="submit" tone="primary" busy={dryRun.isPending} disabled={!ready}>
-              Dry run
+              Start dry run
             </Button>
             <p role="status" className="text-muted">
-              {dryRun.isPending ? 'Restoring and undoing everything…' : ''}
+              {dryRun.isPending ? 'Restoring everything, then undoing it…' : ''}
             </p>
           </div>
         </RecoveryKeyPanel>
       </form>
       {dryRun.data !== undefined && (
-        <ResultSection title="Preview">
+        <ResultSection title="Dry run">
           <Panel flush>
             <RestoreImpact found={dryRun.data} />
           </Panel>
@@ -400,7 +404,7 @@ export const SnapshotRestorePage = () => {
     <Page
       title="Restore a snapshot"
       crumbs={[{ text: 'Snapshots', to: '/snapshots' }]}
-      description="Start with a dry run: it restores everything, then undoes it. Destroyed keys stay destroyed."
+      description="Start with a dry run. It restores everything, then undoes it. Destroyed keys stay destroyed."
     >
       <Panel title="Snapshot">
         <Async query={query}>{(snapshot) => <SnapshotFactsPanel snapshot={snapshot} keys={keys.data?.items} />}</Async>

@@ -40,20 +40,28 @@ const texts = {
   create: [
     'Create a snapshot?',
     'Create snapshot',
+    'Snapshot created',
     'A consistent online snapshot of the tenant. DKE seals it to every recovery key and verifies it.',
   ],
   verify: [
     'Verify this snapshot?',
     'Verify snapshot',
+    'Snapshot verified',
     'Checks signature, structure, digest and counts. With a recovery key, the command also opens every row.',
   ],
   delete: [
     'Delete this snapshot?',
     'Delete snapshot',
+    'Snapshot deleted',
     'You can undelete it for a limited time. Then its file is removed.',
   ],
-  undelete: ['Undelete this snapshot?', 'Undelete snapshot', 'It becomes available again, unchanged.'],
-} as const satisfies Record<Action['kind'], readonly [string, string, string]>;
+  undelete: [
+    'Undelete this snapshot?',
+    'Undelete snapshot',
+    'Snapshot undeleted',
+    'It becomes available again, unchanged.',
+  ],
+} as const satisfies Record<Action['kind'], readonly [title: string, label: string, done: string, text: string]>;
 
 const callOf = ({ kind, snapshot }: Action) => {
   if (snapshot === null) return { method: 'POST', path, body: {} } as const;
@@ -65,7 +73,7 @@ const callOf = ({ kind, snapshot }: Action) => {
 };
 
 const ActDialog = ({ action, onClose }: { action: Action; onClose: () => void }) => {
-  const [title, label, text] = texts[action.kind];
+  const [title, label, done, text] = texts[action.kind];
   return (
     <ActionDialog<Snapshot>
       title={title}
@@ -74,7 +82,7 @@ const ActDialog = ({ action, onClose }: { action: Action; onClose: () => void })
       submitLabel={label}
       danger={action.kind === 'delete'}
       renews={[path]}
-      done={`${label}: done`}
+      done={done}
       onClose={onClose}
     >
       <p>{text}</p>
@@ -82,7 +90,7 @@ const ActDialog = ({ action, onClose }: { action: Action; onClose: () => void })
   );
 };
 
-/** `restore` is absent where only operators restore. */
+/** `restore` is absent if only operators can restore. */
 const actionsOf = (
   snapshot: Snapshot,
   act: (action: Action) => void,
@@ -135,8 +143,8 @@ const Detail = ({ snapshot }: { snapshot: Snapshot }) => (
       ['Id', <code key="id">{snapshot.id}</code>],
       ['Origin', snapshot.origin],
       ['Opened by', snapshot.recoveryKeyIds.join(', ')],
-      ['Damaged, omitted', String(snapshot.omitted)],
-      ['Destroyed since, removed', String(snapshot.erased)],
+      ['Omitted damaged rows', String(snapshot.omitted)],
+      ['Removed destroyed keys', String(snapshot.erased)],
       ...(snapshot.failure === null ? [] : [['Failure', snapshot.failure] as const]),
       ...Object.entries(snapshot.rows).map(([table, count]) => [table, count.toLocaleString()] as const),
     ]}
@@ -145,7 +153,7 @@ const Detail = ({ snapshot }: { snapshot: Snapshot }) => (
 
 const keptText = ({ keepCount, keepDays }: SnapshotSchedule): string => {
   const parts = [
-    ...(keepCount === null ? [] : [`${keepCount} of them`]),
+    ...(keepCount === null ? [] : [`the newest ${keepCount}`]),
     ...(keepDays === null ? [] : [`${keepDays} days`]),
   ];
   return parts.join(', ') || 'until you delete them';
@@ -199,7 +207,7 @@ export const SnapshotsPage = () => {
   return (
     <Page
       title="Snapshots"
-      description="Complete states of a tenant, sealed to recovery keys that the service does not have. No restore brings a destroyed key back."
+      description="Complete states of a tenant, sealed to recovery keys that the service does not have. A restore cannot recover a destroyed key."
       actions={
         <>
           {ofPlatform === true && (

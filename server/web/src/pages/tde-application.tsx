@@ -27,8 +27,6 @@ import { Time } from '../components/time.tsx';
 
 const route = getRouteApi('/tde/applications/$id');
 
-// --- credentials ------------------------------------------------------------------------------------------------------
-
 const Credentials = ({ application }: { application: Application }) => {
   const path = `${applicationPath(application.id)}/access-guids`;
   const client = useQueryClient();
@@ -43,7 +41,7 @@ const Credentials = ({ application }: { application: Application }) => {
   return (
     <Panel
       title="Credentials"
-      description="At most two access_guids are live at once, so that instances can change over without an interruption."
+      description="At most two access_guids can be live, for rotation without an interruption."
       actions={
         <Button icon="refresh" onClick={() => setRotating(true)} disabled={live.length !== 1}>
           Rotate access_guid
@@ -98,7 +96,7 @@ const Credentials = ({ application }: { application: Application }) => {
           title="Rotate the access_guid?"
           call={{ method: 'POST', path }}
           creates
-          submitLabel="Issue a second access_guid"
+          submitLabel="Issue second access_guid"
           onCancel={() => setRotating(false)}
           onDone={async (result) => {
             setRotating(false);
@@ -135,8 +133,6 @@ const Credentials = ({ application }: { application: Application }) => {
     </Panel>
   );
 };
-
-// --- instances --------------------------------------------------------------------------------------------------------
 
 export const TdeApplicationPage = () => {
   const { id } = route.useParams();

@@ -1,4 +1,4 @@
-// TDE applications: the list, and the registration that gives a database its credential.
+// TDE applications: the list, and the registration, which issues the credential of a database.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -52,7 +52,7 @@ const RegisterApplication = ({
       {(fault) => (
         <>
           <NameField
-            help="The database that it is for. With one application for each database, their master keys stay separate."
+            help="The name of the database. With one application for each database, their master keys stay separate."
             value={name}
             onValue={setName}
             fault={fault('name')}
@@ -68,12 +68,12 @@ const RegisterApplication = ({
           <TextField
             label="app_id"
             optional
-            help="Distinguishes instances of one database in server_url. Each instance can use its own. If empty, it is taken from the name."
+            help="Identifies an instance of the database in server_url. Each instance can use its own. Default: derived from the name."
             value={appId}
             onValue={setAppId}
             fault={fault('appId')}
             pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,63}"
-            title="Letters, digits, dot, dash and underscore; at most 64; a letter or digit first"
+            title="At most 64 letters, digits, dots, dashes and underscores, starting with a letter or digit"
             mono
           />
         </>

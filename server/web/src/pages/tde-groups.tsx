@@ -23,7 +23,7 @@ export const TdeGroupsPage = () => {
   return (
     <Page
       title="TDE groups"
-      description="Applications of one group can find and use each other's master keys, but not change or destroy them. Databases that clone pluggable databases between them belong in one group."
+      description="Applications of one group can find and use each other's master keys, but not change or destroy them. Put databases that clone pluggable databases from each other into one group."
       actions={create}
     >
       <Panel flush>

@@ -1,4 +1,4 @@
-// Tenants: everything belongs to one. Suspended or deleted, everything in it stops at once; a deleted one can be restored until it is
+// Tenants: everything belongs to one. If it is suspended or deleted, everything in it stops at once; a deleted one can be restored until it is
 // purged.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -43,25 +43,30 @@ const ImpactView = ({ impact }: { impact: TenantImpact }) => {
 };
 
 type Stop = 'suspend' | 'delete' | 'purge';
-const texts: Readonly<Record<Stop, { readonly title: string; readonly text: string; readonly label: string }>> = {
+const texts: Readonly<
+  Record<Stop, { readonly title: string; readonly text: string; readonly label: string; readonly done: string }>
+> = {
   suspend: {
     title: 'Suspend',
     label: 'Suspend tenant',
+    done: 'suspended',
     text: 'Its key store endpoints, databases and API tokens stop at once, until you resume it. No key is lost.',
   },
   delete: {
     title: 'Delete',
     label: 'Delete tenant',
+    done: 'deleted',
     text: 'Everything in it stops at once. For a limited time, you can restore it as it was. Then it is purged.',
   },
   purge: {
     title: 'Purge',
     label: 'Purge tenant',
+    done: 'purged',
     text: 'Its key encryption key is erased. Data encrypted by any of its keys can never be read again.',
   },
 };
 
-/** What it would stop is read with a dry run first; only what is shown can be confirmed. */
+/** Reads the impact with a dry run first; only a shown impact can be confirmed. */
 const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onClose: () => void }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
@@ -76,7 +81,7 @@ const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onC
     staleTime: 0,
     gcTime: 0,
   });
-  const { title, text, label } = texts[stop];
+  const { title, text, label, done } = texts[stop];
   return (
     <ConfirmDialog<ChangedTenant>
       title={`${title} “${tenant.name}”?`}
@@ -89,7 +94,7 @@ const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onC
       onCancel={onClose}
       onDone={async () => {
         await client.invalidateQueries();
-        announce(`${title}: “${tenant.name}” done`);
+        announce(`Tenant “${tenant.name}” ${done}`);
         onClose();
       }}
     >
@@ -110,17 +115,17 @@ const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onC
 type Reactivation = 'resume' | 'restore';
 
 const ReactivateDialog = ({ tenant, verb, onClose }: { tenant: Tenant; verb: Reactivation; onClose: () => void }) => {
-  const label = verb === 'resume' ? 'Resume' : 'Restore';
+  const title = verb === 'resume' ? 'Resume' : 'Restore';
   return (
     <ActionDialog
-      title={`${label} “${tenant.name}”?`}
+      title={`${title} “${tenant.name}”?`}
       call={{ method: 'POST', path: `${tenantPath(tenant.id)}/${verb}`, body: {} }}
-      submitLabel={label}
+      submitLabel={`${title} tenant`}
       renews={[path]}
-      done={`“${tenant.name}” is active again`}
+      done={`Tenant “${tenant.name}” is active again`}
       onClose={onClose}
     >
-      <p>It is as it was before: what was disabled stays disabled, and what was destroyed stays destroyed.</p>
+      <p>Everything is as it was before. Disabled resources stay disabled, and destroyed keys stay destroyed.</p>
     </ActionDialog>
   );
 };

@@ -1,10 +1,9 @@
-// API tokens, with roles or for what reads metrics: list, create (shown once), revoke.
+// API tokens, with roles or for metrics: list, create (shown once), revoke.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { IssuedToken, RoleDescription, Token } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { type Choice, NameField, SelectField, TextField } from '../components/field.tsx';
@@ -82,7 +81,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
       {(fault) => (
         <>
           <NameField
-            help="Who or what will use it. The audit log shows this name."
+            help="The user or program of the token. The audit log shows this name."
             value={name}
             onValue={setName}
             fault={fault('name')}
@@ -142,8 +141,6 @@ const stateOf = (token: Token): string => {
 };
 
 export const TokensPage = () => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
   const [issued, setIssued] = useState<IssuedToken | null>(null);
@@ -190,7 +187,7 @@ export const TokensPage = () => {
             },
           ]}
           empty={
-            <EmptyState title="No tokens" action={create}>
+            <EmptyState title="No tokens yet" action={create}>
               Create one for each person and each script, so that the audit log can tell them apart.
             </EmptyState>
           }
@@ -208,7 +205,7 @@ export const TokensPage = () => {
       {issued !== null && (
         <SecretOnceDialog
           title={`Token “${issued.record.name}”`}
-          notice={`The token is shown only once. Anyone who has it has its rights: ${mayOf(issued.record)}.`}
+          notice={`The token is shown only once. Anyone who has it has its permissions: ${mayOf(issued.record)}.`}
           taken="I have stored the token"
           onClose={() => setIssued(null)}
         >
@@ -223,11 +220,8 @@ export const TokensPage = () => {
           call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(revoking.id)}` }}
           submitLabel="Revoke token"
           onCancel={() => setRevoking(null)}
-          onDone={async () => {
-            await client.invalidateQueries({ queryKey: [path] });
-            announce(`Token “${revoking.name}” revoked`);
-            setRevoking(null);
-          }}
+          renews={[path]}
+          done={`Token “${revoking.name}” revoked`}
         >
           <p>
             Scripts and sessions that use it will be refused. Last used: <Time value={revoking.lastUsedAt} distance />.

@@ -1,4 +1,4 @@
-// People: who they are, what they may do, what they sign in with. A new one gets an invitation, shown once.
+// Users: names, roles and sign-in methods. A new user gets an invitation, shown once.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -48,7 +48,7 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
         },
       }}
       creates
-      submitLabel="Invite"
+      submitLabel="Invite user"
       onCancel={onClose}
       onDone={async (invited) => {
         onInvited(invited);
@@ -75,7 +75,7 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
               .filter(({ scoped }) => !scoped)
               .map((each) => ({ value: each.role, text: titled(each.role) }))}
           />
-          <p className="text-muted">They get a single-use invitation, and choose their password with it.</p>
+          <p className="text-muted">The user gets a single-use invitation to choose a password.</p>
         </>
       )}
     </FormDialog>
@@ -122,7 +122,7 @@ const UserDialog = ({
         >
           {() => (
             <>
-              <p>Removes the current password and ends their sessions. You get a new invitation to give to them.</p>
+              <p>Removes the current password and ends their sessions. You get a new invitation for the user.</p>
               <CheckField label="Also revoke their API tokens" checked={revokeTokens} onValue={setRevokeTokens} />
             </>
           )}
@@ -138,7 +138,7 @@ const UserDialog = ({
           danger
           done="Second factors removed"
         >
-          <p>For a user who has lost them. The next sign-in requires a new one.</p>
+          <p>For a user who lost them. The next sign-in requires a new one.</p>
         </ActionDialog>
       );
     case 'sessions':
@@ -160,10 +160,10 @@ const UserDialog = ({
           {...shared}
           title={`Unlock “${user.displayName}”?`}
           call={{ method: 'POST', path: `${own}/unlock` }}
-          submitLabel="Unlock"
-          done="Unlocked"
+          submitLabel="Unlock user"
+          done="User unlocked"
         >
-          <p>Too many attempts failed. First confirm the identity of the user.</p>
+          <p>Too many sign-in attempts failed. Confirm the identity of the user first.</p>
         </ActionDialog>
       );
     default:
@@ -329,7 +329,7 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
             header: 'Signed in with',
             cell: ({ method, secondFactor }) => `${methodNames[method]}${secondFactor ? ', second factor' : ''}`,
           },
-          { key: 'peer', header: 'From', cell: ({ peer }) => <code>{peer ?? '–'}</code> },
+          { key: 'peer', header: 'Address', cell: ({ peer }) => <code>{peer ?? '–'}</code> },
           { key: 'used', header: 'Last used', cell: ({ usedAt }) => <Time value={usedAt} distance /> },
           { key: 'ends', header: 'Expires', cell: ({ expiresAt }) => <Time value={expiresAt} /> },
           {

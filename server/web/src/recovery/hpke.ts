@@ -84,7 +84,7 @@ export const open = async (
 /** Seals to `recipient`, 32 bytes. */
 export const seal = async (recipient: Bytes, plaintext: Bytes, { info, aad }: HpkeContext): Promise<Bytes> => {
   const pair = await crypto.subtle.generateKey('X25519', false, ['deriveBits']);
-  if (!('privateKey' in pair)) throw new Error('this browser has no X25519');
+  if (!('privateKey' in pair)) throw new Error('this browser does not support X25519');
   const sender = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey));
   const { key, nonce } = await scheduleOf(await agree(pair.privateKey, recipient), sender, recipient, info);
   const ciphertext = await crypto.subtle.encrypt({ name: 'AES-GCM', iv: nonce, additionalData: aad }, key, plaintext);

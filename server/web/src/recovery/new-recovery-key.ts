@@ -15,7 +15,7 @@ export interface MadeRecoveryKey {
   readonly publicKey: string;
 }
 
-/** Shorter ones are guessed. */
+/** Shorter passphrases can be guessed. */
 export const shortestPassphrase = 12;
 
 const text = (value: string): Bytes => new TextEncoder().encode(value);
@@ -50,9 +50,9 @@ const sealRecord = async (kek: Bytes, object: Bytes, attributes: Bytes, value: B
   return record;
 };
 
-/** Takes a second or two, for the passphrase. Fails where the browser does not know X25519. */
+/** Takes a second or two, for the passphrase. Fails if the browser does not support X25519. */
 export const makeRecoveryKey = async (passphrase: string): Promise<MadeRecoveryKey> => {
-  // One name of the standard for two things; of X25519 it is a pair.
+  // The type covers a key and a pair of keys; for X25519, it is a pair.
   const pair = (await crypto.subtle.generateKey({ name: 'X25519' }, true, ['deriveBits'])) as unknown as {
     readonly publicKey: Key;
     readonly privateKey: Key;

@@ -12,16 +12,16 @@ const text = new TextEncoder();
 const headLength = 80;
 const recordHead = 122;
 const privateKind = 10;
-/** Far above what the command writes; a file with a higher number would only block the browser. */
+/** Far above the value that the command writes; a higher number in a file would only block the browser. */
 const mostMemory = 1 << 30;
 
-/** Why a file does not open, for people. */
+/** Why a file does not open, as shown to the user. */
 export class RecoveryFault extends Error {
   override readonly name = 'RecoveryFault';
 }
 
 export interface RecoveryFile {
-  /** 16 hexadecimal digits: by this the service knows it. */
+  /** 16 hexadecimal digits: the id of the key in the service. */
   readonly id: string;
   readonly publicKey: Bytes;
   readonly wantsPassphrase: boolean;
@@ -59,7 +59,7 @@ const kekOf = async (file: Bytes, passphrase: Bytes): Promise<Uint8Array> => {
   return scryptAsync(passphrase, file.subarray(16, 48), { N: 2 ** cost, r, p, dkLen: 32, maxmem: mostMemory * 2 });
 };
 
-/** Additional data of a key record: each field behind its length. */
+/** Additional data of a key record: each field after its length. */
 export const additionalData = (...fields: readonly Uint8Array[]): Bytes =>
   concat(...fields.flatMap((field) => [u32(field.length), field]));
 
@@ -127,7 +127,7 @@ const openFile = async (file: Bytes, passphrase: Bytes): Promise<Key> => {
       if (kind !== privateKind) throw wrong();
       return await crypto.subtle.importKey('pkcs8', value, 'X25519', false, ['deriveBits']).catch((error: unknown) => {
         if (error instanceof DOMException && error.name === 'NotSupportedError')
-          throw new RecoveryFault('This browser does not support X25519. Use a newer one, or the command.');
+          throw new RecoveryFault('This browser does not support X25519. Use a newer browser, or the dke command.');
         throw wrong();
       });
     } finally {
@@ -150,7 +150,7 @@ export interface Opening {
 const fromBase64 = (encoded: string): Bytes => Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
 const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
 
-/** Opens the snapshot's key with the recovery key and seals it to the opening; the answer is no secret. The passphrase is wiped. */
+/** Opens the snapshot's key with the recovery key and seals it to the opening; the answer is not secret. The passphrase is wiped. */
 export const answerOpening = async (file: Bytes, passphrase: Bytes, opening: Opening): Promise<string> => {
   const { id: recoveryKeyId, publicKey } = describeFile(file);
   const own = await openFile(file, passphrase);

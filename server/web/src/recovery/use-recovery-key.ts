@@ -1,4 +1,4 @@
-// One use of a recovery key: the service begins an opening, a thread of its own answers it, and the answer goes into the call that needs it.
+// One use of a recovery key: the service starts an opening, a separate thread answers it, and the call that needs it sends the answer.
 
 import { ApiProblem, send } from '../api/client.ts';
 import type { SnapshotOpening } from '../api/types.ts';
@@ -8,7 +8,7 @@ import type { Answered, Asked } from './worker.ts';
 /** Enough of a file to recognize its kind: a recovery key has less than 400 bytes. */
 const mostBytes = 4096;
 
-/** What a chosen file is; the fault when it is not a recovery key. */
+/** The head of a chosen file; the fault if it is not a recovery key. */
 export const readRecoveryFile = async (file: Blob): Promise<RecoveryFile | RecoveryFault> => {
   const bytes = new Uint8Array(await file.slice(0, mostBytes).arrayBuffer());
   try {
@@ -36,7 +36,7 @@ const answer = (asked: Asked): Promise<string> =>
       if ('sealedKey' in data) end(() => resolve(data.sealedKey));
       else fail(data.fault);
     });
-    worker.addEventListener('error', () => fail('The browser could not start the thread that opens it.'));
+    worker.addEventListener('error', () => fail('The browser could not start the thread that opens the recovery key.'));
     worker.postMessage(asked, [asked.passphrase.buffer]);
   });
 

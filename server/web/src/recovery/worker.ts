@@ -1,4 +1,4 @@
-// A thread of its own for one use of a recovery key: the file is read here, and everything secret ends with the thread.
+// A separate thread for one use of a recovery key: it reads the file, and its memory with all secrets ends with it.
 
 import { answerOpening, type Opening } from './recovery-key.ts';
 

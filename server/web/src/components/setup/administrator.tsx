@@ -1,4 +1,4 @@
-// First setup: the first administrator is a person.
+// First setup: the first administrator is a user.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -33,7 +33,7 @@ const InviteAdministrator = ({
         },
       }}
       creates
-      submitLabel="Invite"
+      submitLabel="Invite administrator"
       onCancel={onClose}
       onDone={async (invited) => {
         onInvited(invited);
@@ -69,14 +69,14 @@ export const Administrator = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        The token of the first start is for setup only; then revoke it. After that, people sign in with their own names:
-        with a password and a passkey, or with a password and a one-time code.
+        The first token is for setup only. Revoke it after you have invited an administrator. Users sign in with their
+        own name, a password, and a passkey or one-time code.
       </p>
       <Finding>{step.finding}</Finding>
       {step.state !== 'done' && users.length > 0 && (
         <p>
           Invited: {users.map(({ name }) => name).join(', ')}. Open the invitation, choose a password and add the second
-          factor. In this browser, you are then signed in as that person.
+          factor. If you do this in this browser, you are then signed in as that user.
         </p>
       )}
       <div className="flex flex-wrap gap-2">
@@ -117,11 +117,9 @@ export const Administrator = ({ step }: { step: Step }) => {
           done="Token revoked"
           onClose={() => setRevoking(null)}
         >
-          <p>Sessions that were opened with it end. First sign in as a person.</p>
+          <p>Sessions that use it end. Sign in as a user first.</p>
         </ActionDialog>
       )}
     </>
   );
 };
-
-// --- audit sinks ----------------------------------------------------------------------------------------------------

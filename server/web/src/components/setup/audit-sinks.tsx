@@ -1,4 +1,4 @@
-// First setup: the audit log goes to another place as well.
+// First setup: the audit log is also forwarded to a sink.
 import { useState } from 'react';
 import type { AuditSink } from '../../api/types.ts';
 import { Async } from '../async.tsx';
@@ -31,8 +31,8 @@ export const Sinks = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        The audit log is signed and checked here. A copy on another host survives the loss of this host. You can set
-        targets only in the configuration file, so users of the console cannot choose where records go.
+        The audit log is signed and checked here. A copy on another host survives the loss of this host. You can add
+        sinks only in the configuration file, so users of the console cannot choose where records go.
       </p>
       <Finding>{step.finding}</Finding>
       <Async query={sinks} lines={2}>
@@ -41,7 +41,7 @@ export const Sinks = ({ step }: { step: Step }) => {
             <div className="space-y-3">
               <div className="grid gap-3 sm:grid-cols-2">
                 <SelectField
-                  label="Target type"
+                  label="Sink type"
                   value={type}
                   onValue={(value) => choose(value as SinkType)}
                   choices={[...sinkTypes]}
@@ -55,9 +55,7 @@ export const Sinks = ({ step }: { step: Step }) => {
               </div>
               <ConfigLines value={lines[type]} />
               <Lines label="command" value={'systemctl restart dke\ndke audit sinks'} />
-              <p className="text-muted">
-                DKE checks every few seconds, and shows here when records arrive at the target.
-              </p>
+              <p className="text-muted">This page checks every few seconds whether records arrive at the sink.</p>
             </div>
           ) : (
             <ul className="space-y-1">
@@ -81,5 +79,3 @@ export const Sinks = ({ step }: { step: Step }) => {
     </>
   );
 };
-
-// --- recovery key, snapshot -----------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ export const Recovery = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        Snapshots are sealed to recovery keys that the service does not have. An attacker who takes the host cannot open
-        them. With the key, you can restore everything on another host.
+        Snapshots are sealed to recovery keys that the service does not have. An attacker who controls the host cannot
+        open them. With a recovery key, you can restore everything on another host.
       </p>
       <Async query={schedule} lines={2}>
         {({ directory, schedule: cron, next }) => (
@@ -85,7 +85,7 @@ export const Recovery = ({ step }: { step: Step }) => {
         )}
       </Async>
       <div className="space-y-1">
-        <p className="text-muted">Or with the command, on a separate machine:</p>
+        <p className="text-muted">Or use the command on a separate machine:</p>
         <Lines
           label="commands"
           value={
@@ -136,7 +136,7 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
       {!ready && <p className="text-muted">Register a recovery key first.</p>}
       {newest !== undefined && (
         <div className="space-y-1">
-          <p>Open it with the recovery key, on the machine with its file. This completes the step:</p>
+          <p>Verify the snapshot with the recovery key, on the machine with its file. This completes the step:</p>
           <Lines label="command" value={`dke snapshot verify ${newest.id} --recovery-key recovery.key`} />
         </div>
       )}
@@ -159,5 +159,3 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
     </>
   );
 };
-
-// --- the page -------------------------------------------------------------------------------------------------------

@@ -75,14 +75,14 @@ export const RootKey = ({ step }: { step: Step }) => {
                   choices={[...providerTypes]}
                 />
                 <ConfigLines value={providerLines[type]} />
-                <p>Then, on the host of the service, while it is stopped:</p>
+                <p>Then run this on the host of the service. It stops and starts the service:</p>
                 <Lines
                   label="commands"
                   value={`systemctl stop dke\ndke root add-provider ${providerNames[type]}\nsystemctl start dke\ndke root rotate --wait`}
                 />
                 <p className="text-muted">
                   The rotation at the end makes copies of the unencrypted file useless. We recommend two providers: one
-                  that starts the service without a person, and one in case the first is lost.
+                  for unattended starts, and one in case the first is lost.
                 </p>
               </div>
             </details>
@@ -91,7 +91,7 @@ export const RootKey = ({ step }: { step: Step }) => {
       </Async>
       <p className="max-w-prose">
         Create a backup on the host of the service and store it separately, never with a backup of the database. Each
-        rotation and each erasure run replaces the root key. The backup is then useless, and this step opens again.
+        rotation and each erasure run replaces the root key. The backup is then useless, and this step must be repeated.
       </p>
       <Lines label="commands" value="dke root backup --out root-backup.key" />
       <ConfirmedBy step={step} />
@@ -103,5 +103,3 @@ export const RootKey = ({ step }: { step: Step }) => {
     </>
   );
 };
-
-// --- administrator --------------------------------------------------------------------------------------------------

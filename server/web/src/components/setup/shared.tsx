@@ -1,4 +1,4 @@
-// What the steps of the first setup share.
+// Shared parts of the steps of the first setup.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ApiCall, send } from '../../api/client.ts';
 import type { Setup } from '../../api/types.ts';
@@ -14,7 +14,7 @@ export type ConfirmedStep = 'root-key' | 'administrator' | 'audit-sinks';
 
 export const lookEvery = 5_000;
 
-/** What the service is asked for while a step waits for it. */
+/** Reads a resource again while a step waits for it. */
 export const useWatched = <T,>(path: string, query?: { readonly limit: number }) =>
   useQuery({
     queryKey: [path, 'setup'],
@@ -64,5 +64,3 @@ export const Finding = ({ children }: { children: string }) => (
     {children.slice(1)}.
   </p>
 );
-
-// --- root key -------------------------------------------------------------------------------------------------------
