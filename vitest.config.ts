@@ -16,13 +16,32 @@ const longOnly = isLong ? {} : longFiles;
  * Tests within one process. In `npm test`, those of a worker share its modules: loading the service once for each file costs more than most
  * files. Each file restores what it changes in its process. The agent's tests have a process for each file.
  */
-const inProcess = ['test/unit/*.test.ts', 'test/unit/!(agent)/**/*.test.ts'];
+const inProcess = [
+  'test/unit/*.test.ts',
+  'test/unit/!(agent)/**/*.test.ts',
+  'test/contract/*.test.ts',
+  'test/house/*.test.ts',
+];
+/**
+ * Tests whose services, agents and databases are processes of their own. In `npm test`, those of a worker share its modules, too. Tests that
+ * load the library or parts of the service into their own process have one for each file.
+ */
+const loading =
+  'agent-*|audit-sinks|bad-input-agent|deleted-database|erasure-rounds|host-life|keys-in-memory|nodes-marks|notifications|open-id|threads';
+const besideProcesses = [
+  `test/scenario/!(${loading}).test.ts`,
+  'test/clients/!(graphene).test.ts',
+  'test/databases/!(jce).test.ts',
+  'test/tde/*.test.ts',
+  'test/conformance/xks-*.test.ts',
+];
 const env = { DKE_TEST_STORE: 'sqlite' };
 const onSqlite: readonly TestProjectConfiguration[] =
   store === 'both'
     ? [
-        { extends: true, test: { name: 'sqlite', include: all, exclude: inProcess, env } },
+        { extends: true, test: { name: 'sqlite', include: all, exclude: [...inProcess, ...besideProcesses], env } },
         { extends: true, test: { name: 'sqlite-in-process', include: inProcess, isolate: false, env } },
+        { extends: true, test: { name: 'sqlite-processes', include: besideProcesses, isolate: false, env } },
       ]
     : [{ extends: true, test: { name: 'sqlite', include: all, env } }];
 const onPostgresql: TestProjectConfiguration = {
@@ -33,6 +52,8 @@ const onPostgresql: TestProjectConfiguration = {
     include: store === 'postgresql' ? all : isLong ? ['test/{contract,unit}/**/*.test.ts'] : [...alsoOnPostgresql],
     exclude: Object.keys(sqliteOnly),
     globalSetup: 'test/support/test-store-server.ts',
+    // Those that `alsoOnPostgresql` names are tests within one process.
+    isolate: store !== 'both' || isLong,
   },
 };
 for (const [file, why] of Object.entries(longOnly)) console.log(`only in npm run test:long: ${file}: ${why}`);
@@ -54,8 +75,8 @@ export default defineConfig({
     // Limits end tests that hang. They are long enough for a machine that is ten times slower.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    // Long enough for a busy machine.
-    expect: { poll: { timeout: 300_000, interval: 50 } },
+    // Long enough for a busy machine; not too often, because questions use the processors that the answer needs.
+    expect: { poll: { timeout: 300_000, interval: 100 } },
     reporters: ['default'],
   },
 });
