@@ -127,13 +127,13 @@ export const makeProgram = async (version: string, only: readonly string[] = Obj
 
 /** The command, with the noun that these words ask for. */
 export const makeProgramFor = async (version: string, words: readonly string[]): Promise<Command> => {
-  // The version, and what is wrong with an option, are printed later, when the command runs.
+  // The version, and what is wrong with an option, are printed later, when the command runs: before any noun is asked for.
   const reader = withoutNouns(version)
     .exitOverride()
     .configureOutput({ writeOut: () => undefined, writeErr: () => undefined });
+  let asked: readonly string[] = [];
   try {
-    return makeProgram(version, reader.parseOptions([...words]).operands.slice(0, 2));
-  } catch {
-    return makeProgram(version);
-  }
+    asked = reader.parseOptions([...words]).operands.slice(0, 2);
+  } catch {}
+  return makeProgram(version, asked);
 };

@@ -67,10 +67,10 @@ const mostAttempts = 5;
 export const openCalls = (settings: Settings): Calls => {
   const bytes = (operation: Operation, input: Input = {}, options: CallOptions = {}): Promise<Answer<Buffer>> =>
     send(settings, operation, input, options, async (answer) => answerWith(answer, await readAll(answer.body)));
-  const call = async <E extends Operation>(operation: E, input?: InputOf<E>, options?: CallOptions) => {
-    const answer = await bytes(operation, input, options);
-    return { ...answer, body: parse<AnswerOf<E>>(answer.status, answer.body) };
-  };
+  const call = <E extends Operation>(operation: E, input?: InputOf<E>, options: CallOptions = {}) =>
+    send(settings, operation, input ?? {}, options, async (answer) =>
+      answerWith(answer, parse<AnswerOf<E>>(answer.status, await readAll(answer.body))),
+    );
   async function* pages<E extends Operation>(operation: E, input?: InputOf<E>, options?: CallOptions) {
     for (let after: unknown; after !== null; ) {
       const query = { ...input?.query, ...(after === undefined ? {} : { after: after as string }) };

@@ -17,10 +17,13 @@ export class ProblemError extends Error {
   readonly fields: readonly { readonly path: string; readonly message: string }[];
   /** `unconfirmed`: the change was made but not confirmed by every node, or it may still be made. */
   readonly reason: 'unconfirmed' | undefined;
-  /** Of the answer. */
-  readonly headers: Headers;
+  readonly #headers: { readonly all: Headers };
 
-  constructor(status: number, { code, detail, hint, requestId, errors = [], reason }: Problem, headers: Headers) {
+  constructor(
+    status: number,
+    { code, detail, hint, requestId, errors = [], reason }: Problem,
+    headers: { readonly all: Headers },
+  ) {
     super(`${detail} (${code}, request ${requestId})`);
     this.status = status;
     this.code = code;
@@ -29,7 +32,12 @@ export class ProblemError extends Error {
     this.requestId = requestId;
     this.fields = errors;
     this.reason = reason;
-    this.headers = headers;
+    this.#headers = headers;
+  }
+
+  /** Of the answer. */
+  get headers(): Headers {
+    return this.#headers.all;
   }
 }
 

@@ -4,7 +4,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApprovalRequired, ConnectionError, ProblemError, UnexpectedAnswer } from './errors.ts';
 import type { Approval, Problem } from './gen/types.ts';
-import { type Connection, readAll, sendOnce, type WireAnswer } from './https.ts';
+import { type AnswerHeaders, type Connection, readAll, sendOnce, type WireAnswer } from './https.ts';
 import type { FileBody, Input, Operation } from './operation.ts';
 
 /** The bytes of a token, or what answers it at each call. */
@@ -69,7 +69,7 @@ const decoded = (text: string): string => {
   }
 };
 
-const pendingOf = (headers: Headers): PendingNodes | undefined => {
+const pendingOf = (headers: AnswerHeaders): PendingNodes | undefined => {
   const names = headers.get('x-dke-pending-nodes') ?? '';
   const until = headers.get('x-dke-pending-until') ?? 'never';
   return names === '' ? undefined : { names: names.split(',').map(decoded), until: until === 'never' ? null : until };
@@ -78,10 +78,12 @@ const pendingOf = (headers: Headers): PendingNodes | undefined => {
 export const answerWith = <T>({ status, headers }: Omit<WireAnswer, 'body'>, body: T): Answer<T> => ({
   body,
   status,
-  headers,
-  requestId: headers.get('x-request-id') ?? undefined,
-  etag: headers.get('etag') ?? undefined,
-  location: headers.get('location') ?? undefined,
+  get headers() {
+    return headers.all;
+  },
+  requestId: headers.get('x-request-id'),
+  etag: headers.get('etag'),
+  location: headers.get('location'),
   replayed: headers.get('idempotent-replayed') === 'true',
   pending: pendingOf(headers),
 });

@@ -65,7 +65,8 @@ export const parseConfig = (text: string, source: string | null, folder: string)
       });
     throw error;
   }
-  const result = schema.safeParse(value);
+  // Once a start: to compile the schema takes longer than to walk through it.
+  const result = schema.safeParse(value, { jitless: true });
   if (!result.success) throw complain(name, result.error);
   return { ...readTables(result.data, folder), source, settings: listSettings(result.data, value) };
 };

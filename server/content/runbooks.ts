@@ -74,7 +74,8 @@ const readToml = <T>(folder: string, name: string, schema: z.ZodType<T>): T => {
   } catch (error) {
     throw wrong(`cannot be read: ${(error as Error).message}`, error);
   }
-  const { data, error } = schema.safeParse(content);
+  // Once a start: to compile a schema takes longer than to walk through it.
+  const { data, error } = schema.safeParse(content, { jitless: true });
   if (error !== undefined) throw wrong(`is not valid: ${z.prettifyError(error)}`);
   return data;
 };

@@ -96,11 +96,21 @@ const openOver = async (
   engine.started({ pause: (work) => writer.pause(work) });
   const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 
-  const requests = requestsDb === undefined ? {} : { requests: createRequestLog(requestsDb, engine.requests?.hashes) };
-  const readers = (as: 'reader' | 'again') => ({ ...createRepositories(readerDb, set, as, clock), ...requests });
+  const walked = requestsDb && createRequestLog(requestsDb, engine.requests?.hashes);
+  const readers = (as: 'reader' | 'again'): Repositories => {
+    const own = createRepositories(readerDb, set, as, clock);
+    if (walked === undefined) return own;
+    // What takes no walk needs no thread: most services with an empty log of requests start none.
+    const { newest, dropped } = own.requests;
+    return { ...own, requests: { ...walked, newest, dropped } };
+  };
   const read = guarded(readers('reader'), readers('again'), errors.ofReading);
   const oneState = <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> =>
     inOneState(engine, readerDb, errors, work);
+  const inReader = <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> =>
+    work(readerDb).catch((error: unknown) => {
+      throw errors.ofReading(error);
+    });
   const store: Store = {
     dialect: engine.name,
     path: engine.path,
@@ -120,9 +130,10 @@ const openOver = async (
     rowSet: {
       load: async () => {
         let loaded: Awaited<ReturnType<typeof set.load>> | undefined;
-        // Between two commits, so that none is missed.
+        // Between two commits, so that none is missed. Where no other process commits, that is one state by itself: the connection that
+        // is there reads it, and a start needs no thread for one of its own.
         await writer.pause(async () => {
-          loaded = await oneState(set.load);
+          loaded = await (shared === undefined ? inReader(set.load) : oneState(set.load));
         });
         if (loaded === undefined) throw new Error('unreachable');
         return loaded;

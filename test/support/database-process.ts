@@ -6,7 +6,7 @@
 import { createInterface } from 'node:readline';
 import pkcs11js from 'pkcs11js';
 import { CKA } from '../../provider/schema/attributes.ts';
-import { library, rvOf } from './pkcs11-host.ts';
+import { library, rvOf } from './pkcs11-library.ts';
 
 /** `session` is the position of a session among those opened; the first when absent. */
 type On = { readonly session?: number };

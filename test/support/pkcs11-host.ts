@@ -2,15 +2,15 @@
 // process of theirs. One test file is one process, because C_Initialize is once per process.
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import pkcs11js from 'pkcs11js';
-import { returnValueName } from '../../provider/schema/return-values.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
 import { patient } from './patience.ts';
+import { library, rvOf } from './pkcs11-library.ts';
 import { startServerProcess } from './server-process.ts';
 
-export const library = resolve(import.meta.dirname, '../../build/provider/1.0/libdke_pkcs11.so');
+export { library, rvOf };
 
 export interface ServiceProcess {
   readonly pid: number;
@@ -101,18 +101,4 @@ export const startHost = async (
       rmSync(folder, { recursive: true });
     },
   };
-};
-
-/** The name of the return value of a call: CKR_OK when it does not throw. */
-export const rvOf = (call: () => unknown): string => {
-  try {
-    call();
-    return 'CKR_OK';
-  } catch (error) {
-    // pkcs11js has only the names of 2.20, so this uses the number.
-    const { code, message } = error as { code?: unknown; message: string };
-    const number = typeof code === 'number' && code > 0 ? code : Number(/CKR_\w+:(\d+)/.exec(message)?.[1]);
-    if (Number.isInteger(number)) return returnValueName(number);
-    throw error;
-  }
 };

@@ -51,7 +51,7 @@ const loadPages = (root: string): ReadonlyMap<string, Page> => {
     // What has no row above is not ours to serve.
     if (type === undefined) continue;
     const path = `/${relative(root, file).split(sep).join('/')}`;
-    const body = Uint8Array.from(readFileSync(file));
+    const body = readFileSync(file);
     pages.set(path, {
       body,
       gzipped: compressible.test(type) && body.length > 1024 ? compressedOnce(body) : null,

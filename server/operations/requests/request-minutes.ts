@@ -138,7 +138,8 @@ const createHashState = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) => {
     const span = { from: (state.closed + 1) * minuteMs, to: (closed + 1) * minuteMs, through: newest };
     if (
       newest === state.through &&
-      (await store.read.requests.hashesInTime(span, undefined, 1)).length === 0 &&
+      // An empty log has none.
+      (newest === 0 || (await store.read.requests.hashesInTime(span, undefined, 1)).length === 0) &&
       (await store.read.requests.dropped(closed)).length === 0
     ) {
       quiet = { text, through: closed };

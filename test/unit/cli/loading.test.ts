@@ -45,9 +45,12 @@ test.each([
 });
 
 test.each([[['--version']], [['-V']], [['-V', 'vault', 'list']]])(
-  '%j prints the version once, and nothing else',
+  '%j prints the version once, and nothing else, and loads no noun',
   (words) => {
-    expect(load(...words).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const { stdout, packages, files } = load(...words);
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect([...packages]).toEqual(['commander']);
+    expect(files).not.toContain('cli/vault.ts');
   },
 );
 

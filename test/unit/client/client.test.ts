@@ -1,7 +1,7 @@
 // The client of the API (server/client) against a scripted service: requests, repetitions, and failures.
 import type { LookupFunction } from 'node:net';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { lookupWithin } from '../../../server/base/name-lookup.ts';
 import {
   type Client,
@@ -93,6 +93,36 @@ describe('what is sent and answered', () => {
       'id is missing',
     );
     expect(service.requests).toEqual([]);
+  });
+
+  test('all headers of an answer or of a refusal are there, and made for those who ask', async () => {
+    let made = 0;
+    const Own = Headers;
+    vi.stubGlobal(
+      'Headers',
+      class extends Own {
+        constructor() {
+          super();
+          made += 1;
+        }
+      },
+    );
+    try {
+      service.script(
+        { body: {}, headers: { etag: '"7"', 'x-more': 'one' } },
+        problem(404, 'not-found', {}, { 'x-more': 'two' }),
+      );
+      const { keys } = open();
+      const answer = await keys.get({ path: { id: 'k' } });
+      expect(answer.etag).toBe('"7"');
+      const refused: unknown = await keys.get({ path: { id: 'k' } }).catch((error: unknown) => error);
+      expect(made).toBe(0);
+      expect(answer.headers.get('x-more')).toBe('one');
+      expect((refused as ProblemError).headers.get('X-More')).toBe('two');
+      expect(made).toBe(2);
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   test('what streams is read while it comes', async () => {

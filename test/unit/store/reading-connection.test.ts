@@ -7,6 +7,7 @@ import { CompiledQuery, Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
+import { createRequestMinutes } from '../../../server/operations/requests/request-minutes.ts';
 import { ReadingConnection, readingDialect } from '../../../server/store/sqlite/reading-connection.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
@@ -154,11 +155,12 @@ test('the request log is searched and hashed, and a snapshot read, by threads an
   const store = await openStore({ path: own, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });
   try {
     await store.write((tx) => tx.requests.append([1, 2, 3].map((at) => requestRecord(at))));
+    const through = await store.read.requests.newest();
     const here = vi.spyOn(StatementSync.prototype, 'all');
     const { items } = await store.read.requests.search(everyTenant, {}, { limit: 10 });
     expect(items.map(({ at }) => at)).toEqual([3, 2, 1]);
     expect(await store.read.requests.oldest()).toBe(1);
-    const span = { from: 0, to: 10, through: await store.read.requests.newest() };
+    const span = { from: 0, to: 10, through };
     const hashes = await store.read.requests.hashesInTime(span, undefined, 10);
     expect(hashes.map(({ at, hash }) => [at, hash.byteLength])).toEqual([
       [1, 32],
@@ -171,6 +173,25 @@ test('the request log is searched and hashed, and a snapshot read, by threads an
     expect(here).not.toHaveBeenCalled();
     await store.read.settings.get('probe');
     expect(here).toHaveBeenCalled();
+  } finally {
+    await store.close();
+  }
+});
+
+test('a start and the minutes of an empty request log need no thread', async () => {
+  const own = join(folder, 'dke.db');
+  const store = await openStore({ path: own, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });
+  try {
+    const asked = vi.spyOn(Worker.prototype, 'postMessage');
+    const quiet = (): void => undefined;
+    const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+    const minutes = createRequestMinutes({ store, clock: systemClock, log });
+    await store.rowSet.load();
+    await minutes.run();
+    expect(asked).not.toHaveBeenCalled();
+    await store.write((tx) => tx.requests.append([requestRecord(1)]));
+    await minutes.run();
+    expect(asked).toHaveBeenCalled();
   } finally {
     await store.close();
   }
