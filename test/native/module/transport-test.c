@@ -12,6 +12,7 @@
 
 #include "process.h"
 #include "transport.h"
+#include "wire.h"
 #include "../tests.h"
 
 enum {
@@ -243,6 +244,18 @@ static void *call_and_lead(void *data) {
   return NULL;
 }
 
+/** Takes both locks when the call leads: a thread that is interrupted then has neither of them. */
+static void lock_when_led(void) {
+  for (;;) {
+    process_lock(&wire.write_lock);
+    process_lock(&wire.lock);
+    if (wire.led) return;
+    process_unlock(&wire.lock);
+    process_unlock(&wire.write_lock);
+    sched_yield();
+  }
+}
+
 WITH(a_leader_that_gets_no_cpu_keeps_what_it_reads_with) {
   enum outcome outcome = EXCHANGED;
   pthread_t thread;
@@ -254,8 +267,11 @@ WITH(a_leader_that_gets_no_cpu_keeps_what_it_reads_with) {
   agent.paused = true;
   assert_int_equal(pthread_create(&thread, NULL, call_and_lead, &outcome), 0);
   while (waiting == 0) ioctl(agent.socket, FIONREAD, &waiting); /* the call has been sent */
+  lock_when_led();
   pthread_kill(thread, SIGUSR1);
   while (!held) sched_yield();
+  process_unlock(&wire.lock);
+  process_unlock(&wire.write_lock);
   transport_close();
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   assert_false(transport_adopt(pair[0], NULL, 20));
