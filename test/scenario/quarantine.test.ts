@@ -99,7 +99,7 @@ test('a log that is rewritten while the service runs is not signed: quarantine, 
     const signed = anchor();
 
     // Another actor with matching hashes, as written by an attacker who knows the format of the log.
-    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'));
+    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 300_000 });
     const { changes } = database
       .prepare("UPDATE audit_events SET actor_name = 'somebody else', leaf_hash = randomblob(32) WHERE sequence = 2")
       .run();
