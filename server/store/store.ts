@@ -130,7 +130,7 @@ const openOver = async (
     rowSet: {
       load: async () => {
         let loaded: Awaited<ReturnType<typeof set.load>> | undefined;
-        // Between two commits, so that none is missed. Where no other process commits, that is one state by itself: the connection that
+        // Between two commits, so that none is missed. Where no other process commits, that is already one state: the connection that
         // is there reads it, and a start needs no thread for one of its own.
         await writer.pause(async () => {
           loaded = await (shared === undefined ? inReader(set.load) : oneState(set.load));
