@@ -1,4 +1,4 @@
-// Serves one row of the contract. For each request, in this order: who may call, Idempotency-Key, path, query, body, If-Match, the handler, the answer. Who
+// Serves one row of the contract. For each request, in this order: who may call, path, query, body, If-Match, the handler, the answer. Who
 // calls is known before (authenticate.ts), but for signing in.
 
 import type { IncomingMessage } from 'node:http';
@@ -159,14 +159,6 @@ const admit = (
     : actor;
 };
 
-/** Where it has no effect, a caller would count on it. */
-const requireNoKey = ({ row }: Served, context: ApiContext): void => {
-  if (row.creates || row.method === 'get' || context.req.header(idempotencyHeader) === undefined) return;
-  throw new ServiceError('validation', 'this request does not accept an Idempotency-Key', {
-    hint: 'only requests that create something do: send this one without it',
-  });
-};
-
 const observe = async <T>({ operations }: Served, context: ApiContext, work: () => Promise<T>): Promise<T> => {
   const observed = await operations.observe(work);
   context.set('unconfirmed', observed);
@@ -282,7 +274,6 @@ export const serveRow =
       throw new ServiceError('sign-in-incomplete', detail, { hint });
     }
     const actor = admit(served, context, caller, path);
-    requireNoKey(served, context);
     const query = readQuery(row.query, context.req.url);
     const file = row.takes === undefined ? undefined : readFile(context.env.incoming, row.takes);
     const bytes =

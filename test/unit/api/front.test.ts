@@ -268,24 +268,6 @@ describe('Idempotency-Key', () => {
     expect((await request('/api/tde/groups', withToken(post({ name: 'a' }, key)))).status).toBe(201);
   });
 
-  test('is refused where it has no effect: a change without one would be made again', async () => {
-    const { request, calls } = openFront();
-    for (const [path, method] of [
-      ['/api/keys/k/rotate', 'POST'],
-      ['/api/keys/k', 'DELETE'],
-      ['/api/vaults/v/profile', 'PUT'],
-    ] as const) {
-      const refused = await request(path, withToken({ method, headers: key }));
-      expect(refused.status).toBe(400);
-      expect(await problemOf(refused)).toMatchObject({
-        code: 'validation',
-        detail: 'this request does not accept an Idempotency-Key',
-      });
-    }
-    expect(calls.size).toBe(0);
-    expect((await request('/api/vaults', withToken({ headers: key }))).status).toBe(200);
-  });
-
   test('an answer that contains a secret is not stored, and a repeated request is told so', async () => {
     const { request, calls } = openFront({
       'tokens.create': () => ({

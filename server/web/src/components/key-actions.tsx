@@ -84,6 +84,7 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
         {...shared}
         title={`Rotate “${key.name}”?`}
         call={{ method: 'POST', path: `${path}/rotate` }}
+        creates
         submitLabel="Rotate key"
         done={`Key “${key.name}” rotated`}
       >
