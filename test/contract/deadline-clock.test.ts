@@ -1,16 +1,14 @@
 // The deadline clock as the store keeps it: over a restart of the process and of the host, and next to the clock of a database server.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import { createDeadlines } from '../../server/operations/service/deadline-clock.ts';
 import type { Store } from '../../server/ports/store.ts';
-import { folderOfTest } from '../support/folders.ts';
 import { administrator } from '../support/open-service.ts';
-import { openTestStore } from '../support/open-store.ts';
+import { storeOfTest } from '../support/open-store.ts';
+import { quietLog as log } from '../support/quiet-log.ts';
 import { onPostgresql } from '../support/test-store.ts';
 
 const day = 86_400_000;
-const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-let folder: string;
 let store: Store;
 /** Of the host: how far ahead its clock is, and how long it has been up. */
 let ahead = 0;
@@ -21,11 +19,9 @@ const start = () => createDeadlines({ store, clock, log }, () => uptime);
 beforeEach(async () => {
   ahead = 0;
   uptime = { bootId: 'first', ms: 1_000_000 };
-  folder = folderOfTest();
-  store = await openTestStore(folder, clock);
+  store = await storeOfTest(clock);
   await start().advance();
 });
-afterEach(() => store?.close());
 /** Within a minute: a machine may be slow, no deadline is that short. */
 const about = (at: number) => ({ asymmetricMatch: (seen: number) => Math.abs(seen - at) < 60_000 });
 

@@ -1,7 +1,7 @@
 // Looks up an OpenID provider, and prints what a person is told.
 import { createOpenId } from '../../server/identity/open-id.ts';
+import { quietLog } from './quiet-log.ts';
 
-const quiet = () => undefined;
 const provider = createOpenId(
   {
     ...{
@@ -13,7 +13,7 @@ const provider = createOpenId(
     },
     ...{ ca: undefined, roleClaim: undefined, roles: new Map(), secondFactor: 'ours', tokenMs: 1 },
   },
-  { debug: quiet, info: quiet, warn: quiet, error: quiet },
+  quietLog,
 );
 try {
   await provider.begin('https://keys.example/callback');

@@ -1,6 +1,7 @@
 // A user who has chosen a password, in a service of this process.
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import type { Grant, Role } from '../../server/domain/access.ts';
+import { type Approval, ApprovalNeeded } from '../../server/domain/approval.ts';
 import type { UserView } from '../../server/domain/user.ts';
 import type { Operations } from '../../server/operations/index.ts';
 import type { SignInOrigin, StartedSession } from '../../server/operations/people/interface.ts';
@@ -50,4 +51,15 @@ export const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode>
     return (error as { code: ServiceErrorCode }).code;
   }
   throw new Error('it did not fail');
+};
+
+/** The request for approval that work waits with. */
+export const waits = async (work: Promise<unknown>): Promise<Approval> => {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof ApprovalNeeded) return error.request;
+    throw error;
+  }
+  throw new Error('it did not wait');
 };

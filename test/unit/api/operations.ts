@@ -15,6 +15,7 @@ import type { Operations } from '../../../server/operations/index.ts';
 import type { SessionOperations } from '../../../server/operations/people/interface.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { storedVault } from '../../support/stored.ts';
 
 export const adminToken = 'dket_only-this-one-holds';
@@ -24,9 +25,7 @@ export const otherToken = 'dket_another-administrator';
 export const logged: unknown[] = [];
 
 const silentLog = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
+  ...quietLog,
   error: (message: string, fields?: unknown) => void logged.push(message, fields),
 };
 

@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
-import { type Approval, ApprovalNeeded } from '../../../server/domain/approval.ts';
+import type { Approval } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
 import { isWeaker } from '../../../server/domain/dual-control.ts';
 import { administrator, auditKindsOf, masterKey, registerCaller } from '../../support/open-service.ts';
-import { everything, makeUser } from '../../support/people.ts';
+import { everything, makeUser, waits } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
@@ -40,16 +40,6 @@ const twoOf = (more: Partial<DualControlRule> = {}): DualControlRule => ({
   databases: 'allowed',
   ...more,
 });
-/** The request that an operation waits with. */
-const waits = async (work: Promise<unknown>): Promise<Approval> => {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof ApprovalNeeded) return error.request;
-    throw error;
-  }
-  throw new Error('it did not wait');
-};
 
 beforeAll(async () => {
   await enrol('security', 'tenant-administrator');

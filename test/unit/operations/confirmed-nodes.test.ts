@@ -6,6 +6,7 @@ import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import { createQuarantine } from '../../../server/operations/service/quarantine.ts';
 import { folderOfTest } from '../../support/folders.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { openSealers, type Sealers } from '../../support/sealers.ts';
 
 let folder: string;
@@ -78,7 +79,7 @@ test('a node that could not continue after a confirmation stays in quarantine, a
     finding: { state: 'intact' },
     place: 'the database',
     core: { random: (to) => to.fill(1), timingSafeEqual: (a, b) => Buffer.from(a).equals(b) },
-    log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+    log: quietLog,
     missing: () => Promise.resolve(null),
   });
   gate.enter({ state: 'lost-changes' });

@@ -1,5 +1,5 @@
 // What happens to request records by the clock: written, removed when they are too old or too many, and counted when they are lost.
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
@@ -8,8 +8,8 @@ import { createHousekeeping } from '../../../server/operations/service/housekeep
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
-import { folderOfTest } from '../../support/folders.ts';
-import { openTestStore } from '../../support/open-store.ts';
+import { storeOfTest } from '../../support/open-store.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { requestRecord } from '../../support/request-record.ts';
 import { onSqlite } from '../../support/test-store.ts';
 
@@ -20,9 +20,7 @@ const clock = { now: () => now, monotonic: () => monotonic };
 const deadlines = deadlinesBy(clock);
 const complaints: string[] = [];
 const log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
+  ...quietLog,
   error: (message: string) => void complaints.push(message),
 };
 
@@ -33,21 +31,18 @@ const people = {
   invitationMs: 3_600_000,
 } as const;
 
-let folder: string;
 let store: Store;
 let directory: Directory;
 beforeEach(async () => {
   monotonic = 0;
   complaints.length = 0;
-  folder = folderOfTest();
-  store = await openTestStore(folder, clock);
+  store = await storeOfTest(clock);
   // No endpoint, no object: neither the addon nor the key ring is asked.
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },
     { objects: 16, requests: 10_000 },
   );
 });
-afterEach(() => store.close());
 
 const ring = { authenticateRow: (text: string) => String(text.length) };
 const fleet = { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() };

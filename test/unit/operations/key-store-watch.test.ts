@@ -8,6 +8,7 @@ import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operati
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { askUnlocked } from '../../support/test-store.ts';
 
 /** Of this test's clock, and how long the watch's own timer waits between two runs. */
@@ -42,9 +43,7 @@ beforeEach(async () => {
       store,
       clock,
       log: {
-        debug: () => undefined,
-        info: () => undefined,
-        warn: () => undefined,
+        ...quietLog,
         error: (_, fields) => void complaints.push((fields as { id: string }).id),
       },
       keyStoreProbe: {

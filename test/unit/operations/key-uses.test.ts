@@ -1,35 +1,32 @@
 // The last uses of keys on their way from the front, which sets a number, into the store: what is written when, and what a failure leaves.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createHousekeeping } from '../../../server/operations/service/housekeeping.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
-import { folderOfTest } from '../../support/folders.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
-import { openTestStore } from '../../support/open-store.ts';
+import { storeOfTest } from '../../support/open-store.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 
 let now = 1_000_000;
 const clock = { now: () => now, monotonic: () => now };
 const deadlines = deadlinesBy(clock);
 const complaints: string[] = [];
-const quiet = () => undefined;
-const log = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) };
+const log = { ...quietLog, error: (message: string) => void complaints.push(message) };
 const people = { secondFactor: 'required', sessionIdleMs: 1, sessionMs: 1, invitationMs: 1 } as const;
 
 // Nothing of it is opened: neither the addon nor the key ring is asked.
 const rows = oneEndpoint({ usages: [], state: 'soft-deleted', deletedAt: 4 });
 const { tenant, key, endpoint } = rows;
 
-let folder: string;
 let store: Store;
 let directory: Directory;
 beforeEach(async () => {
   now = 1_000_000;
   complaints.length = 0;
-  folder = folderOfTest();
-  store = await openTestStore(folder, clock);
+  store = await storeOfTest(clock);
   await store.write(rows.insert);
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },
@@ -37,7 +34,6 @@ beforeEach(async () => {
   );
   await directory.renew({ tenants: [tenant.id], endpoints: [endpoint.id] });
 });
-afterEach(() => store.close());
 
 const use = (at: number): void => {
   const view = directory.endpoint('/door');

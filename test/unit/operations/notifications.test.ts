@@ -34,6 +34,7 @@ import { openStore } from '../../../server/store/store.ts';
 import { makeAuthority } from '../../support/authority.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { notificationsTable } from '../../support/notifications-page.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { storedVault } from '../../support/stored.ts';
 
 let time = Date.UTC(2026, 5, 1);
@@ -46,9 +47,7 @@ const pass = (ms: number): void => {
 };
 const complaints: string[] = [];
 const log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
+  ...quietLog,
   error: (text: string) => void complaints.push(text),
 };
 const folder = mkdtempSync(join(tmpdir(), 'dke-inbox-'));

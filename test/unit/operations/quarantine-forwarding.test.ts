@@ -14,9 +14,9 @@ import { folderOfTest } from '../../support/folders.ts';
 import { until } from '../../support/host.ts';
 import { administrator } from '../../support/open-service.ts';
 import { openTestStore } from '../../support/open-store.ts';
+import { quietLog as log } from '../../support/quiet-log.ts';
 
 const quiet = () => undefined;
-const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 const nothing = (): Promise<void> => Promise.resolve();
 
 let folder: string;

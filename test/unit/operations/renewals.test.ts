@@ -1,6 +1,6 @@
 // What the directory shows while it reads a change: the state before or the state after, and nothing in between. When reading fails, what is shown stays as
 // it is, and no row is reported as changed from outside.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { newId } from '../../../server/base/ids.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';
@@ -10,9 +10,9 @@ import type { Directory } from '../../../server/ports/directory.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
 import type { StoredRecord } from '../../../server/ports/records.ts';
 import type { Repositories, Store } from '../../../server/ports/store.ts';
-import { folderOfTest } from '../../support/folders.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
-import { openTestStore } from '../../support/open-store.ts';
+import { storeOfTest } from '../../support/open-store.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 
 const rows = oneEndpoint();
 const { tenant, vault, key, endpoint } = rows;
@@ -33,7 +33,6 @@ const recordOf = (version: number): StoredRecord => ({
   record: Buffer.alloc(8, version),
 });
 
-let folder: string;
 let store: Store;
 /** Replaces reads of the directory. */
 let reads: Partial<Repositories>;
@@ -42,15 +41,13 @@ let directory: Directory;
 let released: KeyRef[];
 let hasKeks: boolean;
 const complaints: string[] = [];
-const quiet = (): void => undefined;
 
 beforeEach(async () => {
   complaints.length = 0;
   released = [];
   reads = {};
   hasKeks = true;
-  folder = folderOfTest();
-  store = await openTestStore(folder, systemClock);
+  store = await storeOfTest(systemClock);
   await store.write(async (tx) => {
     await rows.insert(tx);
     await tx.records.put(recordOf(1));
@@ -83,7 +80,7 @@ beforeEach(async () => {
     {
       store: { ...store, read },
       clock: systemClock,
-      log: { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) },
+      log: { ...quietLog, error: (message: string) => void complaints.push(message) },
       core: core as unknown as Ports['core'],
       ring: ring as unknown as Ports['ring'],
     },
@@ -93,7 +90,6 @@ beforeEach(async () => {
     ...{ tenants: [tenant.id], vaults: [vault.id], endpoints: [endpoint.id], applications: [application.id] },
   });
 });
-afterEach(() => store.close());
 
 const shownKey = () => {
   const view = directory.endpoint('/door');

@@ -16,6 +16,7 @@ import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openPostgresStore, openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { startPostgres } from '../../support/postgresql.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 
 const minute = 60_000;
 /** 2026-03-01T09:30:00Z. */
@@ -24,8 +25,7 @@ let now = start;
 const clock = { now: () => now, monotonic: () => now };
 const warnings: unknown[] = [];
 const log = {
-  debug: () => undefined,
-  info: () => undefined,
+  ...quietLog,
   warn: (_: string, fields: unknown) => void warnings.push(fields),
   error: () => undefined,
 };

@@ -17,14 +17,13 @@ import { deadlinesBy } from '../../support/deadlines.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { until } from '../../support/host.ts';
 import { openTestStore } from '../../support/open-store.ts';
+import { quietLog as log } from '../../support/quiet-log.ts';
 import { requestRecord } from '../../support/request-record.ts';
 
 const day = 86_400_000;
 const start = Date.UTC(2026, 2, 1, 9, 30);
 let now = start;
 const clock = { now: () => now, monotonic: () => now };
-const quiet = () => undefined;
-const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 const fleet = { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() };
 
 let folder: string;

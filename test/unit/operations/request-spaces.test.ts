@@ -11,8 +11,8 @@ import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
-import { folderOfTest } from '../../support/folders.ts';
-import { openTestStore } from '../../support/open-store.ts';
+import { storeOfTest } from '../../support/open-store.ts';
+import { quietLog as log } from '../../support/quiet-log.ts';
 import { requestRecord } from '../../support/request-record.ts';
 
 const minute = 60_000;
@@ -20,19 +20,15 @@ const start = Date.UTC(2026, 2, 1, 9, 30);
 let now = start;
 let monotonic = 0;
 const clock = { now: () => now, monotonic: () => monotonic };
-const quiet = () => undefined;
-const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 const nothing = (): Promise<void> => Promise.resolve();
 
-let folder: string;
 let store: Store;
 let directory: Directory;
 let housekeeping: Housekeeping;
 beforeEach(async () => {
   now = start;
   monotonic = 0;
-  folder = folderOfTest();
-  store = await openTestStore(folder, clock);
+  store = await storeOfTest(clock);
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },
     { objects: 16, requests: 20_000 },
@@ -53,7 +49,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await housekeeping.stop();
-  await store.close();
 });
 
 const signed = (endpointId: string, at = now): XksRequestRecord => ({

@@ -4,6 +4,7 @@ import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import { createUnsealing } from '../../../server/operations/root/unseal.ts';
 import type { RootProvider } from '../../../server/ports/root-provider.ts';
 import { errorOf } from '../../support/people.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 
 const right = () => Buffer.from('correct horse battery staple');
 const wrong = () => Buffer.from('wrong');
@@ -23,7 +24,7 @@ const open = (held: Promise<void> = Promise.resolve()) => {
     },
     {
       clock: { now: () => time, monotonic: () => time },
-      log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+      log: quietLog,
     },
   );
   const passes = (ms: number): void => {

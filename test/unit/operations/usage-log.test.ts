@@ -1,19 +1,19 @@
 // What the log of uses keeps when the database cannot take a batch: everything is in the next one, added to what came in the meantime.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { newId } from '../../../server/base/ids.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import { folderOfTest } from '../../support/folders.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
-import { openTestStore } from '../../support/open-store.ts';
+import { storeOfTest } from '../../support/open-store.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 
 let now = 1_000_000;
 const clock = { now: () => now, monotonic: () => now };
 const complaints: string[] = [];
 const quiet = () => undefined;
-const log = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) };
+const log = { ...quietLog, error: (message: string) => void complaints.push(message) };
 const { tenant, insert, key } = oneEndpoint();
 const application: TdeApplication = {
   ...{ id: newId(7), tenantId: tenant.id, groupId: newId(8), name: 'erp', appId: 'erp', state: 'enabled' },
@@ -21,7 +21,6 @@ const application: TdeApplication = {
 };
 const tokenId = newId(9);
 
-let folder: string;
 let store: Store;
 let failing: boolean;
 /** Happens while a batch is being written that will fail. */
@@ -32,8 +31,7 @@ beforeEach(async () => {
   complaints.length = 0;
   failing = false;
   meanwhile = quiet;
-  folder = folderOfTest();
-  store = await openTestStore(folder, clock);
+  store = await storeOfTest(clock);
   await store.write(insert);
   await store.write((tx) =>
     tx.tokens.insert({
@@ -51,7 +49,6 @@ beforeEach(async () => {
   };
   usage = createUsageLog({ store: failingStore, clock, log }, 1_000);
 });
-afterEach(() => store.close());
 
 const recorded = async (kind: 'authentication.failed' | 'application.used') =>
   (await store.read.audit.list(everyTenant, { kind, order: 'oldest' }, { limit: 10 })).map(({ details }) => details);

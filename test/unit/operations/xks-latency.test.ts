@@ -1,25 +1,21 @@
 // Latencies of endpoints over time: what is in memory and what is written are one, whatever minute it is and whichever node wrote.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createXksLatency } from '../../../server/operations/requests/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
-import { folderOfTest } from '../../support/folders.ts';
-import { openTestStore } from '../../support/open-store.ts';
+import { storeOfTest } from '../../support/open-store.ts';
 
 const minute = 60_000;
 let now = 0;
 const clock = { now: () => now, monotonic: () => now, sleep: () => Promise.resolve() };
 const deadlines = deadlinesBy(clock);
 
-let folder: string;
 let store: Store;
 beforeEach(async () => {
   now = 1_000_000 * minute;
-  folder = folderOfTest();
-  store = await openTestStore(folder, clock);
+  store = await storeOfTest(clock);
 });
-afterEach(() => store.close());
 
 const request = (endpointId: string | null, durationMs: number, errorName: string | null = null) =>
   ({ endpointId, at: now, durationMs, errorName }) as XksRequestRecord;

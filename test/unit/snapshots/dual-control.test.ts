@@ -2,8 +2,9 @@
 // carries it out, once.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
-import { type Approval, ApprovalNeeded } from '../../../server/domain/approval.ts';
+import type { Approval } from '../../../server/domain/approval.ts';
 import { administrator, auditKindsOf, openTestService } from '../../support/open-service.ts';
+import { waits } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
 import { handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
@@ -18,14 +19,6 @@ const enrol = async (name: string): Promise<TenantActor> => {
     grants: [{ role: 'key-approver', scope: null, tenantId }],
   });
   return inTenant((await opened.operations.authenticateAdmin(token, `request of ${name}`, null)).actor, tenantId);
-};
-const waits = async (work: Promise<unknown>): Promise<Approval> => {
-  const error = await work.then(
-    () => new Error('it did not wait'),
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof ApprovalNeeded) return error.request;
-  throw error;
 };
 const agree = async ({ id }: Approval): Promise<readonly string[]> => {
   const states: string[] = [];
