@@ -1,3 +1,3 @@
-// A log that nobody reads. Tests that look at one kind of line put their own function in its place.
+// A log that keeps nothing. A test that checks the lines of one level replaces the function of that level.
 const quiet = (): void => undefined;
 export const quietLog = { debug: quiet, info: quiet, warn: quiet, error: quiet };

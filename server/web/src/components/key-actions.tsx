@@ -84,7 +84,6 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
         {...shared}
         title={`Rotate “${key.name}”?`}
         call={{ method: 'POST', path: `${path}/rotate` }}
-        creates
         submitLabel="Rotate key"
         done={`Key “${key.name}” rotated`}
       >
