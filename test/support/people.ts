@@ -53,7 +53,7 @@ export const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode>
   throw new Error('it did not fail');
 };
 
-/** The request for approval that work waits with. */
+/** The approval request of the pending work. */
 export const waits = async (work: Promise<unknown>): Promise<Approval> => {
   try {
     await work;
