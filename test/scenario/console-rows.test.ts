@@ -67,7 +67,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   /** How many rows are shown, and whether there are more: of one sight, for the list continues in the meantime. */
   const progress = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
     const text = (await status().textContent()) ?? '';
-    return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('there are more') };
+    return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('more available') };
   };
   const shown = async (): Promise<number> => (await progress()).count;
   /** Bytes of the page's own objects after a garbage collection. */
