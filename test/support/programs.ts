@@ -2,6 +2,8 @@
 // 1,400 modules one by one, which takes longer than everything else that a start does. The modules and their order are those of the
 // sources; what is shipped (dist, packages, installed agents) starts in test/scenario/{demo,packages,provider-install,server-start}.
 
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -49,6 +51,21 @@ const put = (path: string, content: string): void => {
   renameSync(fresh, path);
 };
 
+/** Once for each state of the programs: the cache contains what their processes compiled. */
+const warm = (code: string): void => {
+  const cache = process.env.NODE_COMPILE_CACHE;
+  if (cache === undefined) return;
+  const mark = join(cache, `warm-${createHash('sha256').update(code).digest('hex').slice(0, 32)}`);
+  if (existsSync(mark)) return;
+  const { status, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'warm-programs-child.ts')], {
+    env: { ...process.env, [programsVariable]: folder },
+    encoding: 'utf8',
+  });
+  // Without it, the programs only start more slowly.
+  if (status === 0) put(mark, '');
+  else console.error(`The compile cache was not filled before the tests: ${stderr}`);
+};
+
 const bundle = async (): Promise<void> => {
   const built = await build({
     configFile: false,
@@ -68,9 +85,14 @@ const bundle = async (): Promise<void> => {
     },
   });
   // An imported module is before its importers.
+  const all: string[] = [];
   for (const { output } of [built].flat() as { readonly output: readonly { fileName: string; code?: string }[] }[])
     for (const { fileName, code } of [...output].sort((a, b) => Number(b.fileName > a.fileName)))
-      if (code !== undefined) put(join(folder, fileName), code);
+      if (code !== undefined) {
+        put(join(folder, fileName), code);
+        all.push(code);
+      }
+  warm(all.join());
 };
 
 export default async (project: TestProject): Promise<void> => {
