@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { Repeats } from '../../base/repeats.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { InstanceUse } from '../../ports/usage-log.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 export interface FirstUse {
   readonly use: InstanceUse;
@@ -60,12 +61,12 @@ export class FirstUses {
   async record(tx: Repositories, { use, requestId, peer }: FirstUse, count?: number): Promise<void> {
     const { application } = use;
     const gone = this.#replaced.get(application.id) ?? 0;
-    await tx.audit.append({
-      kind: 'instance.first-used',
-      actor: { kind: 'application', id: application.id, name: application.name, requestId, peer },
-      tenantId: application.tenantId,
-      subject: { kind: 'application', id: application.id },
-      details: {
+    await recordEvent(
+      tx,
+      'instance.first-used',
+      { kind: 'application', id: application.id, name: application.name, requestId, peer },
+      about('application', application),
+      {
         accessGuidId: use.accessGuidId,
         appId: use.appId,
         host: use.host,
@@ -77,7 +78,7 @@ export class FirstUses {
         ...(count === undefined ? {} : { count }),
         ...(gone === 0 ? {} : { replaced: gone }),
       },
-    });
+    );
     this.#replaced.delete(application.id);
   }
 }

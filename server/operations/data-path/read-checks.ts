@@ -5,6 +5,7 @@ import { serviceActor } from '../../domain/actor.ts';
 import type { Integrity } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredRecord } from '../../ports/records.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 
 export interface ReadChecks {
   alarm(table: string, id: string, tenantId: string): void;
@@ -23,13 +24,7 @@ export const createReadChecks = ({ store, ring, log }: Pick<Ports, 'store' | 'ri
     log.error('a stored row was changed from outside: every use of it is refused', { table, id });
     store
       .write((tx) =>
-        tx.audit.append({
-          kind: 'row.tampered',
-          actor: serviceActor('integrity'),
-          tenantId,
-          subject: { kind: 'service', id },
-          details: { table },
-        }),
+        recordEvent(tx, 'row.tampered', serviceActor('integrity'), about('service', { id, tenantId }), { table }),
       )
       .catch((error: unknown) => {
         alarmed.delete(name);

@@ -9,6 +9,7 @@ import type { Instance, TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Denial, InstanceUse, UsageLog } from '../../ports/usage-log.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { FirstUses } from './first-uses.ts';
 
 /** Uses are counted since the last write: other nodes count those of the same instance that they see. */
@@ -150,13 +151,13 @@ export class UsageCounts {
 }
 
 const recordSummary = (tx: Repositories, { application, from, operations, failures }: Summary, now: number) =>
-  tx.audit.append({
-    kind: 'application.used',
-    actor: { kind: 'application', id: application.id, name: application.name, requestId: 'summary', peer: null },
-    tenantId: application.tenantId,
-    subject: { kind: 'application', id: application.id },
-    details: { from: toRfc3339(from), to: toRfc3339(now), operations: Object.fromEntries(operations), failures },
-  });
+  recordEvent(
+    tx,
+    'application.used',
+    { kind: 'application', id: application.id, name: application.name, requestId: 'summary', peer: null },
+    about('application', application),
+    { from: toRfc3339(from), to: toRfc3339(now), operations: Object.fromEntries(operations), failures },
+  );
 
 const recordRefusal = (tx: Repositories, { channel, reason, count, application, lastRequestId }: Refusal) =>
   tx.audit.append({

@@ -1,7 +1,6 @@
 // Sessions as users and administrators see them, and how they end them.
 
 import { ServiceError } from '../../base/errors.ts';
-import { serviceTenantId } from '../../base/ids.ts';
 import { faultOfGrants, type Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
@@ -10,6 +9,7 @@ import type { StoredSession } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { byId, pageOf } from '../shared/paging.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { SessionView } from './interface.ts';
 import { viewSession } from './views.ts';
 
@@ -39,13 +39,13 @@ export const createSessionEnds = (
     name: string,
     by: string,
   ): Promise<unknown> =>
-    tx.audit.append({
-      kind: 'session.ended',
+    recordEvent(
+      tx,
+      'session.ended',
       actor,
-      tenantId: session.tenantId ?? serviceTenantId,
-      subject: { kind: session.holder.kind, id: session.holder.id },
-      details: { name, sessionId: session.id, by },
-    });
+      about(session.holder.kind, { id: session.holder.id, tenantId: session.tenantId }),
+      { name, sessionId: session.id, by },
+    );
 
   const list = async (
     tenant: TenantScope,

@@ -17,6 +17,7 @@ import { recordPlace } from '../keys/key-records.ts';
 import { findApplication, findSoundGroup, findTenant } from '../shared/find.ts';
 import { requireFreeLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { requireRsaSize } from './compatibility.ts';
 import type { NewTokenObject, TdeCaller, TdeOperations } from './interface.ts';
 import { sealContent } from './object-content.ts';
@@ -140,23 +141,17 @@ const insertKey = async (
   await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));
   await tx.records.put(ring.seal(recordPlace(key, 1, 'sealed-copy'), reference));
   await tx.objects.insert(made);
-  await tx.audit.append({
-    kind: 'key.created',
-    actor: caller.actor,
-    tenantId: key.tenantId,
-    subject: { kind: 'key', id: key.id },
-    details: {
-      name: key.name,
-      kind: key.kind,
-      vaultId: key.vaultId,
-      algorithm: key.algorithm,
-      bits: key.bits,
-      usages: key.usages,
-      origin,
-      label: made.label,
-      applicationId: made.applicationId,
-      ...instanceDetails(caller),
-    },
+  await recordEvent(tx, 'key.created', caller.actor, about('key', key), {
+    name: key.name,
+    kind: key.kind,
+    vaultId: key.vaultId,
+    algorithm: key.algorithm,
+    bits: key.bits,
+    usages: key.usages,
+    origin,
+    label: made.label,
+    applicationId: made.applicationId,
+    ...instanceDetails(caller),
   });
   return made;
 };
@@ -185,12 +180,11 @@ const insertValue = async (
   });
   await tx.objects.insert(object);
   await tx.records.put(sealed.record);
-  await tx.audit.append({
-    kind: 'object.created',
-    actor: caller.actor,
-    tenantId: object.tenantId,
-    subject: { kind: 'object', id },
-    details: { class: object.class, label: object.label, handle: object.handle, ...instanceDetails(caller) },
+  await recordEvent(tx, 'object.created', caller.actor, about('object', { id, tenantId: object.tenantId }), {
+    class: object.class,
+    label: object.label,
+    handle: object.handle,
+    ...instanceDetails(caller),
   });
   return object;
 };

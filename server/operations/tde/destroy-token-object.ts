@@ -6,6 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { type DestroyedBy, destroyKey } from '../keys/destroy-master-key.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeCaller, TdeOperations } from './interface.ts';
 import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
 
@@ -25,12 +26,11 @@ export const destroyValueIn = async (
 ): Promise<void> => {
   await tx.objects.destroy(handle, now);
   await tx.records.wipe(id, 1, 'object-content');
-  await tx.audit.append({
-    kind: 'object.destroyed',
-    actor: caller.actor,
-    tenantId,
-    subject: { kind: 'object', id },
-    details: { class: objectClass, label, handle, ...instanceDetails(caller) },
+  await recordEvent(tx, 'object.destroyed', caller.actor, about('object', { id, tenantId }), {
+    class: objectClass,
+    label,
+    handle,
+    ...instanceDetails(caller),
   });
 };
 

@@ -3,6 +3,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import { requireRsaSize } from './compatibility.ts';
 import {
   aesLengths,
@@ -61,20 +62,14 @@ const deliver = async (
     const sealed = core.hpkeSealKey(into.recipient, into.info, handleBytes(maker.handle), reference);
     await store.write(async (tx) => {
       await requireStillUsable(tx, maker.tenantId, maker.id);
-      await tx.audit.append({
-        kind: 'key.sent',
-        actor: caller.actor,
-        tenantId: maker.tenantId,
-        subject: { kind: 'key', id: maker.id },
-        details: {
-          applicationId: caller.application.id,
-          ...instanceDetails(caller),
-          operation: origin,
-          mechanism,
-          class: wanted.class,
-          algorithm: pairAlgorithm(description) ?? wanted.algorithm,
-          bits,
-        },
+      await recordEvent(tx, 'key.sent', caller.actor, about('key', maker), {
+        applicationId: caller.application.id,
+        ...instanceDetails(caller),
+        operation: origin,
+        mechanism,
+        class: wanted.class,
+        algorithm: pairAlgorithm(description) ?? wanted.algorithm,
+        bits,
       });
     });
     return { object: null, sealed };

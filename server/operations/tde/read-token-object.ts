@@ -3,6 +3,7 @@
 import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeOperations } from './interface.ts';
 import { handleBytes } from './make-token-key.ts';
 import { openContent } from './object-content.ts';
@@ -67,16 +68,10 @@ export const readTokenObjects = (
       try {
         await store.write(async (tx) => {
           await requireStillExportable(tx, object.tenantId, object.id, false);
-          await tx.audit.append({
-            kind: 'key.exported',
-            actor: caller.actor,
-            tenantId: object.tenantId,
-            subject: { kind: 'key', id: object.id },
-            details: {
-              applicationId: caller.application.id,
-              ...instanceDetails(caller),
-              form: to === undefined ? 'clear' : 'sealed',
-            },
+          await recordEvent(tx, 'key.exported', caller.actor, about('key', object), {
+            applicationId: caller.application.id,
+            ...instanceDetails(caller),
+            form: to === undefined ? 'clear' : 'sealed',
           });
         });
       } catch (error) {

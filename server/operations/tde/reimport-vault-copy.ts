@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { recordPlace } from '../keys/key-records.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeCaller } from './interface.ts';
 import { instanceDetails } from './visibility.ts';
 
@@ -28,12 +29,10 @@ export const reimportVaultCopy = async (
       }
       const after: Key = { ...key, reimportedAt: clock.now() };
       await tx.keys.update(after);
-      await tx.audit.append({
-        kind: 'key.reimported',
-        actor: caller.actor,
-        tenantId: key.tenantId,
-        subject: { kind: 'key', id: keyId },
-        details: { name: key.name, applicationId: caller.application.id, ...instanceDetails(caller) },
+      await recordEvent(tx, 'key.reimported', caller.actor, about('key', { id: keyId, tenantId: key.tenantId }), {
+        name: key.name,
+        applicationId: caller.application.id,
+        ...instanceDetails(caller),
       });
     });
     await directory.renew({ keys: [keyId] });

@@ -9,6 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { requireFreeLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeOperations, TokenObjectChange } from './interface.ts';
 import { replaceContent } from './object-content.ts';
 import { writeOneOnce } from './once.ts';
@@ -62,23 +63,17 @@ export const updateTokenObject =
         await tx.objects.update(next);
         const key = await tx.keys.get(before.tenantId, before.id);
         if (key !== undefined) await tx.keys.update({ ...key, name: nameFromLabel(next.label), usages: next.usages });
-        await tx.audit.append({
-          kind: 'object.updated',
-          actor: caller.actor,
-          tenantId: before.tenantId,
-          subject: { kind: key === undefined ? 'object' : 'key', id: before.id },
-          details: {
-            class: before.class,
-            label: next.label,
-            handle,
-            changed: [
-              ...Object.entries(change)
-                .filter(([, each]) => each !== undefined)
-                .map(([name]) => name),
-              ...(value === undefined ? [] : ['value']),
-            ],
-            ...instanceDetails(caller),
-          },
+        await recordEvent(tx, 'object.updated', caller.actor, about(key === undefined ? 'object' : 'key', before), {
+          class: before.class,
+          label: next.label,
+          handle,
+          changed: [
+            ...Object.entries(change)
+              .filter(([, each]) => each !== undefined)
+              .map(([name]) => name),
+            ...(value === undefined ? [] : ['value']),
+          ],
+          ...instanceDetails(caller),
         });
         return next;
       },

@@ -9,6 +9,7 @@ import type { KeyRef, WrapParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
+import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyToWrap, TdeCaller, TdeOperations } from './interface.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
 import {
@@ -89,12 +90,9 @@ const markWrapping = async (ports: UsePorts, caller: TdeCaller, loaded: LoadedOb
         return { marked: [], refusal: 'owned by another application' };
       for (const opener of left) {
         await tx.objects.update({ ...opener, wrappedSensitive: true });
-        await tx.audit.append({
-          kind: 'key.decryption-ended',
-          actor: caller.actor,
-          tenantId: opener.tenantId,
-          subject: { kind: 'key', id: opener.id },
-          details: { applicationId: caller.application.id, ...instanceDetails(caller) },
+        await recordEvent(tx, 'key.decryption-ended', caller.actor, about('key', opener), {
+          applicationId: caller.application.id,
+          ...instanceDetails(caller),
         });
       }
       return { marked: found, refusal: null };
@@ -191,20 +189,17 @@ export const wrapTokenKey =
     await ports.store.write(async (tx) => {
       if (!isPublic) await requireStillUsable(tx, tenantId, id);
       if (subject.id !== null) await requireStillExportable(tx, tenantId, subject.id, subject.sensitive);
-      await tx.audit.append({
-        kind: 'key.wrapped',
-        actor: caller.actor,
-        tenantId,
-        subject: { kind: isPublic ? 'object' : 'key', id },
-        details: { ...by, wrappedKeyId: subject.id, class: subject.class, sensitive: subject.sensitive },
+      await recordEvent(tx, 'key.wrapped', caller.actor, about(isPublic ? 'object' : 'key', { id, tenantId }), {
+        ...by,
+        wrappedKeyId: subject.id,
+        class: subject.class,
+        sensitive: subject.sensitive,
       });
       if (subject.id !== null)
-        await tx.audit.append({
-          kind: 'key.exported',
-          actor: caller.actor,
-          tenantId,
-          subject: { kind: 'key', id: subject.id },
-          details: { ...by, form: 'wrapped', wrappingKeyId: id },
+        await recordEvent(tx, 'key.exported', caller.actor, about('key', { id: subject.id, tenantId }), {
+          ...by,
+          form: 'wrapped',
+          wrappingKeyId: id,
         });
     });
     return wrapped;
