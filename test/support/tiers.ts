@@ -1,4 +1,4 @@
-// Which tests run where. `npm test` is the short tier: at most 12 minutes on two cores. `npm run test:long` (SLOW=1) runs everything in
+// Which tests run where. `npm test` is the short tier: everything that a change must pass. `npm run test:long` (SLOW=1) runs everything in
 // full size, and `npm run test:postgresql` every operation on PostgreSQL. What the short tier leaves out or makes smaller is listed here
 // and nowhere else, with its reason: no rule loses its only test in the short tier.
 
