@@ -88,7 +88,9 @@ describe('a webhook', () => {
   test('that points inside is not called, by name or by address', async () => {
     await expect(webhook({ allowPrivate: false }).send(message)).rejects.toThrow('not a public address');
     const byAddress = hookUrl.replace('localhost', '127.0.0.1');
-    await expect(webhook({ allowPrivate: false, url: byAddress }).send(message)).rejects.toThrow('not a public address');
+    await expect(webhook({ allowPrivate: false, url: byAddress }).send(message)).rejects.toThrow(
+      'not a public address',
+    );
     await expect(webhook({ allowPrivate: false, url: 'https://[::1]/' }).send(message)).rejects.toThrow('not a public');
     expect(calls).toEqual([]);
   });
