@@ -64,7 +64,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   });
 
   const status = () => page.getByRole('status').filter({ hasText: 'shown' });
-  /** How many rows are shown, and whether there are more: of one sight, for the list continues in the meantime. */
+  /** The number of rows shown, and whether there are more. Read from one text, because the list loads more in the meantime. */
   const progress = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
     const text = (await status().textContent()) ?? '';
     return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('more available') };
@@ -84,7 +84,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await page.keyboard.press(key);
     return look();
   };
-  /** Continues to the end of the list, as a person who holds the End key down does. Answers how many there are. */
+  /** Scrolls to the end of the list, like a user who keeps the End key pressed. Returns the number of rows. */
   const toTheEnd = async (): Promise<number> => {
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });

@@ -79,7 +79,7 @@ export const prefix = (code: number, signature: string): Buffer => {
   return bytes;
 };
 
-/** An argument as the codec works through it: what it holds between reading and writing is here, not allocated per call. */
+/** One argument of a call. Its values between reading and writing are stored here, so that a call allocates nothing. */
 interface Slot {
   readonly arg: Arg;
   readonly view: View;

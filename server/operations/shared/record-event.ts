@@ -10,7 +10,7 @@ interface Subject {
   readonly subject: { readonly kind: SubjectKind; readonly id: string };
 }
 
-/** Of the service when the thing has no tenant. */
+/** The record belongs to the service if the subject has no tenant. */
 export const about = (
   kind: SubjectKind,
   { id, tenantId }: { readonly id: string; readonly tenantId: string | null },
@@ -19,7 +19,7 @@ export const about = (
 /** The service itself, or a part of it. */
 export const aboutService = (id = 'service'): Subject => about('service', { id, tenantId: null });
 
-/** Answers how many records there are then. */
+/** Returns the number of records in the log after this one. */
 export const recordEvent = <K extends AuditKind>(
   tx: Pick<Repositories, 'audit'>,
   kind: K,

@@ -1,5 +1,5 @@
-// Members of a stored thing and the columns of its table that have the same value, and the same name but for the spelling: `tenantId` is in
-// `tenant_id`. The table names them; what a column has in another form is excepted, and written next to it.
+// Maps the members of a stored object to the columns of its table, by name: the member `tenantId` is the column `tenant_id`. The declaration
+// of the table lists the columns. A column whose value has another form is named as an exception and mapped where the table is declared.
 
 import type { Columns, RowOf } from './table.ts';
 
@@ -9,7 +9,7 @@ type MemberOf<Column> = Column extends `${infer First}_${infer Rest}`
 type CodeColumn = 'row_mac' | 'row_version';
 type Values = { [name: string]: unknown };
 
-/** With the words that the thing has where a column has any text. */
+/** Where a column is plain text, the member keeps the narrower type of the object. */
 type Read<Thing, Row> = {
   [C in keyof Row as MemberOf<C>]: MemberOf<C> extends keyof Thing
     ? Thing[MemberOf<C>] extends Row[C]

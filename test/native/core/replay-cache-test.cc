@@ -302,7 +302,7 @@ TEST(AnIvThatIsUsedUpIsAnsweredOnce) {
   ReleaseKey(key);
 }
 
-TEST(ForgetsAll) {
+TEST(RemovesAll) {
   const KeyRef key = MakeKey();
   ReplayCache replays;
   replays.Learn(Cbc("a", 1, key));

@@ -46,7 +46,7 @@ const hmacMechanism = mech(CKM.SHA256_HMAC);
 const rsa = mech(CKM.RSA_PKCS);
 const gcm = mech(CKM.AES_GCM);
 const sha256 = mech(CKM.SHA256);
-const nobodys = mech(CKM.DES3_CBC);
+const unsupported = mech(CKM.DES3_CBC);
 let messages = 0;
 const message = (more: Partial<MessageParameter> = {}): MessageParameter => {
   const iv = Buffer.alloc(12);
@@ -71,7 +71,7 @@ const begins = (name: KeyedInit, mechanism: Mechanism, of: keyof Keys) => ({
   cancel: (agent: InProcessAgent, session: number) =>
     agent.rv(name, { session, mechanism: null, key: 0 } as Input<KeyedInit>),
   wrongInit: (agent: InProcessAgent, session: number, { [of]: key }: Keys) =>
-    agent.rv(name, { session, mechanism: nobodys, key } as Input<KeyedInit>),
+    agent.rv(name, { session, mechanism: unsupported, key } as Input<KeyedInit>),
 });
 
 /** A call that is the same each time. */
@@ -109,7 +109,7 @@ const kinds: readonly Kind[] = [
     flag: CKF.DIGEST,
     init: step('C_DigestInit', { mechanism: sha256 }),
     cancel: step('C_DigestInit', { mechanism: null }),
-    wrongInit: step('C_DigestInit', { mechanism: nobodys }),
+    wrongInit: step('C_DigestInit', { mechanism: unsupported }),
     part: step('C_DigestUpdate', { part: block }),
     ends: [step('C_Digest', { data: block, digest: room(64) }), step('C_DigestFinal', { digest: room(64) })],
     wrong: [[step('C_DigestKey', { key: 999_999 }), 'CKR_KEY_HANDLE_INVALID']],

@@ -1,4 +1,4 @@
-// Approval requests: what dual control holds back until others agree.
+// Approval requests: operations that wait under dual control until other people approve them.
 
 import { z } from '@hono/zod-openapi';
 import { approvalStates, governedKindNames } from '../../../domain/approval.ts';
