@@ -80,7 +80,7 @@ export interface Core {
   random(out: Uint8Array): void;
   timingSafeEqual(a: Uint8Array, b: Uint8Array): boolean;
 
-  // --- used IVs: at least the last 2^20 of the process (addon/core/used_ivs.h) --------------------------------------------
+  // --- used IVs: at least the last 2^20 of the process (addon/core/keys/used_ivs.h) --------------------------------------------
   /** One of those who have keys: what one has used, another may use. */
   newIvOwner(): number;
   /** Whether a key has used this IV, under either of the identities that it goes by. */

@@ -78,7 +78,7 @@ export interface ReplayInParts {
   readonly lastAnswer: Uint8Array;
 }
 /**
- * Messages, an Init and its operation, that a frame server answers without its handler (addon/core/replay_cache.h): the Init, whatever its
+ * Messages, an Init and its operation, that a frame server answers without its handler (addon/core/frames/replay_cache.h): the Init, whatever its
  * IV, and the operation by the cipher or the MAC under the key, in one piece or as an Update and a Final. Byte layouts: provider/PROTOCOL.md.
  */
 export type Replay = {

@@ -1,7 +1,7 @@
 // The module's entry: one environment's state, and every file's functions.
-#include "../core/key_table.h"
-#include "../core/operation.h"
-#include "../core/secure_buffer.h"
+#include "../core/keys/key_table.h"
+#include "../core/keys/operation_table.h"
+#include "../core/base/secure_buffer.h"
 #include "binding.h"
 #include "jobs.h"
 

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "../core/algorithms.h"
-#include "../core/block_cipher.h"
-#include "../core/key_table.h"
-#include "../core/key_wrap.h"
-#include "../core/mac.h"
-#include "../core/operation.h"
-#include "../core/rsa_encryption.h"
-#include "../core/status.h"
+#include "../core/keys/algorithms.h"
+#include "../core/ciphers/block_cipher.h"
+#include "../core/keys/key_table.h"
+#include "../core/wrapping/key_wrap.h"
+#include "../core/digests/mac.h"
+#include "../core/keys/operation_table.h"
+#include "../core/public_key/rsa_encryption.h"
+#include "../core/base/status.h"
 #include "binding.h"
 
 namespace dke {

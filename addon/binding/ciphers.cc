@@ -1,8 +1,8 @@
 // Ciphers, digests and MACs, whole and in pieces (Core in core.ts: "one-shot ciphers", "multi-part", "digests, macs").
-#include "../core/block_cipher.h"
-#include "../core/digest.h"
-#include "../core/mac.h"
-#include "../core/message_part.h"
+#include "../core/ciphers/block_cipher.h"
+#include "../core/digests/digest.h"
+#include "../core/digests/mac.h"
+#include "../core/ciphers/part_state.h"
 #include "arguments.h"
 
 namespace dke {

@@ -6,7 +6,7 @@
 // A worker that is terminated, or whose process exits, has to come out of a blocked `run`. Node announces both through the
 // thread's libuv loop, so the loop watches libuv's descriptor together with the sockets: `run` returns 'woken', and Node takes
 // over. The same makes an ordinary message to the worker end its run.
-#include "../core/frames.h"
+#include "../core/frames/frame_loop.h"
 #include "arguments.h"
 
 extern "C" int uv_backend_fd(const struct uv_loop_s* loop);

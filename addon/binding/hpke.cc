@@ -1,5 +1,5 @@
 // Keys on their way to another host (Core in core.ts: "HPKE").
-#include "../core/hpke.h"
+#include "../core/wrapping/hpke.h"
 
 #include "arguments.h"
 #include "jobs.h"

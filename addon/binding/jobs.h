@@ -19,7 +19,7 @@
 #include <optional>
 #include <thread>
 
-#include "../core/status.h"
+#include "../core/base/status.h"
 #include "arguments.h"
 #include "binding.h"
 

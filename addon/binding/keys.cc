@@ -1,16 +1,16 @@
 // Memory, random bytes and keys (Core in core.ts: "memory", "keys", "key wrap").
 #include <openssl/crypto.h>
 
-#include "../core/agreement.h"
-#include "../core/block_cipher.h"
-#include "../core/kdf.h"
-#include "../core/key_check.h"
-#include "../core/key_wrap.h"
-#include "../core/random.h"
-#include "../core/rsa_numbers.h"
-#include "../core/secure_buffer.h"
-#include "../core/used_ivs.h"
-#include "../core/token_login.h"
+#include "../core/public_key/agreement.h"
+#include "../core/ciphers/block_cipher.h"
+#include "../core/digests/kdf.h"
+#include "../core/keys/key_check.h"
+#include "../core/wrapping/key_wrap.h"
+#include "../core/base/random.h"
+#include "../core/keys/rsa_numbers.h"
+#include "../core/base/secure_buffer.h"
+#include "../core/keys/used_ivs.h"
+#include "../core/root/token_login.h"
 #include "arguments.h"
 #include "jobs.h"
 

@@ -1,7 +1,7 @@
 // Key records, the root file, certificates (Core in core.ts: "records and roots").
-#include "../core/certificate.h"
-#include "../core/key_record.h"
-#include "../core/root_key.h"
+#include "../core/public_key/certificate.h"
+#include "../core/wrapping/key_record.h"
+#include "../core/root/root_file.h"
 #include "arguments.h"
 
 namespace dke {

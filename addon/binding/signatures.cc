@@ -1,6 +1,6 @@
 // Signatures and RSA encryption (Core in core.ts: "digests, macs, signatures").
-#include "../core/rsa_encryption.h"
-#include "../core/signature.h"
+#include "../core/public_key/rsa_encryption.h"
+#include "../core/public_key/signature.h"
 
 #include "arguments.h"
 #include "jobs.h"

@@ -1,10 +1,10 @@
 // SigV4 and the XKS bodies (Core in core.ts: "XKS"). A parsed request stays here, behind a number, until it is used or released.
-#include "../core/xks_body.h"
+#include "../core/xks/xks_body.h"
 
 #include <mutex>
 #include <unordered_map>
 
-#include "../core/sigv4.h"
+#include "../core/xks/sigv4_keys.h"
 #include "arguments.h"
 
 namespace dke {

@@ -1,4 +1,4 @@
-// What the addon may do on its own (addon/core/replay_cache.h): an Init and its operation, both answered before, under a session key. This file
+// What the addon may do on its own (addon/core/frames/replay_cache.h): an Init and its operation, both answered before, under a session key. This file
 // decides when, from the table of calls; how a message looks and what comes of it was decided where it was first answered.
 //
 // A replay is bound to be right because nothing that an Init reads has changed since: every call that could change a key, a session

@@ -367,6 +367,19 @@ describe('who includes whom in C and C++', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('a shelf of the core includes only itself and shelves below it', () => {
+    const shelves = ['base', 'keys', 'digests', 'public_key', 'ciphers', 'root', 'xks', 'wrapping', 'frames'];
+    const shelf = (path: string): string => path.split('/')[2] ?? '';
+    const core = native.filter((path) => path.startsWith('addon/core/'));
+    expect(core.filter((path) => !shelves.includes(shelf(path)))).toEqual([]);
+    const wrong = core.flatMap((path) =>
+      ownIncludes(path)
+        .filter((target) => shelves.indexOf(shelf(target)) > shelves.indexOf(shelf(path)))
+        .map((target) => `${path} includes ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test('headers include each other in no circle', () => {
     const edges = new Map(
       native

@@ -1,7 +1,7 @@
 // How every source file is written: it opens by saying what it is, names no machine, and leaves nothing for later.
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { files, read, withoutComments } from '../support/sources.ts';
+import { files, includesOf, read, withoutComments } from '../support/sources.ts';
 
 const folders = ['addon', 'provider', 'server', 'test', 'docs', '.ci'];
 const typescript = files(folders, '.ts', '.tsx');
@@ -29,9 +29,7 @@ describe('every source file', () => {
     // A .c or .cc that starts with its own header is bounded there.
     const header = (path: string): string => path.replace(/\.cc?$/, '.h');
     const leansOnHeader = (path: string): boolean =>
-      native.includes(header(path)) &&
-      read(path).startsWith(`#include "${basename(header(path))}"`) &&
-      opens(header(path));
+      native.includes(header(path)) && includesOf(path)[0]?.target === header(path) && opens(header(path));
     expect(code.filter((path) => !opens(path) && !leansOnHeader(path))).toEqual([]);
   });
 

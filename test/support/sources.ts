@@ -1,6 +1,6 @@
 // The source tree as the house tests read it: which files there are, what they import or include, and their text without
 // comments. A reader for this project's own style, not a parser of TypeScript or C.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 
 export const root = join(import.meta.dirname, '..', '..');
@@ -64,8 +64,13 @@ export const includesOf = (path: string, text = read(path)): Import[] =>
   [...text.matchAll(/^\s*#\s*include\s+(?:"(?<own>[^"]+)"|<(?<system>[^>]+)>)/gm)].map(({ groups }) =>
     groups?.own === undefined
       ? { target: groups?.system ?? '', ours: false, typeOnly: false }
-      : { target: normalize(join(dirname(path), groups.own)), ours: true, typeOnly: false },
+      : { target: placeOfHeader(path, groups.own), ours: true, typeOnly: false },
   );
+
+/** Headers of the core are named by their shelf below `addon/core`, others by their place next to the file. */
+const placeOfHeader = (path: string, name: string): string =>
+  [join('addon/core', name), join(dirname(path), name)].map(normalize).find((place) => existsSync(join(root, place))) ??
+  normalize(join(dirname(path), name));
 
 /** The code of a file in TypeScript, C or C++, line by line: comments are blanked, strings stay. */
 export const withoutComments = (text: string): string =>

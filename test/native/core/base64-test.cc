@@ -1,5 +1,5 @@
 // Base64 (RFC 4648): the written form is the only one that is accepted.
-#include "base64.h"
+#include "base/base64.h"
 
 #include "support.h"
 

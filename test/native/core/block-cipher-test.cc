@@ -1,6 +1,6 @@
 // AES-CCM and AES-GCM, whole and in parts, in buffers that are exactly as large as they have to be, so that a sanitizer sees the
 // first byte too many. And keys that are derived by encryption.
-#include "block_cipher.h"
+#include "ciphers/block_cipher.h"
 
 #include <algorithm>
 

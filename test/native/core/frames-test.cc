@@ -1,6 +1,6 @@
 // The frame server's loop against real unix sockets: framing, limits, fairness, signals. The handler here is a small echo
 // whose behaviour a frame's first byte chooses; what frames mean is tested elsewhere.
-#include "frames.h"
+#include "frames/frame_loop.h"
 
 #include <dirent.h>
 #include <errno.h>

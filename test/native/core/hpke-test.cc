@@ -1,6 +1,6 @@
 // Keys on their way to another host: HPKE gives the published bytes; only the recipient, with the same info and aad, opens; what
 // is wrong is answered alike, whatever it is.
-#include "hpke.h"
+#include "wrapping/hpke.h"
 
 #include <openssl/evp.h>
 

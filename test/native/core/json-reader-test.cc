@@ -1,5 +1,5 @@
 // The strict JSON reader (RFC 8259): accepted and refused texts, and the calls of its visitor.
-#include "json_reader.h"
+#include "base/json_reader.h"
 
 #include "support.h"
 

@@ -1,7 +1,7 @@
 // scrypt returns the published bytes (RFC 7914, 12), and the parameters in a file cannot exhaust the machine.
-#include "kdf.h"
+#include "digests/kdf.h"
 
-#include "agreement.h"
+#include "public_key/agreement.h"
 
 #include "support.h"
 

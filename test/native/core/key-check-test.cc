@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "key_wrap.h"
+#include "wrapping/key_wrap.h"
 #include "support.h"
 
 namespace dke {

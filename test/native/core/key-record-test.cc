@@ -1,5 +1,5 @@
 // Key records, format 1, against the vectors of addon/FORMAT.md: exact bytes both ways, and nothing else opens.
-#include "key_record.h"
+#include "wrapping/key_record.h"
 
 #include <openssl/x509.h>
 

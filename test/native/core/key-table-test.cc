@@ -1,22 +1,22 @@
 // Keys behind numbers: a number is used once, a released key is unavailable to everyone immediately, a key from outside is
 // checked. And the operations that run on them.
-#include "key_table.h"
+#include "keys/key_table.h"
 
 #include <atomic>
 #include <set>
 #include <thread>
 
-#include "agreement.h"
-#include "block_cipher.h"
-#include "digest.h"
-#include "kdf.h"
-#include "key_record.h"
-#include "key_wrap.h"
-#include "mac.h"
-#include "signature.h"
-#include "sigv4.h"
+#include "public_key/agreement.h"
+#include "ciphers/block_cipher.h"
+#include "digests/digest.h"
+#include "digests/kdf.h"
+#include "wrapping/key_record.h"
+#include "wrapping/key_wrap.h"
+#include "digests/mac.h"
+#include "public_key/signature.h"
+#include "xks/sigv4_keys.h"
 #include "support.h"
-#include "xks_body.h"
+#include "xks/xks_body.h"
 
 namespace dke {
 namespace {

@@ -1,6 +1,6 @@
 // The lane of the frame server, from the other side: a peer that maps the offered memory and follows the layout of
 // provider/PROTOCOL.md ("Lane"), or breaks it. Framing over the socket is frames-test's business.
-#include "lane.h"
+#include "frames/lane.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "frames.h"
+#include "frames/frame_loop.h"
 #include "../tests.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // Messages part by part against libcrypto's answer for the whole: every mode and digest, odd lengths of parts, and states that were
 // changed, mixed up or reset.
-#include "message_part.h"
+#include "ciphers/part_state.h"
 
 #include <algorithm>
 

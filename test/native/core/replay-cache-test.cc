@@ -1,6 +1,6 @@
 // The replay cache below JavaScript: which messages are answered without the handler, and what the handler gets afterwards. That callers cannot
 // tell the difference, with the agent's own functions behind it, is test/unit/agent/replays.test.ts.
-#include "replay_cache.h"
+#include "frames/replay_cache.h"
 
 #include "support.h"
 

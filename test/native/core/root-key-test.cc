@@ -1,14 +1,14 @@
 // The root key file, format 1 (addon/FORMAT.md): its bytes, its turn from one epoch to the next, what a crash may leave, and
 // which files are refused.
-#include "root_key.h"
+#include "root/root_file.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "bytes.h"
-#include "digest.h"
-#include "key_record.h"
+#include "base/bytes.h"
+#include "digests/digest.h"
+#include "wrapping/key_record.h"
 #include "support.h"
 
 namespace dke {

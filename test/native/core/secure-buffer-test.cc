@@ -1,6 +1,6 @@
 // The two heaps of secure_buffer.h as the kernel sees them: locked, excluded from dumps, empty in a child, wiped; and as their
 // users see them: blocks that do not overlap, space that is reused, an end with a reason.
-#include "secure_buffer.h"
+#include "base/secure_buffer.h"
 
 #include <openssl/crypto.h>
 #include <signal.h>

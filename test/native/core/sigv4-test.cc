@@ -1,5 +1,5 @@
 // The two secret steps of SigV4, against the examples that AWS publishes, and invalid signatures.
-#include "sigv4.h"
+#include "xks/sigv4_keys.h"
 
 #include <cctype>
 

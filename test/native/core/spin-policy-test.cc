@@ -1,5 +1,5 @@
 // How long the loop polls for calls, depending on the pauses between them.
-#include "spin_policy.h"
+#include "frames/spin_policy.h"
 
 #include "support.h"
 

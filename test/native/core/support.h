@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "../tests.h"
-#include "key_table.h"
-#include "secure_buffer.h"
+#include "keys/key_table.h"
+#include "base/secure_buffer.h"
 
 namespace dke {
 

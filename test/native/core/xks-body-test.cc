@@ -1,12 +1,12 @@
 // The XKS bodies (external key store proxy specification v1.0.x): which requests are read, how the others are refused, that
 // ciphertext decrypts only under the same key and binding.
-#include "xks_body.h"
+#include "xks/xks_body.h"
 
 #include <openssl/evp.h>
 
 #include <functional>
 
-#include "base64.h"
+#include "base/base64.h"
 #include "support.h"
 
 namespace dke {

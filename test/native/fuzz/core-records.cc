@@ -3,7 +3,7 @@
 //   s  the input is the content of a correctly sealed record (kind and value): it is a key or refused, never anything else
 //   p  a PKCS#8 private key     u  a SubjectPublicKeyInfo     w  a key wrapped by AES-KW     W  by AES-KWP
 //   f  the input is written over the slots of a root key file
-#include "key_record.h"
+#include "wrapping/key_record.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 
 #include <string>
 
-#include "bytes.h"
-#include "kdf.h"
-#include "key_wrap.h"
-#include "root_key.h"
+#include "base/bytes.h"
+#include "digests/kdf.h"
+#include "wrapping/key_wrap.h"
+#include "root/root_file.h"
 
 namespace {
 

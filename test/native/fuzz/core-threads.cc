@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "frames.h"
+#include "frames/frame_loop.h"
 
 namespace {
 

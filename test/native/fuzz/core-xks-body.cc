@@ -1,14 +1,14 @@
 // Fuzzes the XKS bodies: the first byte chooses the operation (h, m, e, d), the rest is the request's body. What is accepted is
 // carried out: an encryption must decrypt again, a decryption must not succeed, and nothing may stay in the arena.
-#include "xks_body.h"
+#include "xks/xks_body.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <string>
 
-#include "base64.h"
-#include "json_reader.h"
+#include "base/base64.h"
+#include "base/json_reader.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "frames.h"
+#include "frames/frame_loop.h"
 
 constexpr uint32_t kMaxFrame = 4096;
 
