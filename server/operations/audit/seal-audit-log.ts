@@ -7,12 +7,12 @@ import { parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Emitter } from '../../base/events.ts';
 import type { Actor } from '../../domain/actor.ts';
+import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import { acceptDatabase } from './accept-database.ts';
 import { auditOrigin } from './audit-origin.ts';
 import {
-  type AuditFinding,
   ChangedDatabase,
   compareAtStart,
   differencesOf,
@@ -20,7 +20,6 @@ import {
   requireContinued,
   restoredFinding,
   restoredSetting,
-  type Unsound,
 } from './compare-log.ts';
 import { createCheckpoints } from './sign-checkpoint.ts';
 
@@ -107,7 +106,10 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
       const differences = differencesOf(found.differences);
       if (differences !== undefined) {
         suspended = true;
-        events.emit('databaseChanged', { state: 'rows-changed', size, older: older.slice(0, mostNamed), differences });
+        events.emit('databaseChanged', {
+          ...{ state: 'rows-changed', size, older: older.slice(0, mostNamed), differences },
+          atLeast: { rows: store.rowSet.version() },
+        });
       }
     } catch (error) {
       log.error('the policy rows could not be compared with their set', { error });
