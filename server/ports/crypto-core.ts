@@ -7,7 +7,6 @@ export type {
   CipherParameters,
   Curve,
   DeriveParameters,
-  Direction,
   KeyDescription,
   KeyRef,
   MacParameters,

@@ -7,7 +7,7 @@
 //    state and that of its vault; then the `checks` of this use. Refusals of policy are recorded
 // 3. `prepare`: what takes long, before keys are open
 // 4. all keys are open: membership, admission and `checks` again, because each may have changed; then the `work`, in one step
-// 5. `record`: with `commit`, in whose transaction every key is checked once more: so no record of a use, and none of its bytes, come
+// 5. `record`: with `commit`, in whose transaction every key is checked again: so no record of a use, and none of its bytes, come
 //    after the record of a destruction
 //
 // A soft-deleted master key continues from its sealed copy: its first use re-imports the vault copy (reimport-vault-copy.ts). A
@@ -65,7 +65,7 @@ export interface Running<Input> {
   readonly admitted: All<LoadedObject>;
 }
 
-/** A transaction before which all keys of the use are checked once more. */
+/** A transaction before which all keys of the use are checked again. */
 export type Commit = (work: (tx: Repositories) => Promise<unknown>) => Promise<void>;
 
 export interface TokenKeyUseRow<Input, Made, Answer = Made, Prepared = undefined> {
