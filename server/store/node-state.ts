@@ -108,7 +108,7 @@ const createWriter = (path: string, log: Log, firstTurn: number) => {
       await file?.close();
       file = undefined;
     },
-    /** What follows starts anew, behind what is under way. */
+    /** The position that was noted last is not written again. */
     forget: (): void => {
       newest = undefined;
     },

@@ -4,7 +4,7 @@
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
 import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
-import type { Difference, Differences } from '../../domain/difference.ts';
+import { type Difference, type Differences, differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
@@ -42,12 +42,6 @@ export class ChangedDatabase extends Error {
 export const expectedOf = (finding: Unsound): number | null => ('expected' in finding ? finding.expected : null);
 /** How many there are, where that matters. */
 export const sizeOf = (finding: Unsound): number | null => ('size' in finding ? finding.size : null);
-
-/** Undefined: there is none. */
-export const differencesOf = (found: readonly Difference[]): Differences | undefined => {
-  const [first, ...others] = found;
-  return first === undefined ? undefined : [first, ...others];
-};
 
 const versionOf = (head: RowSetHead | undefined): string =>
   head === undefined ? 'none' : `version ${head.version}, code ${head.tag}`;

@@ -8,6 +8,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Emitter } from '../../base/events.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
+import { differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import { acceptDatabase } from './accept-database.ts';
@@ -15,7 +16,6 @@ import { auditOrigin } from './audit-origin.ts';
 import {
   ChangedDatabase,
   compareAtStart,
-  differencesOf,
   readKept,
   requireContinued,
   restoredFinding,

@@ -3,10 +3,9 @@
 
 import type { AuditFinding } from '../../domain/audit-finding.ts';
 import type { StorePosition } from '../../domain/change-protocol.ts';
-import type { Difference } from '../../domain/difference.ts';
+import { type Difference, differencesOf } from '../../domain/difference.ts';
 import type { NodeState } from '../../ports/node-state.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { differencesOf } from '../audit/compare-log.ts';
 import { silentAfterMs } from './acknowledgement.ts';
 import { lostDifferences } from './shown-changes.ts';
 

@@ -42,7 +42,7 @@ test('the newest position that was noted is there at the next start, also when t
   }
 });
 
-test('a quarantine is there until it is cleared; one that cannot be read is no reason to start', async () => {
+test('a quarantine is there until it is cleared; a start refuses one that cannot be read', async () => {
   const quarantine = { finding: { differences, state: 'lost-changes' }, since: 5 } as const;
   const first = open(folder);
   first.note(positionOf(1));
