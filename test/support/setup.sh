@@ -59,7 +59,10 @@ install_needed
 
 # ---- What npm left out -------------------------------------------------------------------------------------------------
 # npm does not install an optional package whose `engines` do not fit the Node that runs npm. With the pinned Node it does.
-complete=node_modules/.dke-complete
+# Stamps and output of what this script did. npm ci removes them with what it installed.
+state=node_modules/.dke
+mkdir -p "$state"
+complete=$state/complete
 add_left_out() {
   [ -e "$complete" ] && [ ! package-lock.json -nt "$complete" ] && return
   if ! node test/support/left-out.ts >/dev/null; then
@@ -86,7 +89,6 @@ build() {
   stamp=$1 sentence=$2
   shift 2
   say "$sentence"
-  mkdir -p build
   : >"$stamp.new"
   if ! "$@" >"$stamp.log" 2>&1; then
     tail -n 40 "$stamp.log" >&2
@@ -104,30 +106,30 @@ if [ -e build/CMakeCache.txt ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$ro
   say 'the build folder is of another checkout: building anew'
   rm -rf build
 fi
-[ "$job" != long ] || rm -f build/.native-all
+[ "$job" != long ] || rm -f "$state/native-all"
 
 if [ "$builds" = yes ]; then
   rest=
-  if [ ! -e dist/server/cli/main.js ] || ! done_since build/.code server provider addon tsconfig.build.json package-lock.json; then
-    build build/.code 'compiling the TypeScript (about 5 s)' compile_code &
+  if [ ! -e dist/server/cli/main.js ] || ! done_since "$state/code" server provider addon tsconfig.build.json package-lock.json; then
+    build "$state/code" 'compiling the TypeScript (about 5 s)' compile_code &
     rest="$rest $!"
   fi
   # The API and the command work without the pages.
   if [ -e server/web/vite.config.ts ] &&
-    { [ ! -e dist/web/index.html ] || ! done_since build/.web server/web server/bundle server/fronts/contract package-lock.json; }; then
-    build build/.web 'building the pages of the console (about 5 s)' vite build --config server/web/vite.config.ts --logLevel warn &
+    { [ ! -e dist/web/index.html ] || ! done_since "$state/web" server/web server/bundle server/fronts/contract package-lock.json; }; then
+    build "$state/web" 'building the pages of the console (about 5 s)' vite build --config server/web/vite.config.ts --logLevel warn &
     rest="$rest $!"
   fi
   case $native in
   all)
-    done_since build/.native-all addon provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
-      build build/.native-all 'building the library, the core and their tests (about a minute)' \
+    done_since "$state/native-all" addon provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
+      build "$state/native-all" 'building the library, the core and their tests (about a minute)' \
         cmake-js compile --target all --parallel "$(getconf _NPROCESSORS_ONLN)"
     ;;
   *)
-    done_since build/.native-all addon provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
-      done_since build/.native addon provider CMakeLists.txt package-lock.json ||
-      build build/.native 'building the library and the core (about 30 s)' \
+    done_since "$state/native-all" addon provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
+      done_since "$state/native" addon provider CMakeLists.txt package-lock.json ||
+      build "$state/native" 'building the library and the core (about 30 s)' \
         cmake-js compile --target product --parallel "$(getconf _NPROCESSORS_ONLN)"
     ;;
   esac
