@@ -91,7 +91,8 @@ build() {
   say "$sentence"
   : >"$stamp.new"
   if ! "$@" >"$stamp.log" 2>&1; then
-    tail -n 40 "$stamp.log" >&2
+    # Compilers that run side by side go on after an error: its lines are not the last ones.
+    grep -iE 'error|undefined|not found|cannot' "$stamp.log" | head -n 20 >&2 || tail -n 20 "$stamp.log" >&2
     fail "This failed: $*" "All of its output is in $stamp.log. Repair the cause above, then run the same command again."
   fi
   mv "$stamp.new" "$stamp"
