@@ -14,7 +14,8 @@ const root = join(import.meta.dirname, '../..');
 const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
   readonly packages: Readonly<Record<string, Locked>>;
 };
-const fits = (list: readonly string[] | undefined, value: string): boolean => list === undefined || list.includes(value);
+const fits = (list: readonly string[] | undefined, value: string): boolean =>
+  list === undefined || list.includes(value);
 const leftOut = Object.entries(packages).filter(
   ([path, { optional, os, cpu, libc }]) =>
     optional === true &&
