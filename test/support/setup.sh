@@ -53,6 +53,14 @@ if [ "$builds" != no ]; then
   need g++ 'command -v c++'
   need make 'command -v make || command -v ninja'
   need libssl-dev 'there /usr/lib/*/libcrypto.a /usr/lib64/libcrypto.a /usr/local/lib*/libcrypto.a'
+  # From Debian 13 on, libcrypto compresses.
+  case $(. /etc/os-release && echo "$ID $VERSION_ID") in
+  'debian 12' | 'ubuntu 22.04' | 'ubuntu 24.04') ;;
+  *)
+    need zlib1g-dev 'there /usr/lib/*/libz.a /usr/lib64/libz.a'
+    need libzstd-dev 'there /usr/lib/*/libzstd.a /usr/lib64/libzstd.a'
+    ;;
+  esac
 fi
 needs_of "$job"
 install_needed
