@@ -223,7 +223,7 @@ const runRow = async (row: Row, withTest: boolean, source: string): Promise<Outc
       // An ordinary user is told what to install, and is done after that line.
       if ((await inRoot(at, row.user, `${clone} && npm run demo`, log)) === 0)
         return { row: row.name, versions, demo: 'failed: nothing was asked for', test: '' };
-      const line = /^dke: +sudo (apt-get update && )sudo (apt-get install .*)$/m.exec(readFileSync(log, 'utf8'));
+      const line = /^ +sudo (apt-get update && )sudo (apt-get install .*)$/m.exec(readFileSync(log, 'utf8'));
       if (line === null) return { row: row.name, versions, demo: 'failed: no line to install was printed', test: '' };
       say(`  told: ${line[2]}`);
       if ((await inRoot(at, 'root', `${line[1]}${line[2]}`, log)) !== 0)

@@ -149,7 +149,7 @@ install_needed() {
   fi
   if [ "$(id -u)" != 0 ]; then
     fail 'System packages are missing. Install them, then run the same command again:' \
-      "  sudo apt-get update && sudo apt-get install -y --no-install-recommends$(chosen $needed)"
+      "sudo apt-get update && sudo apt-get install -y --no-install-recommends$(chosen $needed)"
   fi
   log=$(mktemp)
   # Debian starts a server when it installs one. These are for tests, which start and stop them; a policy that is there stays.

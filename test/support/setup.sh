@@ -12,8 +12,11 @@ shift
 . test/support/packages.sh
 
 say() { printf 'dke: %s\n' "$*"; }
+# fail SENTENCE [LINE…]: what failed, and below it what to type or to read.
 fail() {
-  printf 'dke: %s\n' "$@" >&2
+  printf 'dke: %s\n' "$1" >&2
+  shift
+  [ $# = 0 ] || printf '  %s\n' "$@" >&2
   exit 1
 }
 
