@@ -7,7 +7,6 @@
 // does: its apt sources, name servers, certificates and registry are used.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
-  appendFileSync,
   cpSync,
   createWriteStream,
   existsSync,
@@ -147,9 +146,7 @@ const makeRelease = async (release: string): Promise<string> => {
     join(`${folder}.new`, each),
   );
   for (const each of lists.filter(existsSync)) writeFileSync(each, readFileSync(each, 'utf8').replaceAll(own, release));
-  appendFileSync(join(`${folder}.new`, 'etc/passwd'), 'dba:x:1000:1000::/home/dba:/bin/bash\n');
-  mkdirSync(join(`${folder}.new`, 'home/dba'));
-  execFileSync('chown', ['1000:1000', join(`${folder}.new`, 'home/dba')]);
+  execFileSync('chroot', [`${folder}.new`, 'useradd', '--create-home', 'dba']);
   renameSync(`${folder}.new`, folder);
   return folder;
 };
@@ -220,7 +217,7 @@ const runRow = async (row: Row, withTest: boolean, source: string): Promise<Outc
     say(`${row.name} (${versions})`);
     const clone = 'git clone -q /source dke && cd dke && npm ci';
     if (row.user !== 'root') {
-      // An ordinary user is told what to install, and is done after that line.
+      // An ordinary user reads one line to type, and that line is enough.
       if ((await inRoot(at, row.user, `${clone} && npm run demo`, log)) === 0)
         return { row: row.name, versions, demo: 'failed: nothing was asked for', test: '' };
       const line = /^ +sudo (apt-get update && )sudo (apt-get install .*)$/m.exec(readFileSync(log, 'utf8'));
