@@ -23,7 +23,8 @@ import { parseArgs } from 'node:util';
 import { archive } from '../support/old-system.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'dke/fresh-roots');
+/** The number changes with how the roots are made. */
+const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'dke/fresh-roots-2');
 
 /** Where npm and its Node come from: the distribution's packages, or versions of the registry's packages. */
 type Tools = 'distribution' | { readonly node: string; readonly npm: string };
