@@ -77,7 +77,7 @@ const inRoot = async (
     cd "$1"
     mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" merged
     cd merged
-    mount --rbind /dev dev; mount -t proc proc proc; mount -t tmpfs tmpfs run
+    mount --rbind /dev dev; mount -t proc proc proc; mount -t tmpfs tmpfs run; mount -t tmpfs tmpfs dev/shm
     cp -L /etc/resolv.conf etc/resolv.conf; echo '127.0.0.1 localhost' >etc/hosts
     mkdir -p etc/ssl/certs source
     [ ! -e "$SSL_CERT_FILE" ] || cp -L --remove-destination "$SSL_CERT_FILE" etc/ssl/certs/ca-certificates.crt
