@@ -12,6 +12,7 @@ export type {
   MacParameters,
   MemoryStatus,
   RecordContext,
+  SealedPart,
   UnwrappedKind,
   WrapParameters,
 } from '../../addon/core.ts';

@@ -9,6 +9,7 @@ import type { KeyUsage } from '../../domain/key.ts';
 import { refusalOfState, refusalOfTokenKey, type TokenKeyRefusal, type TokenKeyUse } from '../../domain/key-policy.ts';
 import type { CipherParameters, Direction, KeyRef, MacParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
+import type { MessageSeal } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { requireRsaSize, requireSwitch } from './compatibility.ts';
@@ -172,6 +173,31 @@ const withPrivateKey = async <T>(
   return slow ? inTurn('computation', caller, run) : run();
 };
 
+const messageEnded = (): ServiceError =>
+  new ServiceError('conflict', 'an erasure run has replaced the key that sealed the state of this message', {
+    reason: 'message-ended',
+    hint: 'begin the message again',
+  });
+
+/** The same with what seals the state of a message that comes in parts. */
+const withMessageKey = async <T>(
+  ports: UsePorts,
+  caller: TdeCaller,
+  wanted: Wanted,
+  { state }: PartOfMessage,
+  work: (reference: KeyRef, loaded: LoadedObject, seal: MessageSeal) => T,
+): Promise<T> => {
+  const { tenantId, id: applicationId } = caller.application;
+  const sealOf = (objectId: string) => ports.ring.messageSeal({ tenantId, applicationId, objectId }, state);
+  // Another node may have another KEK since a moment ago.
+  if (sealOf('') === null) await ports.ring.refresh(ports.store.read);
+  return withTokenKey(ports, caller, wanted, (reference, loaded) => {
+    const seal = sealOf(loaded.object.id);
+    if (seal === null) throw messageEnded();
+    return work(reference, loaded, seal);
+  });
+};
+
 const wrongSignature = (): ServiceError => new ServiceError('invalid-ciphertext', 'the signature is wrong');
 
 export const tokenKeyUses = (
@@ -198,8 +224,6 @@ export const tokenKeyUses = (
   ): Promise<T> => withTokenKey(ports, caller, { handle, use }, work);
 
   const { claimIv, claimPart } = createIvClaims(core);
-  const contextOf = (caller: TdeCaller, { id }: { readonly id: string }): Buffer =>
-    Buffer.from(`${caller.application.id}\n${id}`);
 
   const cipher =
     (direction: Direction) => (caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array) =>
@@ -220,9 +244,10 @@ export const tokenKeyUses = (
     parameters: MacParameters,
     part: PartOfMessage,
   ): Promise<Buffer> =>
-    withKey(caller, handle, use, (reference, { object }) =>
-      core.macPart(reference, parameters, { ...part, context: contextOf(caller, object) }),
-    );
+    withMessageKey(ports, caller, { handle, use }, part, (reference, _loaded, seal) => {
+      const answer = core.macPart(reference, parameters, { ...part, ...seal.part });
+      return part.last ? answer : seal.carry(answer);
+    });
 
   return {
     checkUse: async (caller, handle, use) => {
@@ -231,23 +256,23 @@ export const tokenKeyUses = (
     encrypt: cipher('encrypt'),
     decrypt: cipher('decrypt'),
     cipherPart: (caller, handle, use, parameters, part) =>
-      withKey(caller, handle, use === 'encrypt' ? 'encrypt' : 'decrypt', (reference, { object }) => {
-        if (object.algorithm !== 'aes') throw new ServiceError('key-usage', 'the key is not an AES key');
-        const { input, last } = part;
-        const tag = use === 'encrypt' ? parameters.tagLength : -parameters.tagLength;
-        const length = Math.max(0, use === 'check' ? 0 : input.length + (last ? tag : 0));
-        const output = Buffer.alloc(length);
-        const state = core.cipherPart(
-          reference,
-          use,
-          parameters,
-          { ...part, context: contextOf(caller, object) },
-          output,
-        );
-        if (use === 'encrypt' && !caller.application.compatibility.includes('repeated-ivs'))
-          claimPart(object, parameters, part);
-        return { state, output };
-      }),
+      withMessageKey(
+        ports,
+        caller,
+        { handle, use: use === 'encrypt' ? use : 'decrypt' },
+        part,
+        (reference, { object }, seal) => {
+          if (object.algorithm !== 'aes') throw new ServiceError('key-usage', 'the key is not an AES key');
+          const { input, last } = part;
+          const tag = use === 'encrypt' ? parameters.tagLength : -parameters.tagLength;
+          const length = Math.max(0, use === 'check' ? 0 : input.length + (last ? tag : 0));
+          const output = Buffer.alloc(length);
+          const [state, at] = core.cipherPart(reference, use, parameters, { ...part, ...seal.part }, output);
+          if (use === 'encrypt' && !caller.application.compatibility.includes('repeated-ivs'))
+            claimPart(object, parameters, part, at);
+          return { state: seal.carry(state), output };
+        },
+      ),
     decryptWithPrivateKey: async (caller, handle, parameters, input) => {
       if (parameters.padding === 'pkcs1') requireSwitch(caller, ['rsa-pkcs1-encryption']);
       return withPrivateKey(ports, caller, handle, 'decrypt', (reference, { object }, slow) => {
