@@ -1,8 +1,8 @@
 // The connections as the kernel has them, counted and ended by their raw sockets. What is above them (TLS, HTTP/2) may forget one: Node does so when a
-// peer leaves in the middle of padded DATA, and the socket then stays open and counted for ever. So a raw socket ends with what is above it,
+// peer leaves in the middle of padded DATA, and the socket then stays open and counted permanently. So a raw socket ends with what is above it,
 // or when nothing was received or sent on it for longer than any connection may be silent, and with the listener.
 //
-// Who can choose it: anybody who reaches the port. How many: `mostConnections`. How long: `silentMs` without a byte in either direction.
+// Who can choose it: every peer that reaches the port. How many: `mostConnections`. How long: `silentMs` without a byte in either direction.
 
 import type { Server } from 'node:https';
 import { Socket } from 'node:net';
@@ -23,7 +23,7 @@ export interface RawConnections {
 
 const sweepMs = 5_000;
 /**
- * What a TLS socket of a server is on. Not found by the addresses: a peer that is gone has none any more. Where Node does not say it, the sweep ends the
+ * What a TLS socket of a server is on. Not found by the addresses: a peer that is gone no longer has them. Where Node does not say it, the sweep ends the
  * socket.
  */
 const under = (over: Socket): unknown => (over as { readonly _parent?: unknown })._parent;

@@ -261,7 +261,7 @@ describe('a stop', () => {
   });
 });
 
-test('connections whose uploads end abruptly are given back, whatever the frame was, and none of them delays a stop', async () => {
+test('the service releases connections whose uploads end abruptly, whatever the frame was, and none of them delays a stop', async () => {
   const here = await start('');
   const open = (): number =>
     readdirSync(`/proc/${here.server.child.pid}/fd`).filter((name) => {
@@ -314,7 +314,7 @@ test('connections whose uploads end abruptly are given back, whatever the frame 
     for (let made = 0; made < sizeOf('aborted uploads'); made += 8)
       await Promise.all(Array.from({ length: 8 }, (_, at) => abort(kind, at % 2 === 0)));
   // What is left is found when its request is overdue.
-  await until('the connections to be given back', async () => (open() <= before + 4 ? true : undefined));
+  await until('the connections to be released', async () => (open() <= before + 4 ? true : undefined));
   for (const kind of kinds) await abort(kind, true);
   expect(await here.server.stop()).toBe(0);
 });

@@ -62,6 +62,21 @@ export interface AuditSealer {
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
+/** All policy rows against their set, in one state. */
+const findChangedRows = async (store: SealPorts['store']): Promise<Unsound | undefined> => {
+  const { size, older, ...found } = await store.snapshot(async (state) => ({
+    ...(await state.whole.compareRowSet()),
+    size: await state.audit.size(),
+  }));
+  const differences = differencesOf(found.differences);
+  return differences === undefined
+    ? undefined
+    : {
+        ...{ state: 'rows-changed', size, older: older.slice(0, mostNamed), differences },
+        atLeast: { rows: store.rowSet.version() },
+      };
+};
+
 export const createAuditSealer = ({ store, ring, root, clock, log, perform, events }: SealPorts): AuditSealer => {
   let lookedAt = clock.monotonic();
   let comparedAt = clock.monotonic();
@@ -99,17 +114,10 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
   const compareRows = async (): Promise<void> => {
     const from = clock.monotonic();
     try {
-      const { size, older, ...found } = await store.snapshot(async (state) => ({
-        ...(await state.whole.compareRowSet()),
-        size: await state.audit.size(),
-      }));
-      const differences = differencesOf(found.differences);
-      if (differences !== undefined) {
+      const changed = await findChangedRows(store);
+      if (changed !== undefined) {
         suspended = true;
-        events.emit('databaseChanged', {
-          ...{ state: 'rows-changed', size, older: older.slice(0, mostNamed), differences },
-          atLeast: { rows: store.rowSet.version() },
-        });
+        events.emit('databaseChanged', changed);
       }
     } catch (error) {
       log.error('the policy rows could not be compared with their set', { error });

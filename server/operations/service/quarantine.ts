@@ -114,6 +114,22 @@ const createConfirmationCode = ({
   };
 };
 
+/** The store, which takes no changes unless it is open. */
+const shutStore = (rawStore: Store, isOpen: () => boolean): Store => {
+  const shut = (): Promise<never> =>
+    Promise.reject(
+      new ServiceError('unavailable', 'the service is in quarantine: nothing can be changed', {
+        hint: 'run dke quarantine show for the differences; dke quarantine confirm accepts the database as it is',
+      }),
+    );
+  return {
+    ...rawStore,
+    read: rawStore.read,
+    write: (work, options) => (isOpen() ? rawStore.write(work, options) : shut()),
+    probe: () => (isOpen() ? rawStore.probe() : shut()),
+  };
+};
+
 const notQuarantined: QuarantineState = {
   ...{ quarantined: false, reason: null, finding: null, size: null, expected: null },
   ...{ since: null, differences: [], missing: null },
@@ -160,18 +176,7 @@ export const createQuarantine = (
   };
   if (finding.state !== 'intact') record(finding);
 
-  const shut = (): Promise<never> =>
-    Promise.reject(
-      new ServiceError('unavailable', 'the service is in quarantine: nothing can be changed', {
-        hint: 'run dke quarantine show for the differences; dke quarantine confirm accepts the database as it is',
-      }),
-    );
-  const store: Store = {
-    ...rawStore,
-    read: rawStore.read,
-    write: (work, options) => (open ? rawStore.write(work, options) : shut()),
-    probe: () => (open ? rawStore.probe() : shut()),
-  };
+  const store = shutStore(rawStore, () => open);
   /** Read once: nothing is forwarded in the meantime. */
   let known: Promise<QuarantineState['missing']> | undefined;
   const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
