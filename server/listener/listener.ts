@@ -32,6 +32,7 @@ const keepAliveTimeoutMs = 360_000;
 /** More than any connection may be silent. */
 const sweepMarginMs = 10_000;
 const pingTimeoutMs = 5_000;
+const aliveCheckMs = 15_000;
 const mostStreams = 128;
 const lingerMs = 1_000;
 
@@ -201,6 +202,17 @@ const createHttp2Server = (handle: Handle) => {
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
     session.setTimeout(keepAliveTimeoutMs, () => session.close());
+    // Once after what was last begun, so that a silent peer costs one PING.
+    let isDue = true;
+    session.on('stream', () => {
+      isDue = true;
+    });
+    const check = setInterval(() => {
+      if (isDue) requireAlive(session);
+      isDue = false;
+    }, aliveCheckMs);
+    check.unref();
+    session.once('close', () => clearInterval(check));
     session.on('error', () => session.destroy());
   });
   http2.on('stream', (stream) => {
