@@ -24,6 +24,8 @@ export interface Answer {
   readonly description?: string;
   readonly version?: string;
   readonly flags?: number;
+  /** Of `cipher` (hexadecimal) and `metadata`. */
+  readonly value?: string;
   readonly rows: readonly string[];
 }
 
@@ -45,6 +47,10 @@ export type StepName =
   | 'replay'
   | 'heartbeat'
   | 'destroy'
+  | 'template'
+  | 'cipher'
+  | 'tag'
+  | 'metadata'
   | 'wallet-create'
   | 'wallet-open'
   | 'wallet-password'
