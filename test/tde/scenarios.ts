@@ -14,9 +14,9 @@ import { canary, type HostGroup, pin, type World } from './world.ts';
 export const walletPassword = 'wallet-password-canary-77ab';
 
 /** The statements of a release for what every release can do. */
-export const words = (profile: Profile) => {
+export const words = (profile: Profile, cdb = profile.containers.value) => {
   const old = profile.statements.value === 'alter-system';
-  const all = profile.containers.value ? ' CONTAINER = ALL' : '';
+  const all = cdb ? ' CONTAINER = ALL' : '';
   return old
     ? {
         open: (password = pin) => `ALTER SYSTEM SET ENCRYPTION WALLET OPEN IDENTIFIED BY "${password}"`,
@@ -423,19 +423,19 @@ const migration = async (stage: Stage): Promise<void> => {
  * The PIN in a wallet that opens on its own; 11g has orapki for it, and stores no secret there. The secret is added while FILE is
  * configured and open: with HSM first, the token takes it and nothing fails.
  */
-const automaticLogin = async (database: Instance): Promise<void> => {
+export const automaticLogin = async (database: Instance, password = walletPassword): Promise<void> => {
   const administer = 'ADMINISTER KEY MANAGEMENT';
-  const sql = words(database.profile);
+  const sql = words(database.profile, database.control.cdb);
   await database.execute(sql.close);
   await configure(database, 'FILE');
   const place = database.walletDirectory;
-  await database.execute(`${administer} CREATE KEYSTORE '${place}' IDENTIFIED BY "${walletPassword}"`);
-  await database.execute(sql.open(walletPassword));
+  await database.execute(`${administer} CREATE KEYSTORE '${place}' IDENTIFIED BY "${password}"`);
+  await database.execute(sql.open(password));
   await database.execute(
-    `${administer} ADD SECRET '${pin}' FOR CLIENT 'HSM_PASSWORD' IDENTIFIED BY "${walletPassword}" WITH BACKUP`,
+    `${administer} ADD SECRET '${pin}' FOR CLIENT 'HSM_PASSWORD' IDENTIFIED BY "${password}" WITH BACKUP`,
   );
   await database.execute(
-    `${administer} CREATE AUTO_LOGIN KEYSTORE FROM KEYSTORE '${place}' IDENTIFIED BY "${walletPassword}"`,
+    `${administer} CREATE AUTO_LOGIN KEYSTORE FROM KEYSTORE '${place}' IDENTIFIED BY "${password}"`,
   );
   await configure(database, 'HSM|FILE');
   await database.execute('SHUTDOWN IMMEDIATE');
