@@ -150,7 +150,7 @@ export class Core {
     return found;
   }
 
-  /** Nothing is in memory any more. */
+  /** Forgets what is in memory. */
   down(): void {
     this.table.clear();
     this.open = {};

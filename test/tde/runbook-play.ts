@@ -164,7 +164,7 @@ const typeIn = (text: string, typed: Typed): string =>
 const isCommand = ({ shell, command, sql }: RunbookStep): boolean =>
   sql === undefined && (shell ?? command)?.startsWith('dke ') === true;
 
-/** Plays every step in its order; a step for an error follows the statement that was answered with it, and is left out otherwise. */
+/** Plays every step in its order; a step for an error follows the statement that was answered with it, and is skipped otherwise. */
 export const playRunbook = async (runbook: FilledRunbook, play: Play): Promise<void> => {
   const shell = openShell(play);
   /** What the last statement was answered with. */

@@ -110,7 +110,7 @@ const readBack = async (by: DatabaseProcess, played: Played, when: string): Prom
 };
 /** A tag is written into the object, or into a new one; a refusal changes nothing. */
 const setTag = async (by: DatabaseProcess, played: Played, id: string, tag: string, when: string): Promise<void> => {
-  const changed = (await by.step('tag', { id, tag })).ok || (await by.step('tag', { id, tag, anew: true })).ok;
+  const changed = (await by.step('tag', { id, tag })).ok || (await by.step('tag', { id, tag, again: true })).ok;
   if (changed) played.tag = tag;
   const read = await by.step('metadata', { id });
   if (!read.ok) played.lost.push(`${when}: metadata: ${fault(read)}`);
@@ -213,7 +213,7 @@ function* everyKey(): Generator<Combination> {
   }
 }
 
-describe('a master key that was created decrypts for ever, or its creation is refused', () => {
+describe('a master key that was created decrypts permanently, or its creation is refused', () => {
   test('the templates that are known to be dangerous', () => judge(keyCases(dangerous)));
   test('any two values of a key’s template together', () => judge(keyCases(pairwise(keyDimensions))));
   test('any two values of a template that a release could use', () => judge(keyCases(pairwise(usableDimensions))));

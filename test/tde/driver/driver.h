@@ -54,8 +54,8 @@ bool token_cipher(const char *id, bool encrypt, CK_MECHANISM_TYPE mechanism, CK_
 /** What gen0 does every three seconds with the handle that it has. */
 bool token_heartbeat(const char *id);
 bool token_destroy(const char *id);
-/** Changes what the metadata of a master key says: in its object, or in a new one (`anew`). */
-bool token_tag(const char *id, const char *tag, bool anew);
+/** Changes what the metadata of a master key says: in its object, or in a new one (`again`). */
+bool token_tag(const char *id, const char *tag, bool again);
 bool token_metadata(const char *id, char *value, size_t size, CK_ULONG *length);
 
 /* --- the software keystore -------------------------------------------------------------------------------------------------- */

@@ -194,7 +194,7 @@ static bool step_replay(void) {
 static bool step_heartbeat(void) { return token_heartbeat(text("id")); }
 static bool step_destroy(void) { return token_destroy(text("id")); }
 static bool step_template(void) { return profile_template(text("name"), (char *)(uintptr_t)text("items")); }
-static bool step_tag(void) { return token_tag(text("id"), text("tag"), flag("anew")); }
+static bool step_tag(void) { return token_tag(text("id"), text("tag"), flag("again")); }
 
 static bool step_metadata(void) {
   char value[128];

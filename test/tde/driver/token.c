@@ -363,7 +363,7 @@ static void metadata_label(const char *id, char *name) {
     at += (size_t)snprintf(name + at, METADATA_LABEL - at, "%02X", (unsigned)(unsigned char)id[i]);
 }
 
-bool token_tag(const char *id, const char *tag, bool anew) {
+bool token_tag(const char *id, const char *tag, bool again) {
   CK_ATTRIBUTE attributes[MOST_ATTRIBUTES];
   CK_ATTRIBUTE value = {CKA_VALUE, (void *)(uintptr_t)tag, strlen(tag)};
   CK_OBJECT_HANDLE found[8];
@@ -376,7 +376,7 @@ bool token_tag(const char *id, const char *tag, bool anew) {
   if ((rv = find(attributes, fill(FIND_DATA, name, NULL, 0, attributes), found, &number)) != CKR_OK)
     return refuse_call("C_FindObjects", rv);
   if (number != 1) return refuse("no-metadata", name);
-  if (anew) {
+  if (again) {
     begin("%s", "");
     if ((rv = end("C_DestroyObject", p11->C_DestroyObject(session, found[0]), "")) != CKR_OK) return refuse_call("C_DestroyObject", rv);
     return create_data(name, tag, strlen(tag));
