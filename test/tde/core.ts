@@ -67,7 +67,11 @@ export class Core {
   /** What RMAN's catalog has: the folder of the one backup. */
   backup: string | null = null;
 
+  /** One of several of a cluster: the database may be open in another one. */
+  readonly isMember: boolean;
+
   constructor(options: InstanceOptions) {
+    this.isMember = options.shares !== undefined;
     this.name = options.name;
     this.directory = options.directory;
     this.profile = options.profile;

@@ -82,12 +82,12 @@ export class Instance {
     this.#core.table.beforeStep = work;
   }
 
-  /** Another foreground, as a client's connection brings it. */
-  connect(): Connection {
+  /** Another foreground, as a client's connection brings it; `through`: a local client's, which runs as its own OS user. */
+  connect(through?: readonly string[]): Connection {
     const core = this.#core;
     if (core.state !== 'open') throw new OraError('ORA-01034');
     core.foregrounds += 1;
-    const started = core.table.start(`fg${core.foregrounds}`);
+    const started = core.table.start(`fg${core.foregrounds}`, through);
     const session: Session = { container: 1, process: started };
     return {
       process: started,

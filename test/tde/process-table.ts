@@ -50,7 +50,7 @@ export class ProcessTable {
     this.#options = options;
   }
 
-  start(role: string): DatabaseProcess {
+  start(role: string, through = this.#options.host.through): DatabaseProcess {
     const { instance, host, profile } = this.#options;
     const started = startDatabaseProcess({
       role,
@@ -59,7 +59,7 @@ export class ProcessTable {
       trace: join(host.traces, `${instance}.${role}`),
       environment: host.environment,
       program: host.program,
-      through: host.through,
+      through,
     });
     this.#processes.set(role, started);
     return started;

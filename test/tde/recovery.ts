@@ -32,7 +32,7 @@ export const startUp = async (core: Core, mount: boolean): Promise<readonly Row[
 };
 
 export const openDatabase = async (core: Core): Promise<readonly Row[]> => {
-  if (core.control.role === 'primary' && !core.control.clean) {
+  if (core.control.role === 'primary' && !core.control.clean && !core.isMember) {
     core.alert('Beginning crash recovery');
     const applied = await replay(core, core.process('fg0'));
     core.alert(`Completed crash recovery: ${applied} changes`);
