@@ -32,7 +32,8 @@ export const makeForger = (recovery: Recovery): Forger => {
       const preface = await openArchive(core, config.snapshots.directory).preface(id);
       const key = openSnapshotKey(preface, recovery);
       const items: ForgedItem[] = [];
-      for await (const item of readItems(core, join(config.snapshots.directory, `${id}.dkesnap`), key)) items.push(item);
+      for await (const item of readItems(core, join(config.snapshots.directory, `${id}.dkesnap`), key))
+        items.push(item);
       core.release(key);
       open.push(...items);
       return items;

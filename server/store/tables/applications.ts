@@ -71,7 +71,7 @@ export const applicationsTables = {
     },
     indexes: [{ name: 'access_guids_by_application', columns: ['application_id'] }],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'] },
+    snapshots: { marks: ['last_used_at'], fixed: ['hash', 'application_id', 'created_at'] },
   }),
   instances: plainTable({
     columns: {

@@ -49,6 +49,9 @@ const renamed = (items: readonly ForgedItem[]): readonly ForgedItem[] => {
   const ids = new Map<string, string>();
   const known = new Set<string>();
   for (const item of items) known.add(item.kind === 'row' ? String(item.row.id ?? item.row.key_id) : item.unitId);
+  const names = new Map<string, string>();
+  const attributesOf = (attributes: string): string =>
+    [...names].reduce((text, [from, to]) => text.replace(from, to), attributes);
   const idOf = (id: string): string => {
     if (!known.has(id) || id.startsWith('00000000-0000')) return id;
     const fresh = ids.get(id) ?? newId(Date.now());
@@ -60,12 +63,17 @@ const renamed = (items: readonly ForgedItem[]): readonly ForgedItem[] => {
       Object.entries(row).map(([column, value]) => {
         if (typeof value !== 'string') return [column, value];
         if (column === 'hash') return [column, `${newId(1)}${newId(1)}`.replaceAll('-', '')];
-        if (column === 'prefix' || column === 'access_key_id') return [column, newId(1).replaceAll('-', '').slice(12)];
+        if (column === 'prefix' || column === 'access_key_id') {
+          names.set(value, newId(1).replaceAll('-', '').slice(12));
+          return [column, names.get(value) ?? ''];
+        }
         return [column, idOf(value)];
       }),
     );
   return items.map((item) =>
-    item.kind === 'row' ? { ...item, row: rowOf(item.row) } : { ...item, unitId: idOf(item.unitId) },
+    item.kind === 'row'
+      ? { ...item, row: rowOf(item.row) }
+      : { ...item, unitId: idOf(item.unitId), attributes: attributesOf(item.attributes) },
   );
 };
 
@@ -111,9 +119,7 @@ const swapsOf = (items: readonly ForgedItem[]): readonly Swap[] => {
           name: `a key of ${kind} ${name}`,
           apply: (all) => {
             const at = all.findIndex((each) => each.kind === 'material' && each.copies.join(' and ') === kind);
-            return all.map((each, index) =>
-              index === at && each.kind === 'material' ? { ...each, ...change } : each,
-            );
+            return all.map((each, index) => (index === at && each.kind === 'material' ? { ...each, ...change } : each));
           },
         });
       };
