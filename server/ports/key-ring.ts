@@ -62,7 +62,7 @@ export interface KeyRing {
   seal(owner: RecordOwner, version: number, recordClass: RecordClass, key: KeyRef): OwnedRecord;
   /** The caller releases the reference. 'key-tampered' when it does not authenticate. */
   open(record: OwnedRecord): KeyRef;
-  /** Whether a record opens where it stands, whoever owns it. The key is not handed out. */
+  /** Whether a record opens where it stands, with or without an owner. The key is not handed out. */
   opens(record: StoredRecord): boolean;
   /** The recipient of keys for this tenant, as of now. */
   recipient(tenantId: string): Recipient;
@@ -124,7 +124,7 @@ export interface KeyRing {
   epochs(): ReadonlyMap<string, number>;
   /**
    * Seals the content of a record under the current KEK, where it stands, without opening the key; the service's own keys are sealed from
-   * memory. 'key-tampered' as `open`. It needs no owner: nobody gets a key by it, and a key whose row was changed from outside must not be lost.
+   * memory. 'key-tampered' as `open`. It needs no owner: no caller gets a key by it, and a key whose row was changed from outside must not be lost.
    */
   reseal(record: StoredRecord): StoredRecord;
   /**

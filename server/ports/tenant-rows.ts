@@ -59,8 +59,8 @@ export interface TenantRows {
   strays(
     tenantId: string,
   ): Promise<readonly { readonly id: string; readonly groupId: string; readonly vaultId: string }[]>;
-  /** Names that exist twice where they must be unique. */
-  doubles(tenantId: string): Promise<readonly { readonly what: string; readonly name: string }[]>;
+  /** Live vaults that share a name, and handles of live key objects that share a label in a group: candidates, of which the rules decide. */
+  namesakes(tenantId: string): Promise<{ readonly vaults: readonly string[]; readonly handles: readonly number[] }>;
   /** No handle up to this one will be assigned again. */
   reserveHandles(last: number): Promise<void>;
   /** Which of these handles are in use. */

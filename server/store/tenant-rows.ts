@@ -134,7 +134,7 @@ const putRows = async (
 };
 
 /** Rows that do not fit together. */
-const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'doubles'> => ({
+const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'namesakes'> => ({
   strays: async (tenantId) =>
     (
       await db
@@ -146,34 +146,16 @@ const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'doubles'> =
         .whereRef('tde_objects.group_id', '!=', 'tde_applications.group_id')
         .execute()
     ).map(({ id, groupId, vaultId }) => ({ id, groupId, vaultId })),
-  doubles: async (tenantId) => {
-    const vaults = await db
-      .selectFrom('vaults')
-      .select('name')
-      .where('tenant_id', '=', tenantId)
-      .where('state', '!=', 'deleted')
-      .groupBy('name')
-      .having((e) => e.fn.countAll(), '>', 1)
-      .execute();
-    // Any two key objects of a label are rivals, except the two halves of a pair.
-    const labels = await db
-      .selectFrom('tde_objects')
-      .select('label')
-      .where('tenant_id', '=', tenantId)
-      .where('destroyed_at', 'is', null)
-      .where('label', '!=', '')
-      .where('class', 'in', ['secret-key', 'private-key', 'public-key'])
-      .groupBy(['group_id', 'label'])
-      .having(
-        sql<boolean>`sum(case when class = 'private-key' then 1 else 0 end) > 1
-          or sum(case when class = 'public-key' then 1 else 0 end) > 1
-          or (sum(case when class = 'secret-key' then 1 else 0 end) > 0 and count(*) > 1)`,
-      )
-      .execute();
-    return [
-      ...vaults.map(({ name }) => ({ what: 'vault', name })),
-      ...labels.map(({ label }) => ({ what: 'label', name: Buffer.from(label, 'base64').toString('latin1') })),
-    ];
+  namesakes: async (tenantId) => {
+    const { rows: vaults } = await sql<{ readonly id: string }>`
+      select id from vaults one where tenant_id = ${tenantId} and state <> 'deleted' and exists (
+        select 1 from vaults other where other.tenant_id = one.tenant_id and other.name = one.name
+          and other.state <> 'deleted' and other.id <> one.id) order by id`.execute(db);
+    const { rows: objects } = await sql<{ readonly handle: number }>`
+      select handle from tde_objects one where tenant_id = ${tenantId} and label <> '' and destroyed_at is null and exists (
+        select 1 from tde_objects other where other.group_id = one.group_id and other.label = one.label
+          and other.destroyed_at is null and other.handle <> one.handle) order by handle`.execute(db);
+    return { vaults: vaults.map(({ id }) => id), handles: objects.map(({ handle }) => handle) };
   },
 });
 

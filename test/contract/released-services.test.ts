@@ -32,7 +32,7 @@ test('the services of this version are recorded', () => {
 });
 
 describe.each(['sqlite', 'postgresql'] as const satisfies Dialect[])('on %s', (dialect) => {
-  test.each(releasedServices())('a service of %s goes on, and its snapshots are restored', async (schema) => {
+  test.each(releasedServices())('a service of %s continues, and its snapshots are restored', async (schema) => {
     number += 1;
     const own = mkdtempSync(join(folder, 'released-'));
     const place = dialect === 'sqlite' ? null : postgres.createDatabase(`released_${number}`);

@@ -1,4 +1,4 @@
-// Snapshots as somebody writes them who has a recovery key and a signer that the service trusts: the content of a genuine one, changed.
+// Snapshots as a person writes them who has a recovery key and a signer that the service trusts: the content of a genuine one, changed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../server/base/ids.ts';
@@ -17,7 +17,7 @@ export interface Forger {
   readonly verifier: string;
   /** The content of a snapshot. Its keys stay open until `end`. */
   read(service: Pick<OpenedService, 'config'>, id: string): Promise<readonly ForgedItem[]>;
-  /** The file of a snapshot of a tenant that nobody has, with this content. */
+  /** The file of a snapshot of a tenant that does not exist, with this content. */
   write(items: readonly ForgedItem[], tenantId?: string): Promise<{ readonly id: string; readonly file: Buffer }>;
   end(): void;
 }

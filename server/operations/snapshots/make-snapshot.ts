@@ -94,7 +94,7 @@ const carryUnit = async (
   }
 };
 
-/** Writes every row of a tenant, and the keys of those that nobody changed from outside. Answers what was damaged. */
+/** Writes every row of a tenant, and the keys of those that were not changed from outside. Answers what was damaged. */
 const carryTenant = async (
   ports: MakePorts,
   from: Repositories,

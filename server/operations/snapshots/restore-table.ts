@@ -28,7 +28,7 @@ interface GivenRow {
 const identityText = (table: TenantTable, row: SnapshotRow): string =>
   table === 'key_versions' ? `${String(row.key_id)} ${String(row.version)}` : String(row[keyColumn(table)]);
 
-const differsForGood = (table: TenantTable, row: SnapshotRow): ServiceError =>
+const differsForever = (table: TenantTable, row: SnapshotRow): ServiceError =>
   new ServiceError(
     'conflict',
     `what never changes is different here (${table} ${String(row.name ?? row[keyColumn(table)])}): nothing was changed`,
@@ -39,7 +39,7 @@ const strangeReference = (table: TenantTable, column: string): ServiceError =>
   new ServiceError(
     'key-tampered',
     `the snapshot refers to something that is not in it (${table}.${column}): nothing was changed`,
-    { reason: 'snapshot-damaged', hint: 'ask whoever signed the snapshot for a sound one' },
+    { reason: 'snapshot-damaged', hint: 'ask its signer for a sound one' },
   );
 
 const takenIds = (table: TenantTable): ServiceError =>
@@ -212,7 +212,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
   for (const each of here) {
     const existing = before.get(identityText(table, each.row));
     if (existing?.integrity === 'ok' && !each.tampered && differIn(tenantRows.fixed(table), each.row, existing.row))
-      throw differsForGood(table, each.row);
+      throw differsForever(table, each.row);
     let wanted: SnapshotRow | undefined = each.row;
     if (table === 'keys') wanted = wantedKey(restore, each, existing);
     else if (table === 'tde_objects') wanted = await wantedObject(restore, each, existing, taken);

@@ -54,7 +54,7 @@ export const applicationsTables = {
       { name: 'tde_applications_of_tenant', columns: ['tenant_id', 'id'] },
     ],
     statistics: { tde_applications_by_scope: "coalesce(tenant_id, '')" },
-    codeWhenSet: ['compatibility', 'callers'],
+    codeWhenSet: { compatibility: /^\[/, callers: /^\{/ },
     beside: {},
     snapshots: { marks: [] },
   }),

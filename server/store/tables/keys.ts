@@ -66,7 +66,7 @@ export const keysTables = {
       { name: 'keys_by_copy', columns: ['copy_of', 'id'], where: '"copy_of" is not null' },
     ],
     statistics: { keys_by_scope: "coalesce(tenant_id, '')" },
-    codeWhenSet: ['tags', 'copy_of'],
+    codeWhenSet: { tags: /^\[/, copy_of: /^[0-9a-f]{8}-/ },
     beside: { first_used_at: 'a mark of use', last_used_at: 'a mark of use' },
     snapshots: {
       marks: ['first_used_at', 'last_used_at'],
@@ -137,7 +137,7 @@ export const keysTables = {
 
 type Row<T extends keyof typeof keysTables> = RowOf<(typeof keysTables)[T]>;
 
-/** Of the service's own keys, which are no table's rows. */
+/** Of the service's own keys, which do not belong to a table. */
 export const serviceRecordClasses: readonly RecordClass[] = [
   'row-authentication',
   'token-hash',

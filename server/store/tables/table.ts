@@ -94,8 +94,11 @@ export const policyTable = <const C extends Columns & CodeColumns>(
   table: Common<C> & {
     /** Where the bytes have another order than the columns. */
     readonly code?: readonly ColumnOf<C>[];
-    /** Left out of the code of a row in which they are null: rows that were written before these columns stay valid. */
-    readonly codeWhenSet?: readonly ColumnOf<C>[];
+    /**
+     * In the first layout of a code these columns are omitted where they are null, so that rows from before them stay valid. `fits`: a value
+     * that the service writes there, and writes in none of the others: a row of that layout whose value stands elsewhere is not accepted.
+     */
+    readonly codeWhenSet?: { readonly [Name in ColumnOf<C>]?: RegExp };
     /** Under the code of rows that carry a version only. */
     readonly codeSinceVersions?: readonly ColumnOf<C>[];
     readonly beside: { readonly [Name in ColumnOf<C>]?: string };

@@ -10,7 +10,9 @@ import { administrator, dataObject, masterKey, registerCaller } from '../../supp
 import { restart, sharedService } from '../../support/shared.ts';
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { actorIn, type Dump, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+
 import { queryStored } from '../../support/test-store.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
 const recovery = makeRecoveryKey();
 const forger: Forger = makeForger(recovery);
@@ -44,7 +46,7 @@ beforeAll(async () => {
   for (const item of genuine) if (item.kind === 'row') others.set(item.table, String(item.row.id ?? item.row.key_id));
 });
 
-/** The same content under ids, names of the world and hashes that nobody has. */
+/** The same content under ids, names of the world and hashes that are free. */
 const renamed = (items: readonly ForgedItem[]): readonly ForgedItem[] => {
   const ids = new Map<string, string>();
   const known = new Set<string>();
@@ -141,7 +143,7 @@ const swapsOf = (items: readonly ForgedItem[]): readonly Swap[] => {
       if (other !== undefined) swapRow(table, column, 'is of another tenant', other);
       if (column === 'id' || column.endsWith('_id')) {
         swapRow(table, column, 'is of the service', ownIds[0] ?? '');
-        swapRow(table, column, 'is of nobody', newId(1));
+        swapRow(table, column, 'is of no row', newId(1));
       }
       if (column === 'tenant_id') swapRow(table, column, 'is the service', serviceTenantId);
       if (typeof value === 'number') swapRow(table, column, 'is negative', -1);
@@ -199,7 +201,13 @@ test('no swapped value reaches anything outside the tenant, and the service star
   let before = await outside();
   const reached: string[] = [];
   const outcomes = new Map<string, string>();
-  for (const { name, apply } of swapsOf(genuine)) {
+  const swaps = swapsOf(genuine);
+  const step = Math.max(1, Math.ceil(swaps.length / sizeOf('swapped values')));
+  // What reached something outside once comes first.
+  const known =
+    /(as|of) (row-authentication|vault-copy|endpoint-secret) of|application_id is of another|credentials.*of another/;
+  const chosen = swaps.filter(({ name }, at) => at % step === 0 || (step > 1 && known.test(name) && at % 3 === 0));
+  for (const { name, apply } of chosen) {
     const outcome = await tryOne(apply(renamed(genuine)));
     outcomes.set(name, outcome);
     const after = await outside();
@@ -207,8 +215,8 @@ test('no swapped value reaches anything outside the tenant, and the service star
     before = after;
   }
   expect(reached).toEqual([]);
-  const known = ['restored', 'conflict', 'key-tampered', 'unsupported', 'validation'];
-  expect([...outcomes].filter(([, outcome]) => !known.includes(outcome))).toEqual([]);
+  const expected = ['restored', 'conflict', 'key-tampered', 'unsupported', 'validation'];
+  expect([...outcomes].filter(([, outcome]) => !expected.includes(outcome))).toEqual([]);
   await restart(opened, { toml });
   expect(await outside()).toEqual(before);
 });
