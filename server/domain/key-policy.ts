@@ -2,6 +2,8 @@
 // operation gives a refusal its own words; what is not about the key (who calls, rules of an endpoint) is decided there.
 
 import type { Key, KeyUsage } from './key.ts';
+import type { TokenObject } from './tde.ts';
+import { type TokenMechanism, takesKey } from './token-mechanisms.ts';
 import type { Vault } from './vault.ts';
 
 export type StateRefusal = 'key-disabled' | 'key-not-found' | 'key-destroyed';
@@ -21,25 +23,41 @@ export const isVaultOpen = (vault: Pick<Vault, 'state' | 'integrity'> | undefine
 
 /** What is done with a token key: what it is for, or that it leaves, unencrypted or wrapped. */
 export type TokenKeyUse = KeyUsage | 'export';
-export type TokenKeyRefusal = 'no-key' | 'not-extractable' | 'usage' | 'wraps-sensitive-keys' | StateRefusal | 'vault';
+export type TokenKeyRefusal =
+  | 'no-key'
+  | 'not-extractable'
+  | 'usage'
+  | 'key-type'
+  | 'wraps-sensitive-keys'
+  | StateRefusal
+  | 'vault';
 
 interface TokenKeyFacts {
-  readonly object: {
-    readonly extractable: boolean;
-    readonly usages: readonly KeyUsage[];
-    readonly wrappedSensitive: boolean;
-  };
+  readonly object: Pick<TokenObject, 'class' | 'algorithm' | 'extractable' | 'usages' | 'wrappedSensitive'>;
   readonly key: KeyFacts | undefined;
   readonly vault: Pick<Vault, 'state' | 'integrity'> | undefined;
 }
 
-/** The caller's mistakes come before the states: they do not depend on the time, and are not recorded. */
-export const refusalOfTokenKey = ({ object, key, vault }: TokenKeyFacts, use: TokenKeyUse): TokenKeyRefusal | null => {
-  if (key === undefined) return 'no-key';
+/**
+ * The caller's mistakes come before the states: they do not depend on the time, and are not recorded. `by`: the mechanism; null
+ * where no key is opened for it, or where the key itself leaves. Of a public key there is no secret whose state counts; the
+ * service only wraps with it.
+ */
+export const refusalOfTokenKey = (
+  { object, key, vault }: TokenKeyFacts,
+  use: TokenKeyUse,
+  by: TokenMechanism | null,
+): TokenKeyRefusal | null => {
+  const isPublic = object.class === 'public-key' && use === 'wrap' && by !== null;
+  if (key === undefined && !isPublic) return 'no-key';
   if (use === 'export') {
     if (!object.extractable) return 'not-extractable';
-  } else if (!object.usages.includes(use)) return 'usage';
+  } else {
+    if (by !== null && !takesKey(by, use, object)) return 'key-type';
+    if (!object.usages.includes(use)) return 'usage';
+  }
   if (use === 'decrypt' && object.wrappedSensitive) return 'wraps-sensitive-keys';
+  if (key === undefined) return null;
   return refusalOfState(key) ?? (isVaultOpen(vault) ? null : 'vault');
 };
 
