@@ -6,8 +6,8 @@ import type { TdeGroup } from '../../domain/tde.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
-import { requireFreeVaultName } from '../shared/vault-names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { requireFreeVaultName } from '../shared/vault-names.ts';
 import type { TdeGroupOperations } from './interface.ts';
 
 export const createGroup =
