@@ -60,14 +60,20 @@ export interface KeyDescription {
   readonly curve?: Curve;
 }
 
-/** A part of a message that no process keeps the rest of: what must be known from the parts before is sealed under the key. */
+/** A part of a message that no process keeps the rest of: what must be known from the parts before returns through the caller, sealed. */
 export interface MessagePart {
-  /** What the sealed state is bound to, in addition to key and parameters: it must be the same with every part. */
-  readonly context: Uint8Array;
-  /** The state that the previous part returned; absent with the first part. Only the first part has additional data. */
+  /** The state that the previous part returned; empty with the first part. Only the first part has additional data. */
   readonly state: Uint8Array;
   readonly last: boolean;
   readonly input: Uint8Array;
+}
+
+/** The same with what seals the state: a key of the service, never the key of the message, whose value callers may know. */
+export interface SealedPart extends MessagePart {
+  /** A key encryption key. */
+  readonly kek: KeyRef;
+  /** Whose message it is. */
+  readonly owner: Uint8Array;
 }
 
 /**

@@ -156,7 +156,10 @@ describe('the service', () => {
       // A state that belongs elsewhere.
       expect(await codeOfWork(part('encrypt', first.answer.state, rest, true, other))).toBe('validation');
       expect(await codeOfWork(part('check', first.answer.state, rest, true))).toBe('validation');
-      expect(await codeOfWork(part('encrypt', base64('made up'), rest))).toBe('validation');
+      expect(await codeOfWork(part('encrypt', base64('made up'), rest))).toBe('conflict');
+      const changed = Buffer.from(first.answer.state, 'base64');
+      changed[40] = (changed[40] ?? 0) ^ 1;
+      expect(await codeOfWork(part('encrypt', changed.toString('base64'), rest))).toBe('validation');
 
       const open = async (use: Use, bytes: Buffer) => {
         const begun = await part(use, '', bytes.subarray(0, 70_000));
