@@ -29,6 +29,8 @@ import type {
   SignatureParameters,
   Sp800108Parameters,
   UnwrappedKind,
+  UserFileAnswer,
+  UserFileRequest,
   WrapParameters,
   XksBodyErrorName,
   XksOperation,
@@ -362,6 +364,11 @@ export interface Core {
   wakeFrameServer(id: number): void;
   /** From any thread: makes `run` return 'stopped', now and at every later call. */
   stopFrameServer(id: number): void;
+  /**
+   * Reads a file that a local user names, with that user's rights, on a thread of its own (addon/core/base/user_files.h). No
+   * deadline: a file system may never answer, so the caller limits how many there are.
+   */
+  readUserFile(request: UserFileRequest): Promise<UserFileAnswer>;
 }
 
 const packageRoot = (from: string): string => {
