@@ -86,6 +86,7 @@ const readers: Readonly<Record<string, string>> = {
   'provider/module/connect.c': 'module-abi',
   'provider/module/delivery.c': 'module-abi',
   'provider/module/last_cause.c': 'module-abi',
+  'provider/module/gen/entries.c': 'module-abi',
   'provider/module/leader.c': 'module-abi',
   'provider/module/mechanism.c': 'module-abi',
   'provider/module/parts.c': 'module-abi',

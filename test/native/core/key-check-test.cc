@@ -284,7 +284,7 @@ TEST(AnEdwardsKeyIsAPointOfItsCurve) {
       ReleaseKey(pair);
     }
   }
-  // About half of all rows of bytes are no point.
+  // About half of all rows of bytes are not a point.
   for (const auto& [oid, size] : {std::pair<const char*, size_t>{"2b6570", 32}, {"2b6571", 57}}) {
     size_t refused = 0;
     for (uint8_t y = 2; y < 66; y++) {
