@@ -127,6 +127,33 @@ type Wanted = {
   readonly activates: { readonly names: readonly string[]; readonly count: number; readonly digest: string } | null;
 };
 
+/** What the file of a snapshot is known by: an erasure does not change it. */
+const digestOf = async ({ ring, archive, store }: RestorePorts, id: string): Promise<string> => {
+  const snapshot = await findSnapshot(store.read, id, ['available']);
+  return (await archive.inspect(id, trustedFor(ring, snapshot))).closing.digest;
+};
+
+/** Null: no second person is needed. */
+const planIn = async (ports: RestorePorts, id: string, found: RestoreOutcome): Promise<Wanted['activates']> =>
+  widening(found).length === 0 ? null : planOf(found, await digestOf(ports, id));
+
+/** For the audit log. */
+const detailsOf = (found: RestoreOutcome) => {
+  const sum = (of: 'created' | 'changed' | 'unchanged'): number =>
+    Object.values(found.counts).reduce((total, each) => total + each[of], 0);
+  return {
+    tenantId: found.tenantId,
+    newTenant: found.newTenant,
+    newIds: found.newIds,
+    created: sum('created'),
+    changed: sum('changed'),
+    unchanged: sum('unchanged'),
+    stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
+    activated: found.activated.slice(0, mostNamed).map((each) => ({ ...each })),
+    activatedCount: found.activated.length,
+  };
+};
+
 export const restoreSnapshot = (
   ports: RestorePorts,
   { withApproval }: Pick<Approvals, 'withApproval'>,
@@ -140,15 +167,6 @@ export const restoreSnapshot = (
     requireTrusted(ring, trustedSigners, snapshot.signer);
     const target = await chooseTarget(ports, tx, actor, snapshot, wanted);
     return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot)), target);
-  };
-
-  /** What the file is known by: an erasure does not change it. */
-  const digestOf = async (snapshot: Snapshot): Promise<string> =>
-    (await archive.inspect(snapshot.id, trustedFor(ring, snapshot))).closing.digest;
-  const isPlanned = async (found: RestoreOutcome, { snapshotId, activates }: Wanted): Promise<boolean> => {
-    if (activates === null) return false;
-    const snapshot = await findSnapshot(store.read, snapshotId, ['available']);
-    return planOf(found, await digestOf(snapshot)).digest === activates.digest;
   };
 
   /**
@@ -183,31 +201,14 @@ export const restoreSnapshot = (
     carryOut: async (tx, actor, wanted, key: KeyRef) => {
       const found = await restoreIn(tx, actor, key, wanted);
       // What is there may have changed since the second person was found not to be needed.
-      const isOther = restoreSecondPerson && widening(found).length > 0 && !(await isPlanned(found, wanted));
-      if (isOther)
+      const planned = restoreSecondPerson ? await planIn(ports, wanted.snapshotId, found) : null;
+      if (planned !== null && planned.digest !== wanted.activates?.digest)
         throw new ServiceError('conflict', 'what the restore would re-enable has changed in the meantime', {
           hint: 'repeat the restore: a second person must approve it',
         });
       await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
-      const sum = (of: 'created' | 'changed' | 'unchanged'): number =>
-        Object.values(found.counts).reduce((total, each) => total + each[of], 0);
-      await recordEvent(
-        tx,
-        'snapshot.restored',
-        actor,
-        about('snapshot', { id: wanted.snapshotId, tenantId: found.tenantId }),
-        {
-          tenantId: found.tenantId,
-          newTenant: found.newTenant,
-          newIds: found.newIds,
-          created: sum('created'),
-          changed: sum('changed'),
-          unchanged: sum('unchanged'),
-          stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
-          activated: found.activated.slice(0, mostNamed).map((each) => ({ ...each })),
-          activatedCount: found.activated.length,
-        },
-      );
+      const subject = about('snapshot', { id: wanted.snapshotId, tenantId: found.tenantId });
+      await recordEvent(tx, 'snapshot.restored', actor, subject, detailsOf(found));
       return { answer: found, afterCommit: () => Promise.resolve() };
     },
   });
@@ -234,10 +235,7 @@ export const restoreSnapshot = (
       const outcome = await exclusion
         .run(async () => {
           const found = dryRun || restoreSecondPerson ? await tryOut() : undefined;
-          const activates =
-            restoreSecondPerson && found !== undefined && widening(found).length > 0
-              ? planOf(found, await digestOf(await findSnapshot(store.read, id, ['available'])))
-              : null;
+          const activates = restoreSecondPerson && found !== undefined ? await planIn(ports, id, found) : null;
           const planned: Wanted = { ...wanted, widensUse: activates !== null, activates };
           if (found === undefined || !dryRun) return governed.run(acting, planned, key);
           ({ rules } = await governed.plan(acting, planned));
