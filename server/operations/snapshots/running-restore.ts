@@ -60,11 +60,15 @@ export interface RunningRestore extends RestorePorts {
   readonly target: RestoreTarget;
   /** The ids of the snapshot are another tenant's: everything gets fresh ones. */
   newIds: boolean;
+  /** Of the snapshot's vaults, by their ids here. */
+  readonly vaultIds: Set<string>;
   readonly counters: Map<TenantTable, Counter>;
   readonly stayDestroyed: StaysDestroyed[];
   /** Labels of token objects that stay destroyed, by their id here. */
   readonly labels: Map<string, string>;
   readonly activated: Activated[];
+  /** Names of the snapshot's applications, by their ids here: a credential is shown by the name of its application. */
+  readonly applications: Map<string, string>;
   /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
   readonly gone: Map<string, number>;
   /** Handles that were taken. */
@@ -83,10 +87,12 @@ export const beginRestore = (
   tx,
   target,
   newIds: false,
+  vaultIds: new Set(),
   counters: new Map(),
   stayDestroyed: [],
   labels: new Map(),
   activated: [],
+  applications: new Map(),
   gone: new Map(),
   newHandles: 0,
   lastHandle: 0,
