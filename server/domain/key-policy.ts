@@ -1,7 +1,9 @@
 // May this key be used for this, now? The single answer, for external key stores and for TDE. Pure. A front or an
 // operation gives a refusal its own words; what is not about the key (who calls, rules of an endpoint) is decided there.
 
+import { isUnreadableMasterKey } from '../base/master-keys.ts';
 import type { Key, KeyUsage } from './key.ts';
+import type { TokenObject } from './tde.ts';
 import type { Vault } from './vault.ts';
 
 export type StateRefusal = 'key-disabled' | 'key-not-found' | 'key-destroyed';
@@ -21,14 +23,17 @@ export const isVaultOpen = (vault: Pick<Vault, 'state' | 'integrity'> | undefine
 
 /** What is done with a token key: what it is for, or that it leaves, unencrypted or wrapped. */
 export type TokenKeyUse = KeyUsage | 'export';
-export type TokenKeyRefusal = 'no-key' | 'not-extractable' | 'usage' | 'wraps-sensitive-keys' | StateRefusal | 'vault';
+export type TokenKeyRefusal =
+  | 'no-key'
+  | 'not-extractable'
+  | 'usage'
+  | 'wraps-sensitive-keys'
+  | 'unreadable'
+  | StateRefusal
+  | 'vault';
 
 interface TokenKeyFacts {
-  readonly object: {
-    readonly extractable: boolean;
-    readonly usages: readonly KeyUsage[];
-    readonly wrappedSensitive: boolean;
-  };
+  readonly object: Pick<TokenObject, 'class' | 'algorithm' | 'label' | 'extractable' | 'usages' | 'wrappedSensitive'>;
   readonly key: KeyFacts | undefined;
   readonly vault: Pick<Vault, 'state' | 'integrity'> | undefined;
 }
@@ -40,6 +45,7 @@ export const refusalOfTokenKey = ({ object, key, vault }: TokenKeyFacts, use: To
     if (!object.extractable) return 'not-extractable';
   } else if (!object.usages.includes(use)) return 'usage';
   if (use === 'decrypt' && object.wrappedSensitive) return 'wraps-sensitive-keys';
+  if (use === 'encrypt' && isUnreadableMasterKey(object)) return 'unreadable';
   return refusalOfState(key) ?? (isVaultOpen(vault) ? null : 'vault');
 };
 

@@ -139,7 +139,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     rotateAccessGuid: on('application', 'application'),
     removeAccessGuid: changes({ path: { id: 'application', accessGuidId: 'accessGuid' } }, 'application'),
   },
-  masterKeys: { destroy: app({ path: { keyId: 'masterKey' }, body: () => ({ confirm: 'MK' }) }, 'key', 'object') },
+  masterKeys: {
+    allowDecryption: app({ path: { keyId: 'masterKey' } }, 'key', 'object'),
+    destroy: app({ path: { keyId: 'masterKey' }, body: () => ({ confirm: 'MK' }) }, 'key', 'object'),
+  },
   endpoints: {
     create: changes(
       {

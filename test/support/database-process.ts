@@ -18,7 +18,7 @@ export interface Commands {
   logout: On;
   sessionInfo: On;
   /** The template of a database for a master key, on the token by default. */
-  generate: On & { readonly label: string; readonly token?: boolean };
+  generate: On & { readonly label: string; readonly token?: boolean; readonly decrypt?: boolean };
   /** A key that was created elsewhere. */
   import: On & { readonly label: string; readonly value: string; readonly token?: boolean };
   createData: On & { readonly label: string; readonly value: string };
@@ -106,7 +106,7 @@ const handlers: { [Name in CommandName]: (command: Commands[Name]) => object } =
         { type: pkcs11js.CKA_SENSITIVE, value: true },
         { type: pkcs11js.CKA_EXTRACTABLE, value: false },
         { type: pkcs11js.CKA_ENCRYPT, value: true },
-        { type: pkcs11js.CKA_DECRYPT, value: true },
+        { type: pkcs11js.CKA_DECRYPT, value: command.decrypt ?? true },
         { type: pkcs11js.CKA_WRAP, value: true },
         { type: pkcs11js.CKA_UNWRAP, value: true },
       ]),

@@ -22,6 +22,7 @@ export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'us
 
 interface Refusal {
   readonly code: ServiceErrorCode;
+  readonly hint?: string;
   readonly message: string | ((use: TokenKeyUse) => string);
   /** What the audit log calls it. Absent: a mistake of the caller, not a matter of policy. */
   readonly recorded?: string;
@@ -32,6 +33,12 @@ const refusals = {
   'not-extractable': { code: 'forbidden', message: 'the key is not extractable', recorded: 'not extractable' },
   usage: { code: 'key-usage', message: (use) => `the key is not for ${use}` },
   'wraps-sensitive-keys': { code: 'key-usage', message: 'a key that has wrapped sensitive keys does not decrypt' },
+  unreadable: {
+    code: 'key-usage',
+    message: 'this master key does not decrypt, so it encrypts nothing',
+    hint: 'run dke tde key allow-decryption; or set a new master key in the database',
+    recorded: 'does not decrypt',
+  },
   'key-disabled': { code: 'key-disabled', message: 'the key is disabled', recorded: 'key-disabled' },
   'key-not-found': { code: 'key-not-found', message: 'no such key', recorded: 'key-not-found' },
   'key-destroyed': { code: 'key-destroyed', message: 'the key is destroyed', recorded: 'key-destroyed' },
@@ -39,8 +46,12 @@ const refusals = {
 } satisfies Record<TokenKeyRefusal, Refusal>;
 
 const refused = (refusal: TokenKeyRefusal, use: TokenKeyUse): ServiceError => {
-  const { code, message }: Refusal = refusals[refusal];
-  return new ServiceError(code, typeof message === 'string' ? message : message(use));
+  const { code, message, hint }: Refusal = refusals[refusal];
+  return new ServiceError(
+    code,
+    typeof message === 'string' ? message : message(use),
+    hint === undefined ? {} : { hint },
+  );
 };
 
 /** A use of a key by its handle. */

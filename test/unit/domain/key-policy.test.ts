@@ -27,7 +27,14 @@ describe('use by state', () => {
 
 const vault = { state: 'enabled', integrity: 'ok' } as const;
 const master = { kind: 'master', state: 'active', disabledAt: null } as const;
-const object = { extractable: false, usages: ['encrypt', 'decrypt'], wrappedSensitive: false } as const;
+const object = {
+  class: 'secret-key',
+  algorithm: 'aes',
+  label: '',
+  extractable: false,
+  usages: ['encrypt', 'decrypt'],
+  wrappedSensitive: false,
+} as const;
 const loaded = { object, key: master, vault };
 
 describe('use of a token key', () => {
@@ -43,6 +50,16 @@ describe('use of a token key', () => {
     const wrapping = { ...loaded, object: { ...object, wrappedSensitive: true } };
     expect(refusalOfTokenKey(wrapping, 'decrypt')).toBe('wraps-sensitive-keys');
     expect(refusalOfTokenKey(wrapping, 'encrypt')).toBeNull();
+  });
+
+  test.each(['TDE', 'TSE'])('encrypts nothing under a master key (%s) that does not decrypt', (form) => {
+    const label = Buffer.from(`ORACLE.${form}.HSM.MK.06`).toString('base64');
+    const unreadable = { ...loaded, object: { ...object, label, usages: ['encrypt', 'wrap'] as const } };
+    expect(refusalOfTokenKey(unreadable, 'encrypt')).toBe('unreadable');
+    expect(refusalOfTokenKey(unreadable, 'wrap')).toBeNull();
+    const marked = { ...loaded, object: { ...object, label, wrappedSensitive: true } };
+    expect(refusalOfTokenKey(marked, 'encrypt')).toBe('unreadable');
+    expect(refusalOfTokenKey({ ...loaded, object: { ...object, label } }, 'encrypt')).toBeNull();
   });
 
   test('needs an open vault, also after soft deletion', () => {
