@@ -388,6 +388,8 @@ export const tdeOperations: { readonly [R in keyof TdeRoutes]: Row | LeftOut } =
   findObjects: leftOut('changes nothing'),
   getObject: leftOut('changes nothing'),
   readValue: only,
+  refresh: leftOut('changes nothing'),
+  readValues: leftOut('changes nothing'),
   updateObject: tde(
     ({ opened: { operations } }, caller, { kept }) =>
       operations.tde.updateObject(caller, kept.handle ?? 0, { label: toLabel('RENAMED') }),

@@ -50,6 +50,7 @@ export const updateTokenObject =
           });
         const next: StoredObject = {
           ...before,
+          version: undefined,
           label: change.label ?? before.label,
           attributes: change.attributes ?? before.attributes,
           usages: change.usages ?? before.usages,

@@ -75,18 +75,22 @@ export const admit = async (ports: UsePorts, caller: TdeCaller, { handle, use }:
   return loaded;
 };
 
-/** The uses that would be admitted now. Nothing is recorded, and nothing done: where a use would, it is not among them. */
+/** The uses of a visible object that would be admitted now. Nothing is recorded, and nothing done: where a use would, it is not among them. */
+export const usesAdmitted = (loaded: LoadedObject): readonly KeyUsage[] => {
+  const { object, key } = loaded;
+  if (key === undefined) return [];
+  if (object.integrity !== 'ok' || key.integrity !== 'ok') return [];
+  if (key.state === 'soft-deleted' && key.reimportedAt === null) return [];
+  return object.usages.filter((use) => refusalOfTokenKey(loaded, use) === null);
+};
+
 export const admittedUses = async (
   { directory }: Pick<UsePorts, 'directory'>,
   caller: TdeCaller,
   handle: number,
 ): Promise<readonly KeyUsage[]> => {
   const loaded = await directory.object(handle);
-  if (loaded?.key === undefined || !isVisible(caller, loaded.object)) return [];
-  const { object, key } = loaded;
-  if (object.integrity !== 'ok' || key.integrity !== 'ok') return [];
-  if (key.state === 'soft-deleted' && key.reimportedAt === null) return [];
-  return object.usages.filter((use) => refusalOfTokenKey(loaded, use) === null);
+  return loaded === undefined || !isVisible(caller, loaded.object) ? [] : usesAdmitted(loaded);
 };
 
 /**
