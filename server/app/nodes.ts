@@ -76,6 +76,7 @@ export const createNodes = async (
     finding: acceptDatabase ? { state: 'intact' } : finding,
     place: postgresql === undefined ? databasePath : `${postgresql.database} on ${postgresql.host}`,
     core,
+    clock,
     log,
     missing: createMissingRecords({ store, ring }, options.sources),
   });

@@ -1,6 +1,8 @@
 // Whether the service serves: once its start is done, and while it is not in quarantine. A database that is not the one that was signed closes it, at the
 // start or later, until an operator confirms it.
 
+import { toRfc3339 } from '../base/clock.ts';
+import { toText } from '../domain/difference.ts';
 import type { Unsound } from '../operations/audit/compare-log.ts';
 import type { RunningFleet } from '../operations/nodes/running-fleet.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
@@ -45,8 +47,13 @@ export const createServing = (
     if (closed === undefined) return;
     serving = false;
     directory.setHealthy(false);
-    log.error('the service is in quarantine', { reason: closed.reason });
+    log.error('the service is in quarantine', {
+      reason: closed.reason,
+      since: toRfc3339(closed.since),
+      differences: closed.differences.map(toText),
+    });
     say?.(`quarantine: ${closed.reason}`);
+    for (const each of closed.differences) say?.(`quarantine, compared: ${toText(each)}`);
     say?.(`quarantine confirmation code: ${closed.code}`);
   };
   const enterQuarantine = (found: Unsound): void => {
@@ -62,7 +69,7 @@ export const createServing = (
     else if (quarantine.closed() === undefined) enterQuarantine(finding);
   };
   events.on('databaseChanged', found);
-  events.on('changesLost', () => found({ state: 'lost-changes' }));
+  events.on('changesLost', (differences) => found({ state: 'lost-changes', differences }));
   const run = async (): Promise<void> => {
     await start.run();
     isStarted = true;

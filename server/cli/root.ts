@@ -140,8 +140,13 @@ export const addRoot = (program: Command): void => {
     );
 };
 
-const showQuarantine = (output: Output, { missing, ...rest }: Quarantine): void => {
+const showQuarantine = (output: Output, { missing, differences, ...rest }: Quarantine): void => {
   output.record({ ...rest, missing: missing?.count ?? null, ...(missing === null ? {} : { signed: missing.signed }) });
+  if (differences.length > 0)
+    output.list(
+      { items: differences },
+      { COMPARED: 'what', FOUND: 'found', IN: 'foundIn', EXPECTED: 'expected', 'EXPECTED IN': 'expectedIn' },
+    );
   if (missing === null) return;
   if (missing.sinks.length > 0)
     output.list(

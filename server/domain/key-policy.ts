@@ -4,6 +4,7 @@
 import { isUnreadableMasterKey } from '../base/master-keys.ts';
 import type { Key, KeyUsage } from './key.ts';
 import type { TokenObject } from './tde.ts';
+import { type TokenMechanism, takesKey } from './token-mechanisms.ts';
 import type { Vault } from './vault.ts';
 
 export type StateRefusal = 'key-disabled' | 'key-not-found' | 'key-destroyed';
@@ -27,6 +28,7 @@ export type TokenKeyRefusal =
   | 'no-key'
   | 'not-extractable'
   | 'usage'
+  | 'key-type'
   | 'wraps-sensitive-keys'
   | 'unreadable'
   | StateRefusal
@@ -38,14 +40,27 @@ interface TokenKeyFacts {
   readonly vault: Pick<Vault, 'state' | 'integrity'> | undefined;
 }
 
-/** The caller's mistakes come before the states: they do not depend on the time, and are not recorded. */
-export const refusalOfTokenKey = ({ object, key, vault }: TokenKeyFacts, use: TokenKeyUse): TokenKeyRefusal | null => {
-  if (key === undefined) return 'no-key';
+/**
+ * The caller's mistakes come before the states: they do not depend on the time, and are not recorded. `by`: the mechanism; null
+ * where no key is opened for it, or where the key itself leaves. Of a public key there is no secret whose state counts; the
+ * service only wraps with it.
+ */
+export const refusalOfTokenKey = (
+  { object, key, vault }: TokenKeyFacts,
+  use: TokenKeyUse,
+  by: TokenMechanism | null,
+): TokenKeyRefusal | null => {
+  const isPublic = object.class === 'public-key' && use === 'wrap' && by !== null;
+  if (key === undefined && !isPublic) return 'no-key';
   if (use === 'export') {
     if (!object.extractable) return 'not-extractable';
-  } else if (!object.usages.includes(use)) return 'usage';
+  } else {
+    if (by !== null && !takesKey(by, use, object)) return 'key-type';
+    if (!object.usages.includes(use)) return 'usage';
+  }
   if (use === 'decrypt' && object.wrappedSensitive) return 'wraps-sensitive-keys';
   if (use === 'encrypt' && isUnreadableMasterKey(object)) return 'unreadable';
+  if (key === undefined) return null;
   return refusalOfState(key) ?? (isVaultOpen(vault) ? null : 'vault');
 };
 

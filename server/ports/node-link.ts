@@ -108,8 +108,8 @@ export interface NodeLink {
   /** The ids of nodes whose connection to the store is open. */
   connected(): Promise<ReadonlySet<string>>;
   /**
-   * What has changed since this change. `more`: there is more, for the next question. 'pruned': some of it is no longer stored. 'lost': this change is
-   * no longer in the database, which has returned to an earlier state.
+   * What has changed since this change. `more`: there is more, for the next question. 'pruned': some of it is no longer stored. `lost`: what the
+   * database has in its place; this change is no longer in it: it has returned to an earlier state.
    */
   changesSince(mark: ChangeMark): Promise<
     | {
@@ -119,7 +119,7 @@ export interface NodeLink {
         readonly more: boolean;
       }
     | 'pruned'
-    | 'lost'
+    | { readonly lost: ChangeMark }
   >;
   /** Forgets changes older than this. */
   pruneChanges(olderThanMs: number): Promise<void>;

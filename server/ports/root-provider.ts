@@ -57,7 +57,12 @@ export interface RootProvider {
    * The newest checkpoint of the audit log, stored outside the database: it shows when an older database has been put
    * back. `read` returns undefined when none has been written yet; `write` is durable before it returns.
    */
-  readonly anchor: { read(): string | undefined; write(note: string): void };
+  readonly anchor: {
+    read(): string | undefined;
+    write(note: string): void;
+    /** The file, and when it was written, for reports. */
+    place(): string;
+  };
   /** A new key for a provider, which `dke root rewrap` has left while the service runs. */
   pendingChange(): ProviderChange | undefined;
   /** The newest backup that was made on this host. */

@@ -13,6 +13,7 @@ import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
 import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
+import type { Difference } from '../domain/difference.ts';
 import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { NodeState } from '../domain/node.ts';
@@ -119,6 +120,18 @@ export interface RowSetHead {
   readonly tag: string;
 }
 
+/** `differences`: none when the rows are those that the service wrote last. `older`: names of restored older rows, as far as they are known. */
+export interface RowSetComparison {
+  readonly differences: readonly Difference[];
+  readonly older: readonly string[];
+}
+
+export interface LoadedRowSet {
+  readonly head: RowSetHead | undefined;
+  readonly differences: readonly Difference[];
+  readonly rows: number;
+}
+
 export interface Repositories extends PeopleRepositories, TdeRepositories, XksRepositories {
   /** Everything, table by table: for the offline check. */
   readonly whole: {
@@ -128,7 +141,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** The set that all authenticated rows are in; undefined before the first one, or when the service did not write it. */
     rowSet(): Promise<RowSetHead | undefined>;
     /** Reads all of them: through `snapshot` while others may write. `older`: those of which the service knows a newer version. */
-    compareRowSet(): Promise<{ readonly isSound: boolean; readonly older: readonly string[] }>;
+    compareRowSet(): Promise<RowSetComparison>;
     /** In one order, without the first `after`. */
     records(after: number, limit: number): Promise<readonly WholeRecord[]>;
     /** By handle, greater than `after`. */
@@ -352,7 +365,14 @@ export interface Store {
    * Of a store that can lose confirmed changes without noticing it: how many audit records it had at its last durable commit, as that was found
    * at the start (undefined: not known), and what takes it as it is. Undefined where the store answers for itself.
    */
-  readonly committed: { readonly records: number | undefined; accept(): void } | undefined;
+  readonly committed:
+    | {
+        readonly records: number | undefined;
+        accept(): void;
+        /** The file with the number, for reports. */
+        place(): string;
+      }
+    | undefined;
   /** Null when the store is not a file. */
   readonly path: string | null;
   readonly read: Repositories;
@@ -369,10 +389,10 @@ export interface Store {
   /** The set of all authenticated rows: see `whole.compareRowSet`. */
   readonly rowSet: {
     /**
-     * Once, when the key of the codes is open: from then on, rows that are older than the newest ones count as tampered. `isSound`: the rows are those
-     * that the service wrote last. `head` is undefined where no row has been written since rows have versions.
+     * Once, when the key of the codes is open: from then on, rows that are older than the newest ones count as tampered. `head` is undefined where no
+     * row has been written since rows have versions.
      */
-    load(): Promise<{ readonly head: RowSetHead | undefined; readonly isSound: boolean; readonly rows: number }>;
+    load(): Promise<LoadedRowSet>;
     /** Takes the rows as they are, under a version above this one. */
     adopt(atLeast: number): Promise<void>;
   };

@@ -12,11 +12,13 @@ import {
   readSync,
   renameSync,
   type Stats,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
+import { toRfc3339 } from '../base/clock.ts';
 import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
 import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
 
@@ -142,5 +144,9 @@ export const anchorBeside = (path: string): RootProvider['anchor'] => {
   return {
     read: () => (existsSync(anchorPath) ? readFileSync(anchorPath, 'utf8') : undefined),
     write: (note) => replaceFile(anchorPath, note),
+    place: () => {
+      const writtenAt = statSync(anchorPath, { throwIfNoEntry: false })?.mtimeMs;
+      return writtenAt === undefined ? anchorPath : `${anchorPath} (written ${toRfc3339(writtenAt)})`;
+    },
   };
 };

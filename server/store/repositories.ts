@@ -43,7 +43,7 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
     settings: createSettings(db),
     tenants: createTenants(db, policyRows, clock),
     keks: createTenantKeks(db),
-    whole: createWhole(db, policyRows, set),
+    whole: createWhole(db, policyRows, set, as),
     records: createKeyRecords(db),
     vaults: createVaults(db, policyRows, terms),
     keys: createKeys(db, policyRows, terms, keyTags),

@@ -35,6 +35,8 @@ export interface Heads {
   /** Null: there is one that the service did not write. */
   read(db: Kysely<Schema>): Promise<Head | null | undefined>;
   write(db: Kysely<Schema>, version: number, sum: bigint): Promise<Head>;
+  /** The code that a head of this version and sum has. */
+  tag(version: number, sum: bigint): string;
   /** Adds up the rows. */
   scan(
     db: Kysely<Schema>,
@@ -100,7 +102,7 @@ export const createHeads = (authenticate: RowAuthenticator): Heads => {
       }
     return { sum: sum % modulus, rows };
   };
-  return { element, read, write, scan };
+  return { element, read, write, scan, tag: (version, sum) => tagOf(version, masked({ version, sum })) };
 };
 
 /** The version of the state that a long read sees, as far as it can be read. */

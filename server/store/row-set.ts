@@ -12,8 +12,9 @@
 
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
+import type { Difference } from '../domain/difference.ts';
 import type { Integrity } from '../domain/vault.ts';
-import type { RowSetHead } from '../ports/store.ts';
+import type { LoadedRowSet, RowSetComparison, RowSetHead } from '../ports/store.ts';
 import { policyTables, type RowAuthenticator, refuseTampered, rowIntegrity, sealRow } from './row-codes.ts';
 import { type Coded, coded, createHeads, type Head, type Heads, named, reduce } from './row-set-head.ts';
 import type { PolicyTable, Schema } from './schema.ts';
@@ -37,10 +38,17 @@ export class OutdatedRow extends Error {
 }
 
 /**
- * Who reads: a `reader` throws OutdatedRow where reading again may help, `again` does not. A `transaction` sees what it writes. A number: the
- * version of the state that a long read sees.
+ * Who reads: a `reader` throws OutdatedRow where reading again may help, `again` does not. A `transaction` sees what it writes. A long
+ * read sees one state while others commit.
  */
-export type ReadingAs = 'reader' | 'again' | 'transaction' | number;
+export type ReadingAs = 'reader' | 'again' | 'transaction' | LongRead;
+
+export interface LongRead {
+  /** Of the state that it sees. */
+  readonly version: number;
+  /** The newest version that this process knew before the read began: a commit since then is not in the state, and need not be. */
+  readonly known: number;
+}
 
 /** The policy rows of one connection. */
 export interface PolicyRows {
@@ -66,11 +74,9 @@ export interface PolicyRows {
 export interface RowSet {
   over(db: Kysely<Schema>, as: ReadingAs): PolicyRows;
   /** Reads all rows and keeps their versions in memory: from then on, old rows are refused. Nothing is written in the meantime. */
-  load(
-    db: Kysely<Schema>,
-  ): Promise<{ readonly head: RowSetHead | undefined; readonly isSound: boolean; readonly rows: number }>;
+  load(db: Kysely<Schema>): Promise<LoadedRowSet>;
   /** In one state of the database. `older`: names of restored older rows, as far as this process knows. */
-  compare(db: Kysely<Schema>): Promise<{ readonly isSound: boolean; readonly older: readonly string[] }>;
+  compare(db: Kysely<Schema>, as: ReadingAs): Promise<RowSetComparison>;
   head(db: Kysely<Schema>): Promise<RowSetHead | undefined>;
   /** The newest version that this process has seen. */
   version(): number;
@@ -171,7 +177,7 @@ const isNewest = (
   const versions = versionsOf(state, table);
   const found = versions.get(id);
   // What was changed since a long read began is older in it.
-  if (typeof as === 'number') return found === undefined || found > as || version >= found;
+  if (typeof as === 'object') return found === undefined || found > as.version || version >= found;
   if (as === 'transaction' && state.base !== undefined && version === state.base.version + 1) return true;
   if (found === undefined) return isShared || state.committing.get(nameOf(table, id)) === version;
   // Another process has written it.
@@ -274,6 +280,37 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
   };
 };
 
+/** What the sum over the rows that were read says about the stored head. Empty: they agree. */
+const differencesOf = (
+  heads: Heads,
+  found: Head | null | undefined,
+  { sum, rows, atLeast }: { readonly sum: bigint; readonly rows: number; readonly atLeast: number },
+): readonly Difference[] => {
+  const foundIn = 'its table row_set';
+  const inMemory = { expected: `at least ${atLeast}`, expectedIn: 'the memory of this process' };
+  if (found === null)
+    return [
+      {
+        ...{ what: 'code of the head of the policy rows', found: 'one that this service did not make', foundIn },
+        ...{ expected: 'the code of its version and sum', expectedIn: 'this service' },
+      },
+    ];
+  if (found === undefined)
+    return atLeast === 0 ? [] : [{ what: 'version of the policy rows', found: 'none', foundIn, ...inMemory }];
+  const older: readonly Difference[] =
+    found.version >= atLeast
+      ? []
+      : [{ what: 'version of the policy rows', found: String(found.version), foundIn, ...inMemory }];
+  if (found.sum === sum) return older;
+  return [
+    ...older,
+    {
+      ...{ what: `code of the policy rows in version ${found.version}`, found: heads.tag(found.version, sum) },
+      ...{ foundIn: `its ${rows} policy rows`, expected: found.tag, expectedIn: foundIn },
+    },
+  ];
+};
+
 /** The steps of the writer. */
 const transactionSteps = (context: Context): RowSet['transaction'] => {
   const { state, heads } = context;
@@ -334,20 +371,19 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
       );
       state.newest = found ?? noHead;
       state.isLoaded = true;
-      const isSound = found !== null && (found === undefined ? rows === 0 : found.sum === sum);
-      return { head: found ?? undefined, isSound, rows };
+      return { head: found ?? undefined, differences: differencesOf(heads, found, { sum, rows, atLeast: 0 }), rows };
     },
-    compare: async (db) => {
-      const atLeast = state.newest.version;
+    compare: async (db, as) => {
+      const atLeast = typeof as === 'object' ? as.known : state.newest.version;
       const found = await heads.read(db);
       const older: string[] = [];
-      const { sum } = await heads.scan(db, (table, row) => {
-        if (!isNewest(context, table, row, found?.version ?? 0)) older.push(nameOf(table, row.id));
+      const seen: LongRead = { version: found?.version ?? 0, known: atLeast };
+      const { sum, rows } = await heads.scan(db, (table, row) => {
+        if (!isNewest(context, table, row, seen)) older.push(nameOf(table, row.id));
       });
-      if (!found) return { isSound: found === undefined && atLeast === 0, older };
-      const isSound = found.version >= atLeast && found.sum === sum;
-      if (isSound) keep(state, found);
-      return { isSound, older };
+      const differences = differencesOf(heads, found, { sum, rows, atLeast });
+      if (differences.length === 0) keep(state, found);
+      return { differences, older };
     },
     head: async (db) => {
       const found = await heads.read(db);

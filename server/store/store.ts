@@ -115,7 +115,7 @@ const openOver = async (
     dialect: engine.name,
     path: engine.path,
     link: shared && (translated(shared.link, shared.link, errors.ofReading) as NodeLink),
-    committed: engine.mark && { records: engine.mark.found, accept: engine.mark.accept },
+    committed: engine.mark && { records: engine.mark.found, accept: engine.mark.accept, place: engine.mark.place },
     epoch: () => mark().epoch,
     mark,
     started: async () => shared?.started(),
@@ -126,7 +126,13 @@ const openOver = async (
     },
     checkFile: async () => engine.file?.check(),
     schema: newestSchema,
-    snapshot: (work) => oneState(async (db) => work(createRepositories(db, set, await readVersion(db), clock))),
+    snapshot: (work) => {
+      // Before the state is fixed: what is committed from now on may be missing in it.
+      const known = set.version();
+      return oneState(async (db) =>
+        work(createRepositories(db, set, { version: await readVersion(db), known }, clock)),
+      );
+    },
     rowSet: {
       load: async () => {
         let loaded: Awaited<ReturnType<typeof set.load>> | undefined;

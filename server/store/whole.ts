@@ -4,16 +4,21 @@ import type { Kysely } from 'kysely';
 import type { WholeRecord } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
 import { policyTables } from './row-codes.ts';
-import type { PolicyRows, RowSet } from './row-set.ts';
+import type { PolicyRows, ReadingAs, RowSet } from './row-set.ts';
 import type { PolicyTable, Schema } from './schema.ts';
 import { recordMembers } from './tables/keys.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
-export const createWhole = (db: Kysely<Schema>, policyRows: PolicyRows, set: RowSet): Repositories['whole'] => ({
+export const createWhole = (
+  db: Kysely<Schema>,
+  policyRows: PolicyRows,
+  set: RowSet,
+  as: ReadingAs,
+): Repositories['whole'] => ({
   policyTables: () => policyTables,
   rowSet: () => set.head(db),
-  compareRowSet: () => set.compare(db),
+  compareRowSet: () => set.compare(db, as),
   checkRows: async (table) => {
     const found = await db
       .selectFrom(table as PolicyTable)

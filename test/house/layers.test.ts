@@ -268,6 +268,16 @@ describe('the words of each world', () => {
     expect(naming(/\bimport(?:Secret|PrivateKey)\b/, ['server/operations/tde', 'server/fronts'])).toEqual([]);
   });
 
+  test('an open key of the token is reached only through the pipeline that checks every use', () => {
+    const naming = files(['server'], '.ts').filter((path) => /\bwithObjectKeys\b/.test(withoutComments(read(path))));
+    expect(naming.sort()).toEqual([
+      'server/operations/data-path/directory.ts',
+      'server/operations/data-path/object-cache.ts',
+      'server/operations/tde/token-key-pipeline.ts',
+      'server/ports/directory.ts',
+    ]);
+  });
+
   test('a command loads the whole service only when it runs, because loading takes a second', () => {
     const early = /^(?:import (?!type\b)|\} from ).*'\.\.\/(?:main|offline)\.ts'/;
     expect(saying(files(['server/cli'], '.ts'), early)).toEqual([]);

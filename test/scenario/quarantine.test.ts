@@ -61,6 +61,11 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     const shown = await command('show');
     expect(shown.stdout).toMatch(/^quarantined +true$/m);
     expect(shown.stdout).toMatch(/^finding +older$/m);
+    // Both values, and the file with its time.
+    const compared = /number of audit records +\d+ +its audit log +\d+ +\S+root\.key\.checkpoint \(written 20\S+Z\)/m;
+    expect(shown.stdout).toMatch(compared);
+    expect(server.output()).toMatch(/^quarantine, compared: number of audit records: \d+ in its audit log, \d+ in /m);
+    expect(server.log()).toMatch(/number of audit records: \d+ in its audit log/);
     const guess = await command('confirm', '--code', '0123456789abcdef');
     expect([guess.code, guess.stderr]).toEqual([9, expect.stringMatching(/the confirmation code is wrong/)]);
 

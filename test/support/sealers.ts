@@ -2,10 +2,16 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { systemClock } from '../../server/base/clock.ts';
 import { createEvents } from '../../server/base/events.ts';
+import type { Differences } from '../../server/domain/difference.ts';
 import type { Unsound } from '../../server/operations/audit/compare-log.ts';
 import { type AuditSealer, createAuditSealer, type SealEvents } from '../../server/operations/audit/seal-audit-log.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openStore } from '../../server/store/store.ts';
+
+/** Of a finding whose values do not matter. */
+export const differences: Differences = [
+  { what: 'records', found: '1', foundIn: 'the database', expected: '2', expectedIn: 'a file' },
+];
 
 type SealPorts = Parameters<typeof createAuditSealer>[0];
 
@@ -59,6 +65,7 @@ export const openSealers = async (path: string): Promise<Sealers> => {
       const root = {
         anchor: {
           read: () => anchor,
+          place: () => 'root.key.checkpoint',
           write: (note: string) => {
             anchor = note;
           },

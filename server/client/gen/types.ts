@@ -1368,6 +1368,18 @@ export type Quarantine = {
   readonly size: number | null;
   /** Number of records at the checkpoint next to the root key. */
   readonly expected: number | null;
+  /** When the difference was found, or when the service started with it. */
+  readonly since: string | null;
+  /** What was compared with what. */
+  readonly differences: readonly {
+    readonly what: string;
+    readonly found: string;
+    /** A place in the database. */
+    readonly foundIn: string;
+    readonly expected: string;
+    /** A file with its time, a place in the database, or the memory of this process. */
+    readonly expectedIn: string;
+  }[];
   /** What the sinks of the audit log have recorded since then. */
   readonly missing: {
     /** Records that a sink has but the database does not. */

@@ -1,7 +1,9 @@
-// Whether the database matches the checkpoint stored with the root key: compared at the start, and before each checkpoint.
+// Whether the database matches the checkpoint stored with the root key: compared at the start, and before each checkpoint. What others
+// may commit or sign in the meantime is never part of a comparison: the value that may not be exceeded is read first, then one state of the database.
 
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
+import type { Difference, Differences } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
@@ -9,21 +11,40 @@ import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 /** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
 export const restoredSetting = 'restored';
 
+interface Compared {
+  /** What was compared with what. */
+  readonly differences: Differences;
+}
+
 /** The result of comparing the database with the checkpoint stored with the root key. */
 export type AuditFinding =
   | { readonly state: 'intact' }
   /** Records are missing: an older copy was put back, or the end was cut off. */
-  | { readonly state: 'older'; readonly size: number; readonly expected: number }
+  | (Compared & { readonly state: 'older'; readonly size: number; readonly expected: number })
   /** It lacks changes that were confirmed since: its log is damaged or was taken away, or an older copy was put back. */
-  | { readonly state: 'incomplete'; readonly size: number; readonly expected: number }
+  | (Compared & { readonly state: 'incomplete'; readonly size: number; readonly expected: number })
   /** The records differ from those that were signed, or the checkpoint stored with the root key is of another log. */
-  | { readonly state: 'changed'; readonly size: number }
+  | (Compared & { readonly state: 'changed'; readonly size: number })
   /** Policy rows were restored to an older version, removed or added. `older`: some of the restored rows, where they are known. */
-  | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] }
+  | (Compared & { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] })
   /** A backup of the whole service was restored: what was changed since is missing, whatever it is. */
-  | { readonly state: 'restored'; readonly size: number; readonly at: string }
+  | (Compared & { readonly state: 'restored'; readonly size: number; readonly at: string })
   /** Changes that this node has already received are missing: the database returned to an earlier state while the service ran. */
-  | { readonly state: 'lost-changes' };
+  | (Compared & { readonly state: 'lost-changes' });
+
+/** `setting`: of `restoredSetting`. */
+export const restoredFinding = (setting: string, size: number): AuditFinding => {
+  const { at } = JSON.parse(setting) as { readonly at: string };
+  return {
+    ...{ state: 'restored', size, at },
+    differences: [
+      {
+        ...{ what: 'origin of the database', found: `a backup of ${at}`, foundIn: 'its settings' },
+        ...{ expected: 'no restored backup', expectedIn: 'a service that runs' },
+      },
+    ],
+  };
+};
 
 type ComparePorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock'>;
 
@@ -44,64 +65,139 @@ export const expectedOf = (finding: Unsound): number | null => ('expected' in fi
 /** How many there are, where that matters. */
 export const sizeOf = (finding: Unsound): number | null => ('size' in finding ? finding.size : null);
 
-/** Whether these rows may follow those of a checkpoint. */
-const continues = ({ rows }: Checkpoint, head: RowSetHead | undefined): boolean =>
-  rows === undefined ||
-  (head !== undefined && (head.version > rows.version || (head.version === rows.version && head.tag === rows.tag)));
+/** Undefined: there is none. */
+export const differencesOf = (found: readonly Difference[]): Differences | undefined => {
+  const [first, ...others] = found;
+  return first === undefined ? undefined : [first, ...others];
+};
 
-/**
- * Throws ChangedDatabase when the stored tree does not continue the one that was signed last. Costs what a root costs: some dozen stored hashes, whatever
- * the size. That each record is the one of its hash is what a verification of the log shows.
- */
-export const requireContinued = async (
-  root: ComparePorts['root'],
-  { audit, whole }: Pick<Repositories, 'audit' | 'whole'>,
-  size: number,
-): Promise<void> => {
-  const note = root.anchor.read();
-  if (note === undefined) return;
-  const kept = parseCheckpoint(note);
-  if (kept !== null && kept.size > size) throw new ChangedDatabase({ state: 'older', size, expected: kept.size });
-  const found = await rootHash(audit.subtree, kept?.size ?? 0).catch((error: unknown) => {
-    // Hashes of the tree are missing.
+const versionOf = (head: RowSetHead | undefined): string =>
+  head === undefined ? 'none' : `version ${head.version}, code ${head.tag}`;
+
+/** None when these rows may follow those of a checkpoint. */
+const rowsBehind = ({ rows }: Checkpoint, head: RowSetHead | undefined, place: string): readonly Difference[] =>
+  rows === undefined ||
+  (head !== undefined && (head.version > rows.version || (head.version === rows.version && head.tag === rows.tag)))
+    ? []
+    : [
+        {
+          ...{ what: 'head of the policy rows', found: versionOf(head), foundIn: 'its table row_set' },
+          ...{ expected: `${versionOf(rows)}, or a later version`, expectedIn: place },
+        },
+      ];
+
+const recordsIn = (size: number, expected: number, expectedIn: string): Differences => [
+  {
+    what: 'number of audit records',
+    found: String(size),
+    foundIn: 'its audit log',
+    expected: String(expected),
+    expectedIn,
+  },
+];
+const otherTree = (kept: Checkpoint | null, found: Buffer | null, place: string): Differences => [
+  {
+    what: kept === null ? 'checkpoint of the audit log' : `root hash of the first ${kept.size} audit records`,
+    found: found === null ? 'not complete' : found.toString('hex'),
+    foundIn: 'its audit log',
+    expected: kept === null ? 'one that can be read' : kept.root.toString('hex'),
+    expectedIn: place,
+  },
+];
+/** Null: hashes of the tree are missing. */
+const rootOf = ({ subtree }: Repositories['audit'], size: number): Promise<Buffer | null> =>
+  rootHash(subtree, size).catch((error: unknown) => {
     if (error instanceof RangeError) return null;
     throw error;
   });
+
+/** The checkpoint that is kept next to the root key, to be compared with a state of the database that begins afterwards. */
+export interface KeptNote {
+  readonly note: string | undefined;
+  readonly place: string;
+}
+export const readKept = ({ anchor }: ComparePorts['root']): KeptNote => ({
+  note: anchor.read(),
+  place: anchor.place(),
+});
+
+/**
+ * Throws ChangedDatabase when the stored tree does not continue the one that was signed last. `kept` is read first: a checkpoint that is signed in the
+ * meantime is of a later state than the one that is read here. Costs what a root costs: some dozen stored hashes, whatever
+ * the size. That each record is the one of its hash is what a verification of the log shows.
+ */
+export const requireContinued = async (
+  { note, place }: KeptNote,
+  { audit, whole }: Pick<Repositories, 'audit' | 'whole'>,
+): Promise<void> => {
+  if (note === undefined) return;
+  const size = await audit.size();
+  const kept = parseCheckpoint(note);
+  if (kept !== null && kept.size > size)
+    throw new ChangedDatabase({
+      ...{ state: 'older', size, expected: kept.size, differences: recordsIn(size, kept.size, place) },
+    });
+  const found = await rootOf(audit, kept?.size ?? 0);
   if (kept === null || found === null || !found.equals(kept.root))
-    throw new ChangedDatabase({ state: 'changed', size });
-  if (!continues(kept, await whole.rowSet())) throw new ChangedDatabase({ state: 'rows-changed', size, older: [] });
+    throw new ChangedDatabase({ state: 'changed', size, differences: otherTree(kept, found, place) });
+  const differences = differencesOf(rowsBehind(kept, await whole.rowSet(), place));
+  if (differences !== undefined) throw new ChangedDatabase({ state: 'rows-changed', size, older: [], differences });
+};
+
+/** The log has taken another name since, or never had this one: an older copy, if its signature is of our key. */
+const ofOtherName = (
+  { note, place }: { readonly note: string; readonly place: string },
+  {
+    name,
+    size,
+    keys,
+  }: { readonly name: string; readonly size: number; readonly keys: Parameters<typeof verifyLogNote>[2] },
+): Unsound => {
+  const other = parseCheckpoint(note);
+  const isKnown = other !== null && verifyLogNote(note, other.origin, keys) !== null;
+  if (isKnown && other.size > size)
+    return { state: 'older', size, expected: other.size, differences: recordsIn(size, other.size, place) };
+  const signed = isKnown ? other.origin : `${other?.origin ?? 'none'}, not signed by this service`;
+  return {
+    ...{ state: 'changed', size },
+    differences: [
+      { what: 'name of the audit log', found: name, foundIn: 'its settings', expected: signed, expectedIn: place },
+    ],
+  };
 };
 
 /** At the start. Names the log at the first one. */
 export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
   const isNew = (await store.read.settings.get(originSetting)) === undefined;
-  const size = await store.read.audit.size();
-  const note = root.anchor.read();
-  const expected = store.committed?.records ?? 0;
+  const { note, place } = readKept(root);
+  const { committed } = store;
+  const expected = committed?.records ?? 0;
   // A checkpoint next to a new database is of an earlier database.
-  if (isNew && note === undefined) store.committed?.accept();
+  if (isNew && note === undefined) committed?.accept();
   if (isNew) await store.write((tx) => nameLog(tx, clock.now()));
+  const size = await store.read.audit.size();
   const name = await auditOrigin(store.read);
   const sound: AuditFinding =
-    expected > size && !(isNew && note === undefined) ? { state: 'incomplete', size, expected } : { state: 'intact' };
+    expected > size && !(isNew && note === undefined)
+      ? { state: 'incomplete', size, expected, differences: recordsIn(size, expected, committed?.place() ?? '') }
+      : { state: 'intact' };
   const rows = await store.rowSet.load();
   /** Rows have versions from now on. */
   const isFirst = rows.head === undefined && (note === undefined || parseCheckpoint(note)?.rows === undefined);
   if (isFirst && rows.rows > 0) await store.rowSet.adopt(0);
-  const rowsChanged: AuditFinding = { state: 'rows-changed', size, older: [] };
-  if (note === undefined) return rows.isSound || isFirst ? sound : rowsChanged;
+  const changedRows = (found: readonly Difference[]): AuditFinding => {
+    const differences = differencesOf(found);
+    return differences === undefined ? sound : { state: 'rows-changed', size, older: [], differences };
+  };
+  if (note === undefined) return isFirst ? sound : changedRows(rows.differences);
   const anchored = verifyLogNote(note, name, ring.auditKeys());
-  if (anchored === null) {
-    // The log has taken another name since, or never had this one: an older copy, if its signature is of our key.
-    const other = parseCheckpoint(note);
-    const known = other !== null && verifyLogNote(note, other.origin, ring.auditKeys()) !== null;
-    return known && other.size > size ? { state: 'older', size, expected: other.size } : { state: 'changed', size };
-  }
-  if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
+  if (anchored === null) return ofOtherName({ note, place }, { name, size, keys: ring.auditKeys() });
+  if (anchored.size > size)
+    return { state: 'older', size, expected: anchored.size, differences: recordsIn(size, anchored.size, place) };
   const found = await rootHash(store.read.audit.subtree, anchored.size);
-  if (!found.equals(anchored.root)) return { state: 'changed', size };
+  if (!found.equals(anchored.root)) return { state: 'changed', size, differences: otherTree(anchored, found, place) };
   if (sound.state !== 'intact' || isFirst) return sound;
-  return rows.isSound && continues(anchored, rows.head) ? sound : rowsChanged;
+  return changedRows([...rows.differences, ...rowsBehind(anchored, rows.head, place)]);
 };
 
 /** Another node has taken the database as it is, and named the log, since this node kept its last checkpoint. */

@@ -15,7 +15,10 @@ import {
   type AuditFinding,
   ChangedDatabase,
   compareAtStart,
+  differencesOf,
+  readKept,
   requireContinued,
+  restoredFinding,
   restoredSetting,
   type Unsound,
 } from './compare-log.ts';
@@ -24,6 +27,9 @@ import { createCheckpoints } from './sign-checkpoint.ts';
 const everyRecords = 1_000;
 const everyMs = 60_000;
 const lookEveryMs = 1_000;
+/** Records that a kept checkpoint covers; below every size when there is none. */
+const sizeOfNote = (note: string | undefined): number =>
+  note === undefined ? -1 : (parseCheckpoint(note)?.size ?? -1);
 /** Comparing all policy rows takes at most this part of the time. */
 const comparingShare = 0.01;
 const mostNamed = 5;
@@ -94,14 +100,14 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
   const compareRows = async (): Promise<void> => {
     const from = clock.monotonic();
     try {
-      const { isSound, older } = await store.snapshot((state) => state.whole.compareRowSet());
-      if (!isSound) {
+      const { size, older, ...found } = await store.snapshot(async (state) => ({
+        ...(await state.whole.compareRowSet()),
+        size: await state.audit.size(),
+      }));
+      const differences = differencesOf(found.differences);
+      if (differences !== undefined) {
         suspended = true;
-        events.emit('databaseChanged', {
-          state: 'rows-changed',
-          size: await store.read.audit.size(),
-          older: older.slice(0, mostNamed),
-        });
+        events.emit('databaseChanged', { state: 'rows-changed', size, older: older.slice(0, mostNamed), differences });
       }
     } catch (error) {
       log.error('the policy rows could not be compared with their set', { error });
@@ -111,21 +117,21 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
   /** The newest checkpoint that another node has made, when the log is still the one of the checkpoint that is kept here. */
   const follow = async (): Promise<void> => {
     const latest = await store.read.audit.latestCheckpoint();
-    const note = root.anchor.read();
-    const kept = note === undefined ? null : parseCheckpoint(note);
-    const isNewer = latest !== undefined && (kept === null || latest.size > kept.size);
+    const kept = readKept(root);
+    const isNewer = latest !== undefined && latest.size > sizeOfNote(kept.note);
     const now = clock.monotonic();
     // Where nothing is signed, the log is compared all the same.
     if (!isNewer && now - comparedAt < everyMs) return;
     comparedAt = now;
-    await tellChanged(requireContinued(root, store.read, await store.read.audit.size()));
+    await tellChanged(store.snapshot((state) => requireContinued(kept, state)));
     if (!isNewer) return;
     await ring.refreshAuditKey(store.read);
     if (verifyLogNote(latest.note, await auditOrigin(store.read), ring.auditKeys()) === null) {
       log.error('the newest checkpoint of the audit log is not signed by this service');
       return;
     }
-    if (!suspended) root.anchor.write(latest.note);
+    // This node may have signed a newer one in the meantime.
+    if (!suspended && latest.size > sizeOfNote(root.anchor.read())) root.anchor.write(latest.note);
   };
   return {
     checkpoint: () => checkpoint(),
@@ -160,8 +166,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
       const restored = await store.read.settings.get(restoredSetting);
       // Where something else is wrong, more is known.
       if (found.state !== 'intact' || restored === undefined) return found;
-      const { at } = JSON.parse(restored) as { readonly at: string };
-      return { state: 'restored', size: await store.read.audit.size(), at };
+      return restoredFinding(restored, await store.read.audit.size());
     },
 
     suspend: () => {

@@ -10,7 +10,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { auditOrigin } from './audit-origin.ts';
-import { requireContinued } from './compare-log.ts';
+import { readKept, requireContinued } from './compare-log.ts';
 
 export interface Checkpoints {
   /** Covers every record. `accepted`: an operator takes the log as it is. Throws ChangedDatabase. */
@@ -43,7 +43,7 @@ export const createCheckpoints = ({
       // Another node may have rotated it.
       await ring.refreshAuditKey(tx);
       const size = await tx.audit.size();
-      if (!accepted) await requireContinued(root, tx, size);
+      if (!accepted) await requireContinued(readKept(root), tx);
       const latest = await tx.audit.latestCheckpoint();
       if (size === 0 || latest?.size === size) return { latest, fresh: false };
       const checkpoint = {
@@ -70,7 +70,7 @@ export const createCheckpoints = ({
           throw new ServiceError('conflict', 'a rotation is in progress', {
             hint: 'wait until dke root show reports no rotation, then try again',
           });
-        await requireContinued(root, tx, await tx.audit.size());
+        await requireContinued(readKept(root), tx);
         const origin = await auditOrigin(tx);
         const former = ring.auditPublicKey();
         await tx.settings.set(rotationSetting, 'root');

@@ -113,8 +113,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       if (joined) await link.tellShown(self.id, last);
     },
     destroyed: () => events.emit('keyDestroyed', undefined),
-    lost: async () => {
-      events.emit('changesLost', undefined);
+    lost: async (differences) => {
+      events.emit('changesLost', differences);
       await ownDuties.giveUpAll();
     },
   });

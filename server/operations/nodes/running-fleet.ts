@@ -3,6 +3,7 @@
 
 import type { Emitter, Listening } from '../../base/events.ts';
 import type { Changes } from '../../domain/changes.ts';
+import type { Differences } from '../../domain/difference.ts';
 import type { Duty } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
 import type { Directory } from '../../ports/directory.ts';
@@ -63,7 +64,7 @@ export interface FleetEvents {
   /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
   readonly nodeCopied: undefined;
   /** Changes that this node has received are no longer in the database. Until `resume` it uses no keys and has no duties. */
-  readonly changesLost: undefined;
+  readonly changesLost: Differences;
 }
 
 /** What a node that has joined does for the others, and waits for. */

@@ -6,6 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
 import { type ChangeMark, type NodeView, standingOf } from '../../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../../domain/changes.ts';
+import type { Differences } from '../../domain/difference.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { NodeLink } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -79,6 +80,14 @@ const createReadMarks = () => {
   };
 };
 
+const markText = ({ epoch, history }: ChangeMark): string => `change ${epoch}, id ${history}`;
+export const lostDifferences = (found: ChangeMark, expected: ChangeMark, expectedIn: string): Differences => [
+  {
+    ...{ what: 'change', found: markText(found), foundIn: 'its table node_head or node_changes' },
+    ...{ expected: markText(expected), expectedIn },
+  },
+];
+
 const lostError = (): ServiceError =>
   new ServiceError('unavailable', 'confirmed changes are missing in the database: this change may have been made', {
     hint: 'run dke quarantine show for what to do',
@@ -102,7 +111,7 @@ export const createShownChanges = (
     readonly head: () => Promise<ChangeMark>;
     readonly shown: (last: ChangeMark) => Promise<void>;
     readonly destroyed: () => void;
-    readonly lost: () => Promise<void>;
+    readonly lost: (differences: Differences) => Promise<void>;
   },
 ): ShownChanges => {
   const { store, ring, clock, log } = ports;
@@ -114,11 +123,12 @@ export const createShownChanges = (
   let catching: Promise<void> | undefined;
 
   /** The database has gone back, as after a failover to a standby that lagged behind. */
-  const loseTrack = async (): Promise<void> => {
+  const loseTrack = async (instead: ChangeMark): Promise<void> => {
     if (lost) return;
     lost = true;
-    log.error('changes that this node has received are missing in the database', { ...read.last() });
-    await hooks.lost();
+    const differences = lostDifferences(instead, read.last(), 'the memory of this node');
+    log.error('changes that this node has received are missing in the database', { ...differences[0] });
+    await hooks.lost(differences);
   };
   /** Before its id is forgotten. */
   const settle = (): void => {
@@ -138,8 +148,8 @@ export const createShownChanges = (
     for (let more = true; more; ) {
       settle();
       const found = await link.changesSince(read.last());
-      if (found === 'lost') {
-        await loseTrack();
+      if (found !== 'pruned' && 'lost' in found) {
+        await loseTrack(found.lost);
         return;
       }
       if (found === 'pruned') {

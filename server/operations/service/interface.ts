@@ -1,6 +1,7 @@
 // What the service says about itself, and what an operator decides for it.
 
 import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { Difference } from '../../domain/difference.ts';
 import type { LatencySummary } from '../../domain/latency.ts';
 import type { ConfirmedStep, Setup } from '../../domain/setup.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
@@ -79,6 +80,10 @@ export interface QuarantineState {
   /** Records of the audit log that the database has, and had at the checkpoint. */
   readonly size: number | null;
   readonly expected: number | null;
+  /** When it was found. */
+  readonly since: string | null;
+  /** What was compared with what. */
+  readonly differences: readonly Difference[];
   /** What the sinks of the audit log know of the time since; null: that cannot be told. */
   readonly missing: MissingRecords | null;
 }

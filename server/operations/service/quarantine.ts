@@ -2,7 +2,9 @@
 // changed, until an operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
 // those know who have the service's host, next to the permission.
 
+import { type Clock, toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { Differences } from '../../domain/difference.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../../ports/store.ts';
@@ -19,7 +21,9 @@ export interface QuarantineGate extends DoubtedLog {
   readonly operations: QuarantineOperations;
   /** From now on nothing is changed: the database is no longer the one that was signed. */
   enter(finding: Unsound): void;
-  closed(): { readonly reason: string; readonly code: string } | undefined;
+  closed():
+    | { readonly reason: string; readonly code: string; readonly since: number; readonly differences: Differences }
+    | undefined;
   /** What is done once an operator has confirmed, before the answer. When it fails, the quarantine stays, and the operator confirms again. */
   onConfirmed(begin: () => Promise<void>): void;
 }
@@ -78,6 +82,11 @@ const createConfirmationCode = (core: Pick<CryptoCore, 'random' | 'timingSafeEqu
   };
 };
 
+const notQuarantined: QuarantineState = {
+  ...{ quarantined: false, reason: null, finding: null, size: null, expected: null },
+  ...{ since: null, differences: [], missing: null },
+};
+
 export const createQuarantine = (
   rawStore: Store,
   sealer: Pick<AuditSealer, 'accept' | 'suspend'>,
@@ -85,18 +94,21 @@ export const createQuarantine = (
     finding: foundAtStart,
     place,
     core,
+    clock,
     log,
     missing,
   }: {
     readonly finding: AuditFinding;
     readonly place: string;
     readonly core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>;
+    readonly clock: Pick<Clock, 'now'>;
     readonly log: Log;
     /** Records that the sinks have behind the last one of the database. */
     readonly missing: (size: number) => Promise<QuarantineState['missing']>;
   },
 ): QuarantineGate => {
   let finding = foundAtStart;
+  let since = clock.now();
   let open = finding.state === 'intact';
   let confirming = false;
   /** It is taken, and not yet used: what followed has failed. */
@@ -130,13 +142,15 @@ export const createQuarantine = (
   };
   const state = async (): Promise<QuarantineState> =>
     open || finding.state === 'intact'
-      ? { quarantined: false, reason: null, finding: null, size: null, expected: null, missing: null }
+      ? notQuarantined
       : {
           quarantined: true,
           reason: describe(place, finding),
           finding: finding.state,
           size: sizeOf(finding),
           expected: expectedOf(finding),
+          since: toRfc3339(since),
+          differences: finding.differences,
           missing: await readMissing(finding),
         };
   return {
@@ -144,6 +158,7 @@ export const createQuarantine = (
     enter: (found) => {
       if (!open) return;
       finding = found;
+      since = clock.now();
       known = undefined;
       code.renew();
       accepted = false;
@@ -153,7 +168,7 @@ export const createQuarantine = (
     closed: () => {
       return open || finding.state === 'intact'
         ? undefined
-        : { reason: describe(place, finding), code: code.current() };
+        : { reason: describe(place, finding), code: code.current(), since, differences: finding.differences };
     },
     doubtsLog: () => !open && !['intact', 'rows-changed'].includes(finding.state),
     onConfirmed: (work) => {

@@ -5,6 +5,7 @@ import { verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { growTree, leafHash, rootHash } from '../../base/merkle-tree.ts';
 import { type AuditEvent, auditEntry } from '../../domain/audit-event.ts';
+import { toText } from '../../domain/difference.ts';
 import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -68,10 +69,10 @@ const checkRows = async (read: Read, findings: Findings): Promise<number> => {
     rows += checked.rows;
     for (const id of checked.tampered) findings.push(`${table} ${id}: the row was changed from outside`);
   }
-  const { isSound, older } = await read.whole.compareRowSet();
-  if (!isSound)
+  const { differences, older } = await read.whole.compareRowSet();
+  for (const each of differences)
     findings.push(
-      'rows: they differ from those that the service wrote last: older rows were restored, or rows were removed or added',
+      `rows: they differ from those that the service wrote last: older rows were restored, or rows were removed or added (${toText(each)})`,
     );
   for (const name of older) findings.push(`${name}: an older version of the row was restored`);
   return rows;

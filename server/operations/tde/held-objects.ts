@@ -7,7 +7,7 @@ import { otherWork } from '../../base/other-work.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { TdeCaller, TdeOperations } from './interface.ts';
 import { openContent } from './object-content.ts';
-import { type UsePorts, usesAdmitted } from './use-token-key.ts';
+import { type UsePorts, usesAdmitted } from './token-key-pipeline.ts';
 import { isVisible } from './visibility.ts';
 
 /** Objects that are looked up before other requests are answered. */

@@ -2,7 +2,8 @@
 // agent that asked, sealed to its ephemeral key (HPKE, RFC 9180), and the audit log says so.
 
 import { ServiceError } from '../../base/errors.ts';
-import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
+import type { TokenMechanism } from '../../domain/token-mechanisms.ts';
+import type { DeriveParameters, KeyRef, UnwrappedKind, WrapParameters } from '../../ports/crypto-core.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { requireRsaSize } from './compatibility.ts';
 import {
@@ -16,12 +17,25 @@ import {
   pairAlgorithm,
   storeKey,
 } from './create-token-object.ts';
-import type { KeyDestination, MadeKey, TdeCaller, TdeOperations } from './interface.ts';
-import { inTurn } from './slow-work.ts';
-import { requireStillUsable, type UsePorts, type Wanted, withTokenKey, withTokenKeys } from './use-token-key.ts';
+import type { KeyDestination, MadeKey, TdeOperations } from './interface.ts';
+import {
+  type Commit,
+  type Running,
+  type TokenKeyUseRow,
+  tokenKeyUse,
+  type UsePorts,
+  wrapMechanism,
+} from './token-key-pipeline.ts';
 import { instanceDetails, show } from './visibility.ts';
 
 type MakePorts = UsePorts & CreatePorts;
+
+interface Making<Mechanism> {
+  readonly handle: number;
+  readonly mechanism: Mechanism;
+  readonly into: KeyDestination;
+}
+type Unwrapping = Making<WrapParameters> & { readonly wrapped: Uint8Array };
 
 const wantedOf = (into: KeyDestination) => (into.on === 'token' ? into.object : into);
 
@@ -34,18 +48,17 @@ const kindOf = (into: KeyDestination): UnwrappedKind => {
   return wanted.algorithm;
 };
 
-/** Puts an open key where it is to go, and releases it. `maker` is the key that it comes of, `past` that of a derived key. */
+/** Puts an open key where it is to go, and releases it. `past`: of a derived key, that of its base. */
 const deliver = async (
   ports: MakePorts,
-  caller: TdeCaller,
-  maker: { readonly handle: number; readonly id: string; readonly tenantId: string },
+  { caller, input, admitted: [maker] }: Running<Making<{ readonly way: string }>>,
   origin: 'unwrapped' | 'derived',
-  mechanism: string,
-  into: KeyDestination,
   reference: KeyRef,
+  commit: Commit,
   past?: Past,
 ): Promise<MadeKey> => {
-  const { core, store } = ports;
+  const { core } = ports;
+  const { into, mechanism } = input;
   try {
     const description = core.describe(reference);
     const { bits } = description;
@@ -59,19 +72,18 @@ const deliver = async (
       const object = await storeKey(ports, caller, into.object, reference, origin, past);
       return { object: show(caller, object), sealed: null };
     }
-    const sealed = core.hpkeSealKey(into.recipient, into.info, handleBytes(maker.handle), reference);
-    await store.write(async (tx) => {
-      await requireStillUsable(tx, maker.tenantId, maker.id);
-      await recordEvent(tx, 'key.sent', caller.actor, about('key', maker), {
+    const sealed = core.hpkeSealKey(into.recipient, into.info, handleBytes(maker.object.handle), reference);
+    await commit((tx) =>
+      recordEvent(tx, 'key.sent', caller.actor, about('key', maker.object), {
         applicationId: caller.application.id,
         ...instanceDetails(caller),
         operation: origin,
-        mechanism,
+        mechanism: mechanism.way,
         class: wanted.class,
         algorithm: pairAlgorithm(description) ?? wanted.algorithm,
         bits,
-      });
-    });
+      }),
+    );
     return { object: null, sealed };
   } finally {
     core.release(reference);
@@ -96,62 +108,88 @@ const opening = async <T>(work: () => T | Promise<T>): Promise<T> => {
   }
 };
 
-export const unwrapTokenKey =
-  (ports: MakePorts): TdeOperations['unwrap'] =>
-  async (caller, handle, mechanism, wrapped, into) => {
+/** Of a private key the numbers are checked, and a private key unwraps slowly. */
+const isSlowUnwrap = ({ mechanism, into }: Unwrapping): boolean =>
+  kindOf(into) === 'private' || mechanism.way === 'oaep';
+
+const unwrapRow = (ports: MakePorts): TokenKeyUseRow<Unwrapping, KeyRef, MadeKey> => ({
+  permits: (_caller, { into }) => {
     if (into.on === 'token') checkTexts(into.object);
-    const kind = kindOf(into);
+    kindOf(into);
+  },
+  wants: ({ handle, mechanism }) => [{ handle, use: 'unwrap', by: wrapMechanism(mechanism) }],
+  checks: ({ mechanism, into }, [{ object }]) => {
+    if (!object.wrappedSensitive) return;
+    // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012).
+    if (mechanism.way === 'cipher') throw new ServiceError('key-usage', 'the key has wrapped sensitive keys');
+    if (!wantedOf(into).sensitive)
+      throw new ServiceError('validation', 'a key that has wrapped sensitive keys can only unwrap sensitive keys');
+  },
+  isSlow: isSlowUnwrap,
+  work: ({ input: { mechanism, wrapped, into } }, [unwrapping], _prepared, isSlow) => {
     const { bits } = wantedOf(into);
     // A length that is not a whole number of bytes is not a key's: `deliver` refuses it.
     const bytes = bits === null || bits % 8 !== 0 || bits > mostGenericBits ? undefined : bits / 8;
-    const unwrap = () =>
-      withTokenKey(ports, caller, { handle, use: 'unwrap' }, async (unwrapping, { object }) => {
-        if (object.algorithm !== (mechanism.way === 'oaep' ? 'rsa' : 'aes'))
-          throw new ServiceError('key-usage', 'the key is of another type than the mechanism');
-        if (object.wrappedSensitive) {
-          // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012).
-          if (mechanism.way === 'cipher') throw new ServiceError('key-usage', 'the key has wrapped sensitive keys');
-          if (!wantedOf(into).sensitive)
-            throw new ServiceError(
-              'validation',
-              'a key that has wrapped sensitive keys can only unwrap sensitive keys',
-            );
-        }
-        if (object.algorithm === 'rsa') requireRsaSize(caller, ports.core.describe(unwrapping), 'forbidden');
-        // A job checks the numbers of a private key, and one opens what a private key unwraps.
-        const open = kind === 'private' || mechanism.way === 'oaep' ? ports.core.unwrapKeyLater : ports.core.unwrapKey;
-        const reference = await opening(() => open(unwrapping, mechanism, wrapped, kind, bytes));
-        return { maker: object, reference };
-      });
-    const slow = kind === 'private' || mechanism.way === 'oaep';
-    const { maker, reference } = await (slow ? inTurn('computation', caller, unwrap) : unwrap());
-    return deliver(ports, caller, maker, 'unwrapped', mechanism.way, into, reference);
-  };
+    const open = isSlow ? ports.core.unwrapKeyLater : ports.core.unwrapKey;
+    return opening(() => open(unwrapping.reference, mechanism, wrapped, kindOf(into), bytes));
+  },
+  record: (running, reference, commit) => deliver(ports, running, 'unwrapped', reference, commit),
+});
 
-export const deriveTokenKey =
-  (ports: MakePorts): TdeOperations['derive'] =>
-  async (caller, handle, mechanism, into) => {
+export const unwrapTokenKey = (ports: MakePorts): TdeOperations['unwrap'] => {
+  const unwrap = tokenKeyUse(ports, unwrapRow(ports));
+  return (caller, handle, mechanism, wrapped, into) => unwrap(caller, { handle, mechanism, wrapped, into });
+};
+
+const derivationMechanism = (parameters: DeriveParameters): TokenMechanism => {
+  switch (parameters.way) {
+    case 'sp800-108':
+      return parameters.parts.previousAt === undefined ? 'sp800-108-counter' : 'sp800-108-feedback';
+    case 'encryption':
+      return parameters.cipher.algorithm === 'aes-ecb' ? 'aes-ecb-data' : 'aes-cbc-data';
+    default:
+      return parameters.way;
+  }
+};
+
+/** What is derived: a secret key of so many bytes. */
+const derivedOf = (into: KeyDestination): { readonly kind: 'aes' | 'generic'; readonly bytes: number } => {
+  const kind = kindOf(into);
+  const { bits } = wantedOf(into);
+  if (kind !== 'aes' && kind !== 'generic') throw new ServiceError('validation', 'what is derived is a secret key');
+  if (bits === null || bits % 8 !== 0 || bits > mostGenericBits)
+    throw new ServiceError('validation', `bits is missing, not whole bytes, or more than ${mostGenericBits}`);
+  if (kind === 'aes' && !isAesLength(bits)) throw new ServiceError('validation', aesLengths);
+  return { kind, bytes: bits / 8 };
+};
+
+const deriveRow = (ports: MakePorts): TokenKeyUseRow<Making<DeriveParameters>, KeyRef, MadeKey> => ({
+  permits: (_caller, { into }) => {
     if (into.on === 'token') checkTexts(into.object);
-    const kind = kindOf(into);
-    const { bits } = wantedOf(into);
-    if (kind !== 'aes' && kind !== 'generic') throw new ServiceError('validation', 'what is derived is a secret key');
-    if (bits === null || bits % 8 !== 0 || bits > mostGenericBits)
-      throw new ServiceError('validation', `bits is missing, not whole bytes, or more than ${mostGenericBits}`);
-    if (kind === 'aes' && !isAesLength(bits)) throw new ServiceError('validation', aesLengths);
-    const wanted: Wanted[] = [{ handle, use: 'derive' }];
-    if (mechanism.way === 'hkdf' && mechanism.saltKey !== undefined)
-      wanted.push({ handle: mechanism.saltKey, use: 'derive' });
-    const { maker, reference } = await withTokenKeys(ports, caller, wanted, ([base, salt]) => {
-      if (base === undefined) throw new ServiceError('internal', 'no key was opened');
-      if (salt !== undefined && salt.loaded.object.class !== 'secret-key')
-        throw new ServiceError('key-usage', 'the salt is not a secret key');
-      // A chosen value encrypted as a key that may be read: the base key would encrypt for callers who may only derive.
-      if (mechanism.way === 'encryption' && base.loaded.object.sensitive)
-        throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');
-      return {
-        maker: base.loaded.object,
-        reference: ports.core.derive(base.reference, mechanism, salt?.reference ?? null, kind, bits / 8),
-      };
-    });
-    return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference, maker);
-  };
+    derivedOf(into);
+  },
+  wants: ({ handle, mechanism }) => {
+    const base = { handle, use: 'derive', by: derivationMechanism(mechanism) } as const;
+    if (mechanism.way !== 'hkdf' || mechanism.saltKey === undefined) return [base];
+    return [base, { ...base, handle: mechanism.saltKey }];
+  },
+  checks: ({ mechanism }, [{ object }]) => {
+    // A chosen value encrypted as a key that may be read: the base key would encrypt for callers who may only derive.
+    if (mechanism.way === 'encryption' && object.sensitive)
+      throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');
+    // CMAC is of AES keys, and they have no HMAC.
+    if (mechanism.way === 'sp800-108' && (object.algorithm === 'aes') !== (mechanism.prf.algorithm === 'aes-cmac'))
+      throw new ServiceError('key-usage', 'the key is of another type than the function takes');
+  },
+  work: ({ input: { mechanism, into } }, [base, salt]) => {
+    const { kind, bytes } = derivedOf(into);
+    return ports.core.derive(base.reference, mechanism, salt?.reference ?? null, kind, bytes);
+  },
+  record: (running, reference, commit) =>
+    deliver(ports, running, 'derived', reference, commit, running.admitted[0].object),
+});
+
+export const deriveTokenKey = (ports: MakePorts): TdeOperations['derive'] => {
+  const derive = tokenKeyUse(ports, deriveRow(ports));
+  return (caller, handle, mechanism, into) => derive(caller, { handle, mechanism, into });
+};

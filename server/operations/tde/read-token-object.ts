@@ -4,10 +4,10 @@ import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { TdeOperations } from './interface.ts';
+import type { SealTo, TdeOperations } from './interface.ts';
 import { handleBytes } from './make-token-key.ts';
 import { openContent } from './object-content.ts';
-import { admittedUses, requireStillExportable, type UsePorts, withTokenKey } from './use-token-key.ts';
+import { admittedUses, type TokenKeyUseRow, tokenKeyUse, type UsePorts } from './token-key-pipeline.ts';
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 
 const mostFound = 1000;
@@ -16,10 +16,40 @@ const mostAdmitted = 4;
 
 type ReadPorts = UsePorts & Pick<Ports, 'identity'>;
 
+/** A key's value: sealed, or for its owner to see. */
+const exportRow = ({
+  core,
+}: UsePorts): TokenKeyUseRow<{ readonly handle: number; readonly to: SealTo | undefined }, Buffer> => ({
+  wants: ({ handle }) => [{ handle, use: 'export', by: null }],
+  checks: (_input, [{ object }]) => {
+    if (object.sensitive) throw new ServiceError('forbidden', 'the value of a sensitive key is not shown');
+  },
+  work: ({ input: { handle, to } }, [{ reference, loaded }]) => {
+    if (to !== undefined) return core.hpkeSealKey(to.recipient, to.info, handleBytes(handle), reference);
+    return loaded.object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference);
+  },
+  record: async ({ caller, input: { to }, admitted: [{ object }] }, value, commit) => {
+    try {
+      await commit((tx) =>
+        recordEvent(tx, 'key.exported', caller.actor, about('key', object), {
+          applicationId: caller.application.id,
+          ...instanceDetails(caller),
+          form: to === undefined ? 'clear' : 'sealed',
+        }),
+      );
+      return value;
+    } catch (error) {
+      core.wipe(value);
+      throw error;
+    }
+  },
+});
+
 export const readTokenObjects = (
   ports: ReadPorts,
 ): Pick<TdeOperations, 'info' | 'findObjects' | 'getObject' | 'readValue'> => {
-  const { store, core, ring, directory, identity } = ports;
+  const { store, ring, directory, identity } = ports;
+  const exportKey = tokenKeyUse(ports, exportRow(ports));
   return {
     info: async ({ application }) => ({
       recipient: ring.recipient(application.tenantId),
@@ -60,25 +90,7 @@ export const readTokenObjects = (
         await recordDenial(ports, caller, object, 'export', 'sensitive or not extractable');
         throw new ServiceError('forbidden', 'the value of a sensitive or unextractable key is not shown');
       }
-      const value = await withTokenKey(ports, caller, { handle, use: 'export' }, (reference, loaded) => {
-        if (loaded.object.sensitive) throw new ServiceError('forbidden', 'the key became sensitive in the meantime');
-        if (to !== undefined) return core.hpkeSealKey(to.recipient, to.info, handleBytes(handle), reference);
-        return object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference);
-      });
-      try {
-        await store.write(async (tx) => {
-          await requireStillExportable(tx, object.tenantId, object.id, false);
-          await recordEvent(tx, 'key.exported', caller.actor, about('key', object), {
-            applicationId: caller.application.id,
-            ...instanceDetails(caller),
-            form: to === undefined ? 'clear' : 'sealed',
-          });
-        });
-      } catch (error) {
-        core.wipe(value);
-        throw error;
-      }
-      return value;
+      return exportKey(caller, { handle, to });
     },
   };
 };

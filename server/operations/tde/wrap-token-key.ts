@@ -12,31 +12,24 @@ import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyToWrap, TdeCaller, TdeOperations } from './interface.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
-import {
-  admit,
-  requireStillExportable,
-  requireStillUsable,
-  type UsePorts,
-  type Wanted,
-  withTokenKeys,
-} from './use-token-key.ts';
-import { findVisible, instanceDetails, recordDenial } from './visibility.ts';
+import { type TokenKeyUseRow, tokenKeyUse, type UsePorts, wrapMechanism } from './token-key-pipeline.ts';
+import { instanceDetails, recordDenial } from './visibility.ts';
 
-/** What is to be wrapped, before it is open. */
-interface Subject {
-  readonly sensitive: boolean;
-  /** Null for a key of the agent's. */
-  readonly id: string | null;
-  readonly class: 'secret-key' | 'private-key';
+interface Wrapping {
+  readonly handle: number;
+  readonly mechanism: WrapParameters;
+  readonly key: KeyToWrap;
 }
 
-const admitSubject = async (ports: UsePorts, caller: TdeCaller, key: KeyToWrap): Promise<Subject> => {
-  if (key.from === 'session') return { sensitive: key.sensitive, id: null, class: key.class };
-  const { object } = await admit(ports, caller, { handle: key.handle, use: 'export' });
-  if (object.class !== 'secret-key' && object.class !== 'private-key')
-    throw new ServiceError('key-usage', 'only secret and private keys are wrapped');
-  return { sensitive: object.sensitive, id: object.id, class: object.class };
-};
+/** What is to be wrapped: a key of the token as it was admitted, or what the agent says of its own. */
+const subjectOf = (key: KeyToWrap, [, exported]: readonly LoadedObject[]) =>
+  key.from === 'session'
+    ? { id: null, class: key.class, sensitive: key.sensitive }
+    : {
+        id: exported?.object.id ?? null,
+        class: exported?.object.class,
+        sensitive: exported?.object.sensitive !== false,
+      };
 
 /** The half of a pair, or the secret key, that could open what is wrapped. More than one when a private key came in twice. */
 const openersOf = async (from: Repositories, wrapping: StoredObject): Promise<readonly StoredObject[]> => {
@@ -106,61 +99,7 @@ const markWrapping = async (ports: UsePorts, caller: TdeCaller, loaded: LoadedOb
   await directory.renew({ objects: marked.map(({ handle }) => handle) });
 };
 
-/** A public key of the token, checked for wrapping. */
-const admitPublicKey = async (ports: UsePorts, caller: TdeCaller, handle: number): Promise<LoadedObject> => {
-  const loaded = await findVisible(ports, caller, handle, 'wrap');
-  const { object } = loaded;
-  if (object.class !== 'public-key' || object.algorithm !== 'rsa' || object.publicKey === null)
-    throw new ServiceError('key-usage', 'the wrapping key is not an RSA public key');
-  if (isShortRsa(object.bits ?? 0)) throw new ServiceError('key-usage', 'an RSA key below 2048 bits cannot wrap keys');
-  if (!object.usages.includes('wrap')) throw new ServiceError('key-usage', 'the key is not for wrap');
-  return loaded;
-};
-
-const admitSecretKey = async (ports: UsePorts, caller: TdeCaller, handle: number): Promise<LoadedObject> => {
-  const loaded = await admit(ports, caller, { handle, use: 'wrap' });
-  if (loaded.object.algorithm !== 'aes') throw new ServiceError('key-usage', 'the key is not an AES key');
-  return loaded;
-};
-
-/**
- * Opens both keys and wraps, in one step: nothing that was destroyed or changed in the meantime leaves. `brought` is the client's key, null for
- * one of the token.
- */
-const wrapNow = (
-  ports: UsePorts,
-  caller: TdeCaller,
-  { object: wrapping }: LoadedObject,
-  mechanism: WrapParameters,
-  key: KeyToWrap,
-  brought: KeyRef | null,
-  sensitive: boolean,
-): Promise<Buffer> => {
-  const { core } = ports;
-  const isPublic = wrapping.class === 'public-key';
-  const wanted: Wanted[] = [];
-  if (!isPublic) wanted.push({ handle: wrapping.handle, use: 'wrap' });
-  if (key.from === 'token') wanted.push({ handle: key.handle, use: 'export' });
-  return withTokenKeys(ports, caller, wanted, (opened) => {
-    const [first] = opened;
-    const open = isPublic ? core.importPublicKey(Buffer.from(wrapping.publicKey ?? '', 'base64')) : null;
-    try {
-      const by = open ?? first?.reference;
-      const subject = brought ?? opened.at(-1)?.reference;
-      if (by === undefined || subject === undefined) throw new ServiceError('internal', 'a key was not opened');
-      // It was admitted as one that is not, to which fewer rules apply.
-      if (key.from === 'token' && !sensitive && opened.at(-1)?.loaded.object.sensitive !== false)
-        throw new ServiceError('forbidden', 'the key became sensitive in the meantime');
-      if (sensitive && !isPublic && first?.loaded.object.wrappedSensitive !== true)
-        throw new ServiceError('conflict', 'the wrapping key changed in the meantime');
-      return core.wrapKey(by, mechanism, subject);
-    } finally {
-      if (open !== null) core.release(open);
-    }
-  });
-};
-
-/** The client's key, which the caller releases; null for a key of the token. */
+/** The client's key, opened: `end` releases it. Null for a key of the token. */
 const bring = async (ports: UsePorts, caller: TdeCaller, key: KeyToWrap): Promise<KeyRef | null> => {
   if (key.from === 'token') return null;
   const reference = await openSealed(ports, caller, key.key, key.class === 'private-key' ? 'private' : 'generic');
@@ -168,31 +107,53 @@ const bring = async (ports: UsePorts, caller: TdeCaller, key: KeyToWrap): Promis
   return reference;
 };
 
-export const wrapTokenKey =
-  (ports: UsePorts): TdeOperations['wrap'] =>
-  async (caller, handle, mechanism, key) => {
-    const isPublic = mechanism.way === 'oaep';
-    const wrapping = await (isPublic ? admitPublicKey : admitSecretKey)(ports, caller, handle);
-    const subject = await admitSubject(ports, caller, key);
+const wrapRow = (ports: UsePorts): TokenKeyUseRow<Wrapping, Buffer, Buffer, KeyRef | null> => ({
+  wants: ({ handle, mechanism, key }) => {
+    const wrapping = { handle, use: 'wrap', by: wrapMechanism(mechanism) } as const;
+    return key.from === 'token' ? [wrapping, { handle: key.handle, use: 'export', by: null }] : [wrapping];
+  },
+  checks: ({ mechanism, key }, keys) => {
+    const [{ object: wrapping }] = keys;
+    if (wrapping.algorithm === 'rsa' && isShortRsa(wrapping.bits ?? 0))
+      throw new ServiceError('key-usage', 'an RSA key below 2048 bits cannot wrap keys');
+    const subject = subjectOf(key, keys);
+    if (subject.class !== 'secret-key' && subject.class !== 'private-key')
+      throw new ServiceError('key-usage', 'only secret and private keys are wrapped');
     if (subject.sensitive && mechanism.way === 'cipher')
       throw new ServiceError('forbidden', 'wrap sensitive keys with AES key wrap or OAEP, which detect changes');
+  },
+  prepare: async ({ caller, input: { key }, admitted }) => {
     const brought = await bring(ports, caller, key);
-    let wrapped: Buffer;
     try {
-      if (subject.sensitive) await markWrapping(ports, caller, wrapping);
-      wrapped = await wrapNow(ports, caller, wrapping, mechanism, key, brought, subject.sensitive);
-    } finally {
+      if (subjectOf(key, admitted).sensitive) await markWrapping(ports, caller, admitted[0]);
+      return brought;
+    } catch (error) {
       if (brought !== null) ports.core.release(brought);
+      throw error;
     }
+  },
+  end: (brought) => {
+    if (brought !== null) ports.core.release(brought);
+  },
+  work: ({ input: { mechanism, key }, admitted }, [wrapping, exported], brought) => {
+    const { object } = wrapping.loaded;
+    const { sensitive } = subjectOf(key, admitted);
+    if (sensitive && object.class !== 'public-key' && !object.wrappedSensitive)
+      throw new ServiceError('conflict', 'the wrapping key changed in the meantime');
+    const subject = brought ?? exported?.reference;
+    if (subject === undefined) throw new ServiceError('internal', 'a key was not opened');
+    return ports.core.wrapKey(wrapping.reference, mechanism, subject);
+  },
+  record: async ({ caller, input: { mechanism, key }, admitted }, wrapped, commit) => {
+    const { tenantId, id, class: wrappingClass } = admitted[0].object;
+    const subject = subjectOf(key, admitted);
     const by = { applicationId: caller.application.id, ...instanceDetails(caller), mechanism: mechanism.way };
-    const { tenantId, id } = wrapping.object;
-    await ports.store.write(async (tx) => {
-      if (!isPublic) await requireStillUsable(tx, tenantId, id);
-      if (subject.id !== null) await requireStillExportable(tx, tenantId, subject.id, subject.sensitive);
-      await recordEvent(tx, 'key.wrapped', caller.actor, about(isPublic ? 'object' : 'key', { id, tenantId }), {
+    await commit(async (tx) => {
+      const kind = wrappingClass === 'public-key' ? 'object' : 'key';
+      await recordEvent(tx, 'key.wrapped', caller.actor, about(kind, { id, tenantId }), {
         ...by,
         wrappedKeyId: subject.id,
-        class: subject.class,
+        class: subject.class ?? null,
         sensitive: subject.sensitive,
       });
       if (subject.id !== null)
@@ -203,4 +164,10 @@ export const wrapTokenKey =
         });
     });
     return wrapped;
-  };
+  },
+});
+
+export const wrapTokenKey = (ports: UsePorts): TdeOperations['wrap'] => {
+  const wrap = tokenKeyUse(ports, wrapRow(ports));
+  return (caller, handle, mechanism, key) => wrap(caller, { handle, mechanism, key });
+};

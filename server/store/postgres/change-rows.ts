@@ -25,7 +25,8 @@ export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 
         ? undefined
         : { epoch: Number(first.previous), history: String(first.previous_history) };
     const how = continuationOf(mark, { head, next });
-    if (how === 'lost') return 'lost';
+    // Either the head is not beyond it, or the changes that are kept follow another one with its number.
+    if (how === 'lost') return { lost: head.epoch > mark.epoch && next !== undefined ? next : head };
     if (how === 'reload') return 'pruned';
     if (how === 'nothing') return { last: mark, changes: [], marks: [], more: false };
     const newest = rows.at(-1);

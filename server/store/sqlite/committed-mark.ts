@@ -5,7 +5,8 @@
 // asks for more than was confirmed. What is torn or changed in it says nothing. A durable commit that appended no audit record is not covered.
 
 import { createHash } from 'node:crypto';
-import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, statSync, writeSync } from 'node:fs';
+import { toRfc3339 } from '../../base/clock.ts';
 
 export interface CommittedMark {
   /** As it was found at the start; undefined: not known. */
@@ -14,6 +15,8 @@ export interface CommittedMark {
   write(records: number): void;
   /** The database is accepted as it is: the next commit starts a new mark. */
   accept(): void;
+  /** The file, and when it was written. */
+  place(): string;
   close(): void;
 }
 
@@ -49,6 +52,10 @@ export const openCommittedMark = (database: string): CommittedMark => {
       } catch {
         // A full disk or a failing one: what the file says stays true, it is only less.
       }
+    },
+    place: () => {
+      const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+      return writtenAt === undefined ? path : `${path} (written ${toRfc3339(writtenAt)})`;
     },
     accept: () => {
       highest = 0;

@@ -3,16 +3,31 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import { openSealers, type Sealers } from '../../support/sealers.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'dke-compared-'));
+let folder: string;
 let sealers: Sealers;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-compared-'));
+});
 afterEach(async () => {
   await sealers.store.close();
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('rows that are committed during a comparison do not count as a difference', async () => {
+  sealers = await openSealers(join(folder, 'dke.db'));
+  const { store } = sealers;
+  await sealers.node(true).sealer.inspect();
+  const found = await store.snapshot(async (state) => {
+    // The state is fixed, and this process knows a newer one by the time when it compares.
+    await store.write((tx) => tx.tenants.insert(newTenant('later', 1)));
+    return state.whole.compareRowSet();
+  });
+  expect(found).toEqual({ differences: [], older: [] });
 });
 
 test('an old row that is put back is found within a minute, and the row is named', async () => {
@@ -54,7 +69,22 @@ test('an old row that is put back is found within a minute, and the row is named
       await sealer.run();
       return found;
     })
-    .toEqual([{ state: 'rows-changed', size: 1, older: [`tenants ${tenant.id}`] }]);
+    .toMatchObject([
+      {
+        ...{ state: 'rows-changed', size: 1, older: [`tenants ${tenant.id}`] },
+        // Both codes, and where each is from.
+        differences: [
+          {
+            ...{
+              what: 'code of the policy rows in version 2',
+              foundIn: 'its 1 policy rows',
+              expectedIn: 'its table row_set',
+            },
+            ...{ found: expect.stringMatching(/^[0-9a-f]{64}$/), expected: expect.stringMatching(/^[0-9a-f]{64}$/) },
+          },
+        ],
+      },
+    ]);
   // Nothing is signed.
   const signed = anchor();
   await sealer.run();

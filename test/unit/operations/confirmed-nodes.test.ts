@@ -3,11 +3,12 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
+import { systemClock } from '../../../server/base/clock.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import { createQuarantine } from '../../../server/operations/service/quarantine.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
-import { openSealers, type Sealers } from '../../support/sealers.ts';
+import { differences, openSealers, type Sealers } from '../../support/sealers.ts';
 
 let folder: string;
 let sealers: Sealers;
@@ -46,12 +47,12 @@ test('a node in quarantine keeps nothing that another node has signed since', as
   expect(kept).toBe(first.anchor());
 
   for (const { sealer } of [first, second]) sealer.suspend();
-  await first.sealer.accept({ state: 'lost-changes' });
+  await first.sealer.accept({ differences, state: 'lost-changes' });
   sealers.pass(1_000);
   await second.sealer.run();
   expect(second.anchor()).toBe(kept);
 
-  await second.sealer.accept({ state: 'lost-changes' });
+  await second.sealer.accept({ differences, state: 'lost-changes' });
   const origins = [first, second].map(({ anchor }) => parseCheckpoint(anchor() ?? '')?.origin);
   expect(new Set(origins).size).toBe(1);
   // Each starts again at once.
@@ -68,8 +69,8 @@ test('a node without a checkpoint does not name the log a second time', async ()
   const [first, second] = await startBoth();
   for (const { sealer } of [first, second]) sealer.suspend();
   expect(second.anchor()).toBeUndefined();
-  await first.sealer.accept({ state: 'lost-changes' });
-  await second.sealer.accept({ state: 'lost-changes' });
+  await first.sealer.accept({ differences, state: 'lost-changes' });
+  await second.sealer.accept({ differences, state: 'lost-changes' });
   for (const { sealer } of [first, second]) expect(await sealer.inspect()).toEqual({ state: 'intact' });
 });
 
@@ -79,10 +80,11 @@ test('a node that could not continue after a confirmation stays in quarantine, a
     finding: { state: 'intact' },
     place: 'the database',
     core: { random: (to) => to.fill(1), timingSafeEqual: (a, b) => Buffer.from(a).equals(b) },
+    clock: systemClock,
     log: quietLog,
     missing: () => Promise.resolve(null),
   });
-  gate.enter({ state: 'lost-changes' });
+  gate.enter({ differences, state: 'lost-changes' });
   let attempts = 0;
   gate.onConfirmed(() => {
     attempts += 1;

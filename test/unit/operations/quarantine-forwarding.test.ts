@@ -15,6 +15,7 @@ import { until } from '../../support/host.ts';
 import { administrator } from '../../support/open-service.ts';
 import { openTestStore } from '../../support/open-store.ts';
 import { quietLog as log } from '../../support/quiet-log.ts';
+import { differences } from '../../support/sealers.ts';
 
 const quiet = () => undefined;
 const nothing = (): Promise<void> => Promise.resolve();
@@ -57,7 +58,13 @@ const start = (name: string): Node => {
     store,
     { accept: nothing, suspend: quiet },
     {
-      ...{ finding: { state: 'intact' }, place: 'dke.db', log, missing: () => Promise.resolve(null) },
+      ...{
+        finding: { state: 'intact' },
+        place: 'dke.db',
+        clock: systemClock,
+        log,
+        missing: () => Promise.resolve(null),
+      },
       core: { random: (into) => void randomFillSync(into), timingSafeEqual },
     },
   );
@@ -87,11 +94,11 @@ const start = (name: string): Node => {
 };
 
 const doubted: readonly Unsound[] = [
-  { state: 'older', size: 1, expected: 2 },
-  { state: 'incomplete', size: 1, expected: 2 },
-  { state: 'changed', size: 1 },
-  { state: 'restored', size: 1, at: '2026-01-01T00:00:00Z' },
-  { state: 'lost-changes' },
+  { differences, state: 'older', size: 1, expected: 2 },
+  { differences, state: 'incomplete', size: 1, expected: 2 },
+  { differences, state: 'changed', size: 1 },
+  { differences, state: 'restored', size: 1, at: '2026-01-01T00:00:00Z' },
+  { differences, state: 'lost-changes' },
 ];
 
 test('a log in doubt is not forwarded; an intact one is forwarded once, and continues at its position after the confirmation', async () => {
@@ -102,7 +109,7 @@ test('a log in doubt is not forwarded; an intact one is forwarded once, and cont
   expect(nodes.map(({ records }) => records())).toEqual(nodes.map(() => [1]));
 
   for (const { finding, node } of inDoubt) node.gate.enter(finding);
-  intact.gate.enter({ state: 'rows-changed', size: 1, older: [] });
+  intact.gate.enter({ differences, state: 'rows-changed', size: 1, older: [] });
   await append();
   for (const { looks } of nodes) await looks();
   expect(inDoubt.map(({ finding, node }) => [finding.state, node.records()])).toEqual(

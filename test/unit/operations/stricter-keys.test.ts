@@ -84,9 +84,9 @@ describe('what a key was is known from the moment that it is stored', () => {
   });
 
   test.each(policies)('of a derived key by its base: sensitive %s, extractable %s', async (sensitive, extractable) => {
-    const base = await make({ sensitive, extractable });
+    const base = await make({ algorithm: 'generic', sensitive, extractable });
     for (const wanted of policies) {
-      const into = onToken({ sensitive: wanted[0], extractable: wanted[1] });
+      const into = onToken({ algorithm: 'generic', sensitive: wanted[0], extractable: wanted[1] });
       const key = made(await tde().derive(caller, base.handle, hkdf, into));
       expect(past(key).ever).toEqual([sensitive && wanted[0], !extractable && !wanted[1]]);
       // And a key that is derived from that one depends on both.

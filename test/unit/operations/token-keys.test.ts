@@ -278,7 +278,7 @@ describe('the state of a key', () => {
     const { caller } = await registerCaller(opened, named('app'));
     const by = await tde().generateKey(caller, wrapper());
     const key = await tde().generateKey(caller, movable());
-    const derivable = await tde().generateKey(caller, { ...movable(), usages: ['derive'] });
+    const derivable = await tde().generateKey(caller, { ...movable(), algorithm: 'generic', usages: ['derive'] });
     const use = uses(caller, by, key, derivable)[name];
     const { id, handle } = { 'wrap under it': by, 'wrap it': key, 'derive from it': derivable }[name];
     expect(await codeOfWork(use())).toBe('none');
@@ -513,7 +513,7 @@ describe('limits', () => {
 
   test('what is derived is a key of a size that there is', async () => {
     const { caller } = await registerCaller(opened, named('app'));
-    const base = await tde().generateKey(caller, { ...movable(), usages: ['derive'] });
+    const base = await tde().generateKey(caller, { ...movable(), algorithm: 'generic', usages: ['derive'] });
     const bytes = Buffer.alloc(0);
     const derive = (algorithm: 'aes' | 'generic', bits: number | null, digest: 'sha1' | 'sha256' = 'sha256') =>
       codeOfWork(
@@ -532,7 +532,7 @@ describe('limits', () => {
 
   test('a key is sent to a session only under a valid key of its agent', async () => {
     const { caller } = await registerCaller(opened, named('app'));
-    const base = await tde().generateKey(caller, { ...movable(), usages: ['derive'] });
+    const base = await tde().generateKey(caller, { ...movable(), algorithm: 'generic', usages: ['derive'] });
     const bytes = Buffer.alloc(0);
     const to = (recipient: Uint8Array) =>
       codeOfWork(

@@ -17,6 +17,24 @@ export const quarantineSchema = z
       }),
     size: z.int().nullable().openapi({ description: 'Current number of records in the audit log.' }),
     expected: z.int().nullable().openapi({ description: 'Number of records at the checkpoint next to the root key.' }),
+    since: z
+      .string()
+      .nullable()
+      .openapi({ description: 'When the difference was found, or when the service started with it.' }),
+    differences: z
+      .array(
+        z.strictObject({
+          what: z.string(),
+          found: z.string(),
+          foundIn: z.string().openapi({ description: 'A place in the database.' }),
+          expected: z.string(),
+          expectedIn: z
+            .string()
+            .openapi({ description: 'A file with its time, a place in the database, or the memory of this process.' }),
+        }),
+      )
+      .readonly()
+      .openapi({ description: 'What was compared with what.' }),
     missing: z
       .strictObject({
         count: z.int().openapi({ description: 'Records that a sink has but the database does not.' }),
