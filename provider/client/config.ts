@@ -69,7 +69,7 @@ const fields = {
   log_dir: { type: 'text', required: false },
   log_level: { type: 'text', required: false },
   spin_us: { type: 'integer', min: 0, max: 1000 },
-  key_check_ms: { type: 'integer', min: 0, max: 2000 },
+  key_check_ms: { type: 'integer', min: 0, max: 1000 },
   wait_seconds: { type: 'integer', min: 0, max: 600 },
 } as const satisfies Record<string, Row>;
 

@@ -1,4 +1,4 @@
-// The heartbeat of a database with many keys, which is an Init of each and nothing else (decision 30): one request proves all of them, and what
+// The heartbeat of a database with many keys, which is an Init of each and nothing else (decision 34): one request proves all of them, and what
 // was disabled, destroyed or revoked is refused when an answer no longer counts. And the values of data objects. The test controls the time.
 import { describe, expect, test } from 'vitest';
 import { ServiceAnswerCache } from '../../../provider/client/service-answer-cache.ts';
