@@ -137,6 +137,8 @@ const rows: readonly Row[] = [
   row('APPLICATION', ['data'], free(noBytes)),
   row('OBJECT_ID', ['data'], free(noBytes)),
   row('VALUE', ['data'], make('may', 'never', 'free', 'free', null)),
+  // Not in the standard's table; databases name it, and other tokens accept it. An object has it when it was given.
+  row('ID', ['data'], make('may', 'never', 'free', 'free', null)),
 
   // 4.6: certificates
   row('CERTIFICATE_TYPE', ['certificate'], make('needed', 'never', 'never', 'never', null)),

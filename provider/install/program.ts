@@ -52,8 +52,7 @@ export const checkProgram = (
     if (!isSecure) return { text: `${who} use ${configPath}`, ignored: false };
     const marked = `${who} (AT_SECURE)`;
     // It is the rights of a user who is not known here: another user cannot read a file of mode 600.
-    const why =
-      effective === null ? 'it does not belong to that user' : refusalOf(configPath, effective, folder);
+    const why = effective === null ? 'it does not belong to that user' : refusalOf(configPath, effective, folder);
     return why === null
       ? { text: `${marked} use ${configPath}`, ignored: false }
       : { text: `${marked} ignore ${configPath} (${why}) and use ${fallback}`, ignored: true };

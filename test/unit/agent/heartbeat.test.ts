@@ -30,7 +30,16 @@ const start = async (keys: number) => {
     for (const key of made) all.push(await init(key));
     return all;
   };
-  return { agent, session, keys: made, beat, init, pass: (ms: number) => void (time += ms) };
+  return {
+    agent,
+    session,
+    keys: made,
+    beat,
+    init,
+    pass: (ms: number): void => {
+      time += ms;
+    },
+  };
 };
 /** The requests that this takes, by route. */
 const requests = async ({ service: { asked } }: InProcessAgent, work: () => Promise<unknown>) => {
