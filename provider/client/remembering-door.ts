@@ -2,7 +2,7 @@
 // whose answer is held and no longer counts has everything proven that is held, in one request for all processes of a configuration; and the first
 // read of a value brings those of the other data objects that were just found.
 import { core } from '../../addon/core.ts';
-import { packHandles, packHeld, unpackHeldAnswers, unpackValues } from '../../server/fronts/contract/tde-held.ts';
+import { packHandles, packHeld, unpackHeldAnswers, unpackValues } from '../../server/fronts/contract/tde.ts';
 import { type Caller, type RouteName, type ServiceAnswer, ServiceCallError, type ServiceRequest } from './service.ts';
 import type { ServiceAnswerCache } from './service-answer-cache.ts';
 

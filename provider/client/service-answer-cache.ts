@@ -11,14 +11,15 @@
 // Values of data objects are held with the version of their object, and count while the object, as it is proven now, has that version. They take a
 // bounded part of the agent's memory and are wiped when they go.
 import { core } from '../../addon/core.ts';
-import type { KeyUsage, TokenObject } from '../../server/fronts/contract/tde.ts';
 import {
   type HeldAnswer,
   type HeldObject,
+  type KeyUsage,
   mostHeld,
   mostValues,
+  type TokenObject,
   type ValueOf,
-} from '../../server/fronts/contract/tde-held.ts';
+} from '../../server/fronts/contract/tde.ts';
 import type { Answer, RouteName, ServiceRequest } from './service.ts';
 
 /** Objects that are remembered; beyond that those go that were asked for longest ago. */
@@ -81,7 +82,7 @@ export class ServiceAnswerCache {
   readonly #values = new Map<number, HeldValue>();
   #bytes = 0;
   #epoch = 0;
-  /** When the epoch was heard of: an answer with another one is newer only if it was asked for later. */
+  /** When the epoch became known: an answer with another one is newer only if it was asked for later. */
   #epochAt = 0;
 
   /** `lastMs`: how long an answer counts; 0 has everything asked. */
@@ -275,7 +276,7 @@ export class ServiceAnswerCache {
     return this.#now();
   }
 
-  /** Nothing of it is used any more. */
+  /** Its last user is gone. */
   close(): void {
     for (const handle of [...this.#held.keys()]) this.#drop(handle);
   }

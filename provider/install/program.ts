@@ -1,7 +1,7 @@
 // Which pkcs11.toml the processes of a program will use. A program with the setuid or setgid bit (`oracle` is 6751 oracle:asmadmin with Grid
 // Infrastructure) runs with rights that its caller does not have; the kernel marks such a process as secure (AT_SECURE), and then the
 // library does not believe the caller's environment: it accepts the file that DKE_PKCS11_CONF names only if it belongs to the effective
-// user, has mode 600 and lies below a folder of the administrator. So a caller can only choose among the files of the database's user.
+// user, has mode 600 and is below a folder of the administrator. So a caller can only choose among the files of the database's user.
 //
 // The path of the program is the administrator's word. Only the mode and the owners of files are read.
 import { lstatSync, realpathSync, statSync } from 'node:fs';

@@ -55,6 +55,17 @@ import {
 } from './tde-objects.ts';
 
 export { type PendingNodes, readPendingNodes } from './pending-nodes.ts';
+export {
+  type HeldAnswer,
+  type HeldObject,
+  mostHeld,
+  mostValues,
+  packHandles,
+  packHeld,
+  unpackHeldAnswers,
+  unpackValues,
+  type ValueOf,
+} from './tde-held.ts';
 export { leastVerifiedMac, maxEnvelope } from './tde-mechanisms.ts';
 export type {
   CreateObject,
