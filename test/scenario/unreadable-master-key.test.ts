@@ -37,7 +37,7 @@ const dke = async (...args: string[]) => {
 };
 /** What an application's own process would be answered. */
 const asApplication = async <T>(work: (door: ServiceDoor, caller: Caller) => Promise<T>): Promise<T> => {
-  const door = openHttpService(loadConfig(conf, process.geteuid?.() ?? 0));
+  const door = openHttpService(await loadConfig(conf));
   try {
     return await work(door, { requestId: 'call-1', instance: instanceText(instance) });
   } finally {

@@ -16,7 +16,8 @@ interface Named {
 export interface IvClaims {
   /** Throws 'conflict' if the key has encrypted another message with this IV. */
   claimIv(object: Named, parameters: CipherParameters, input: Uint8Array): void;
-  claimPart(object: Named, parameters: AeadParameters, part: PartOfMessage): void;
+  /** `at`: bytes of data before this part. */
+  claimPart(object: Named, parameters: AeadParameters, part: PartOfMessage, at: number): void;
 }
 
 export const createIvClaims = (core: Pick<CryptoCore, 'newIvOwner' | 'claimIv' | 'ivUsed'>): IvClaims => {
@@ -37,16 +38,18 @@ export const createIvClaims = (core: Pick<CryptoCore, 'newIvOwner' | 'claimIv' |
     const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length}\n`;
     claim(iv, id, digestOf(head, aad, input));
   };
-  // The parts of a message are claimed one by one: a state, which depends on all parts before it, can continue in only one way.
+  // The parts of a message are claimed one by one. Behind a first part that is claimed there can be only one second one, and so on: whatever states the
+  // caller brings back, every byte of the message is encrypted in one way.
   const claimPart = (
     { id }: { readonly id: string },
     parameters: AeadParameters,
     { state, last, input }: PartOfMessage,
+    at: number,
   ): void => {
     const { iv, aad = nothing, tagLength } = parameters;
-    const before = state.length === 0 ? '' : createHash('sha256').update(state).digest('base64url');
-    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length} part ${last} ${before}\n`;
-    claim(iv, before === '' ? id : `${id} ${before}`, digestOf(head, aad, input));
+    const place = state.length === 0 ? 'first' : `at ${at}`;
+    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length} part ${last} ${place}\n`;
+    claim(iv, state.length === 0 ? id : `${id} ${place}`, digestOf(head, aad, input));
   };
   return { claimIv, claimPart };
 };
