@@ -6,7 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { TdeCaller, TdeOperations } from './interface.ts';
-import { openContent } from './object-content.ts';
+import { contentRecord, openContent } from './object-content.ts';
 import { type UsePorts, usesAdmitted } from './token-key-pipeline.ts';
 import { isVisible } from './visibility.ts';
 
@@ -49,7 +49,7 @@ export const heldObjects = (ports: UsePorts): Pick<TdeOperations, 'refresh' | 'r
         const length = object?.content?.length ?? 0;
         if (object?.class !== 'data' || object.version === undefined || length === 0 || length > left) return [];
         left -= length;
-        const record = await store.read.records.get(object.id, 1, 'object-content');
+        const record = await contentRecord(store.read, object);
         if (record !== undefined && !ring.knows(record)) await ring.refresh(store.read);
         try {
           return [{ handle, version: object.version, value: openContent(ports, object, record) }];
