@@ -362,6 +362,8 @@ export interface Core {
   wakeFrameServer(id: number): void;
   /** From any thread: makes `run` return 'stopped', now and at every later call. */
   stopFrameServer(id: number): void;
+  /** From now on this process leaves no core file, and no process of its user can read its memory. */
+  forbidDumps(): void;
 }
 
 const packageRoot = (from: string): string => {
