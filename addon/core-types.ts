@@ -244,3 +244,30 @@ export type XksParsed =
     }
   | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };
 export type XksBodyErrorName = 'ValidationException' | 'UnsupportedOperationException' | 'InternalException';
+
+/** A file that a local user names, and that user, as the kernel tells it of the peer of a socket. */
+export interface UserFileRequest {
+  readonly uid: number;
+  readonly gid: number;
+  readonly groups: readonly number[];
+  readonly path: string;
+  /** Whether symbolic links are followed; those of /proc to open files never are. */
+  readonly follow: boolean;
+  /** A longer file is not read. */
+  readonly most: number;
+  /** Nor is one whose state is this. */
+  readonly known: string;
+}
+export type UserFileAnswer =
+  /** `error`: of errno. `identity`: this process cannot act as the user. */
+  | { readonly error: number; readonly identity: boolean }
+  | {
+      readonly error: 0;
+      readonly regular: boolean;
+      readonly uid: number;
+      readonly mode: number;
+      readonly size: number;
+      /** Changes when the file is another one, or is changed. */
+      readonly state: string;
+      readonly bytes?: Buffer<ArrayBuffer>;
+    };

@@ -29,6 +29,8 @@ import type {
   SignatureParameters,
   Sp800108Parameters,
   UnwrappedKind,
+  UserFileAnswer,
+  UserFileRequest,
   WrapParameters,
   XksBodyErrorName,
   XksOperation,
@@ -364,6 +366,11 @@ export interface Core {
   stopFrameServer(id: number): void;
   /** From now on this process leaves no core file, and no process of its user can read its memory. */
   forbidDumps(): void;
+  /**
+   * Reads a file that a local user names, with that user's rights, on a thread of its own (addon/core/base/user_files.h). No
+   * deadline: a file system may never answer, so the caller limits how many there are.
+   */
+  readUserFile(request: UserFileRequest): Promise<UserFileAnswer>;
 }
 
 const packageRoot = (from: string): string => {

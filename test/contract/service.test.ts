@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
 import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
+import { ownUser } from '../../provider/client/user-files.ts';
 import { type CreateObject, instanceText, type TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import { dataObject, instance } from '../support/open-service.ts';
 import { codeOfWork } from '../support/outcomes.ts';
@@ -42,7 +43,7 @@ interface Opened {
 const open = async (): Promise<Opened> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-contract-'));
   const service = await startService();
-  const door = openHttpService(loadConfig(writeConfig(folder, service), process.getuid?.() ?? 0));
+  const door = openHttpService(await loadConfig(writeConfig(folder, service)));
   return {
     door,
     async close() {
@@ -366,7 +367,7 @@ describe('the service', () => {
 describe('the way over HTTPS', () => {
   const guid = 'guid';
   const config = (origin: string, extra = '') => ({
-    ...parseConfig('/p', `server_url = "https://x/tde/v1/${guid}/app"\naccess_token = "${guid}"\n${extra}`, 0),
+    ...parseConfig('/p', `server_url = "https://x/tde/v1/${guid}/app"\naccess_token = "${guid}"\n${extra}`, ownUser()),
     origin,
   });
   const serve = async (handler: Parameters<typeof createServer>[1], callTimeoutMs = 60_000) => {

@@ -57,6 +57,7 @@ struct FrameLoop::Connection {
   std::unique_ptr<FrameLane> lane;
   std::unique_ptr<ReplayCache> replays;  // null until something was learned
   uint32_t interest = EPOLLIN;
+  uint32_t spin_microseconds = 0;
   uint32_t awaited = 0;   // frames that the handler answers later
   bool admitted = false;
   int64_t admit_by = INT64_MAX;

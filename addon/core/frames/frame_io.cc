@@ -164,6 +164,7 @@ bool FrameLoop::MayServe(Connection* connection, int budget) {
 void FrameLoop::Answer(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more) {
   ++frames_;
   if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
+  spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);
   if (connection->replays != nullptr) {
     const size_t known = connection->replays->Answer(body, length, reply(), options_.max_frame);
     if (known > 0) {

@@ -65,6 +65,7 @@ export type {
   ObjectClass,
   TokenObject,
 } from './tde-objects.ts';
+export { longestLabel } from './tde-objects.ts';
 
 /** An Idempotency-Key, and an X-Request-Id. */
 export const requestKey = /^[A-Za-z0-9._:-]{1,128}$/;
