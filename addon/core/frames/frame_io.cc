@@ -145,7 +145,7 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     if (next.kind == NextFrame::Kind::kFrame) {
       if (!MayServe(connection, budget)) return at;
       const uint8_t* const body = data + at + next.body_at;
-      Answer(connection, next.call_code, body, next.body_length, next_at(at + next.end).kind == NextFrame::Kind::kFrame);
+      Respond(connection, next.call_code, body, next.body_length, next_at(at + next.end).kind == NextFrame::Kind::kFrame);
     }
     at += next.end;  // after a ring, the lane is polled
   }
@@ -161,7 +161,7 @@ bool FrameLoop::MayServe(Connection* connection, int budget) {
 }
 
 // Answers one frame, from what was learned or by the handler. The connection may be closed after it.
-void FrameLoop::Answer(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more) {
+void FrameLoop::Respond(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more) {
   ++frames_;
   if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
   spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);

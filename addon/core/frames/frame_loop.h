@@ -255,7 +255,7 @@ class FrameLoop {
   size_t Consume(Connection* connection, const uint8_t* data, size_t length);
   size_t HandOn(Connection* connection, const uint8_t* data, size_t length);
   bool MayServe(Connection* connection, int budget);
-  void Answer(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more);
+  void Respond(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more);
   bool ShowUnseen(Connection* connection);
   void Greet(Connection* connection, uint8_t version);
   void Reply(Connection* connection, uint32_t call_code, size_t length, bool more);
