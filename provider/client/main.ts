@@ -89,6 +89,8 @@ const serverOptions = (socket: string | null, limits: UserLimits): FrameServerOp
 const run = async ({ socket, idleSeconds, limits }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
   process.umask(0o077);
   ignoreForeignSignals();
+  // It holds keys of all processes of its users, and may have been started by any of them.
+  core.forbidDumps();
   setFlagsFromString(heapGrowth);
   const logs = openLogs(environment);
   const log = await logs.own('info');

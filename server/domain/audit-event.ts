@@ -132,6 +132,8 @@ export const auditKinds = {
     activity: 'update',
     fields: ['applicationId', 'appId', 'host', 'process'],
   },
+  /** A person repaired a master key that could only encrypt. */
+  'key.decryption-allowed': { severity: 'medium', activity: 'update', fields: ['name', 'label', 'applicationId'] },
   /** A key that is extractable left: `form` is `wrapped`; for one that is not sensitive also `clear` or `sealed`. */
   'key.exported': {
     severity: 'high',

@@ -129,6 +129,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     list: application(),
     get: application({ keyId: 'masterKey' }),
     blastRadius: application({ keyId: 'masterKey' }),
+    allowDecryption: application({ keyId: 'masterKey' }),
     destroy: application({ keyId: 'masterKey' }, () => ({ confirm: 'MK' })),
   },
   endpoints: {

@@ -276,6 +276,7 @@ const ways = {
     const on = hostOf(somebody);
     const folder = `/tmp/dke-pkcs11-${somebody}`;
     mkdirSync(folder, { recursive: true, mode: 0o755 });
+    chownSync(folder, somebody, somebody);
     ends.push(() => rmSync(folder, { recursive: true, force: true }));
     const environment = { XDG_RUNTIME_DIR: '' };
     return made(await opening(on.config, { socket: '', user: somebody, environment }), on, new RegExp(folder));
@@ -507,6 +508,14 @@ const ways = {
       await (await opened(on.config)).call('generate', { label }),
       on,
       /the label ORACLE\.TDE\.HSM\.MK\.TAKEN is already used by the secret key with handle \d+ of this application.*use another label/,
+    );
+  },
+  'master-key-decrypt': async () => {
+    const on = host();
+    return made(
+      await (await opened(on.config)).call('generate', { label: 'ORACLE.TDE.HSM.MK.CLOSED', decrypt: false }),
+      on,
+      /a master key cannot have CKA_DECRYPT false.*have the program set it to true/,
     );
   },
   'key-disabled': async () => {

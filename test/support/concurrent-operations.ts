@@ -139,7 +139,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     rotateAccessGuid: on('application', 'application'),
     removeAccessGuid: changes({ path: { id: 'application', accessGuidId: 'accessGuid' } }, 'application'),
   },
-  masterKeys: { destroy: app({ path: { keyId: 'masterKey' }, body: () => ({ confirm: 'MK' }) }, 'key', 'object') },
+  masterKeys: {
+    allowDecryption: app({ path: { keyId: 'masterKey' } }, 'key', 'object'),
+    destroy: app({ path: { keyId: 'masterKey' }, body: () => ({ confirm: 'MK' }) }, 'key', 'object'),
+  },
   endpoints: {
     create: changes(
       {
@@ -388,6 +391,8 @@ export const tdeOperations: { readonly [R in keyof TdeRoutes]: Row | LeftOut } =
   findObjects: leftOut('changes nothing'),
   getObject: leftOut('changes nothing'),
   readValue: only,
+  refresh: leftOut('changes nothing'),
+  readValues: leftOut('changes nothing'),
   updateObject: tde(
     ({ opened: { operations } }, caller, { kept }) =>
       operations.tde.updateObject(caller, kept.handle ?? 0, { label: toLabel('RENAMED') }),

@@ -186,6 +186,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     list: sees('see-applications'),
     get: sees('see-applications'),
     blastRadius: sees('see-applications'),
+    allowDecryption: does('key'),
     destroy: waits('destroy'),
   },
   endpoints: {

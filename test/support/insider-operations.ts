@@ -241,6 +241,8 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'masterKeys.list': ofWorld(),
   'masterKeys.get': ofWorld(),
   'masterKeys.blastRadius': ofWorld(),
+  // The key of the world decrypts: nothing changes.
+  'masterKeys.allowDecryption': ofWorld(),
   'masterKeys.destroy': application(({ masterKeyId, name }) => ({
     path: { keyId: masterKeyId },
     body: { confirm: name },

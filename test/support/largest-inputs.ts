@@ -109,6 +109,7 @@ export const rows: Table = {
     list: listed,
     get: { path: { keyId: 'masterKey' } },
     blastRadius: { path: { keyId: 'masterKey' } },
+    allowDecryption: { path: { keyId: 'masterKey' } },
     destroy: { path: { keyId: 'masterKey' }, query: '?dryRun=true', body: () => ({ confirm: 'MK' }) },
   },
   endpoints: {

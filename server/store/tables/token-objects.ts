@@ -112,6 +112,7 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   private: row.private === 1,
   wrappedSensitive: row.wrapped_sensitive === 1,
   content: bytesOf(row.content),
+  version: Number(row.row_version),
   state,
   integrity,
 });

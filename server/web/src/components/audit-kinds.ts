@@ -35,6 +35,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'key.wrapped': 'Key wrapped',
   'key.sent': 'Sealed key delivered',
   'key.decryption-ended': 'Key no longer decrypts',
+  'key.decryption-allowed': 'Master key repaired: it decrypts',
   'key.exported': 'Key exported',
   'key.denied': 'Key use denied',
   'row.tampered': 'Stored row tampered with',
