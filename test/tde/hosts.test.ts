@@ -1,5 +1,7 @@
-// A cluster as it is in production: two hosts with one application, whose networks are apart.
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+// Hosts as they are in production: a cluster of two hosts with one application, whose networks are apart; and a host with Grid
+// Infrastructure, where the database's program has the setuid and setgid bits, so that the kernel marks its processes as secure
+// (AT_SECURE), and where local clients are other OS users.
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup, registerApplication } from '../support/console-api.ts';
@@ -9,6 +11,7 @@ import { type Site, startSite } from '../support/site.ts';
 import { Instance } from './instance.ts';
 import { placeAgent, placeFile } from './library.ts';
 import { type LinuxHost, startLinuxHost, whyNoHost } from './linux-host.ts';
+import { processProgram } from './process.ts';
 import type { DatabaseHost } from './process-table.ts';
 import { readProfile } from './profile.ts';
 import { configure, createPayments, insertRow, rowsOf, statusOf, words } from './scenarios.ts';
@@ -42,11 +45,12 @@ describe.runIf(why === undefined)('a host of its own', () => {
     hosts.push(made);
     return made;
   };
-  /** pkcs11.toml of an application in /etc/dke of a host. */
+  /** pkcs11.toml of an application in /etc/dke of a host, of one user. */
   const configOn = async (
     host: LinuxHost,
     name: string,
     application: Awaited<ReturnType<typeof registerApplication>>,
+    user = 0,
   ): Promise<void> => {
     const [path, ca] = [join(host.etc, `dke/${name}.toml`), join(host.etc, 'dke/ca.pem')];
     copyFileSync(site.server.caFile, ca);
@@ -57,6 +61,7 @@ describe.runIf(why === undefined)('a host of its own', () => {
       text.replace(/^ca_file = .*$/m, 'ca_file = "/etc/dke/ca.pem"').replace(site.logDirectory, '/run/log'),
     );
     chmodSync(path, 0o600);
+    chownSync(path, user, user);
   };
   const base = (name: string): string => {
     const at = join(site.folder, 'bases', name);
@@ -87,7 +92,7 @@ describe.runIf(why === undefined)('a host of its own', () => {
         base: base(name),
         traces: join(site.folder, 'traces', name),
         environment: { DKE_PKCS11_CONF: '/etc/dke/rac.toml' },
-        through: host.through,
+        through: host.through(),
       });
     }
     const [near, far] = nodes;
@@ -145,5 +150,88 @@ describe.runIf(why === undefined)('a host of its own', () => {
     );
     const names = items.map(({ process: name }) => name);
     expect(names).toEqual(expect.arrayContaining(['ora_fg0_RAC', 'ora_gen0_RAC', 'ora_fg0_RAC2', 'ora_gen0_RAC2']));
+  });
+
+  describe('with Grid Infrastructure', () => {
+    const oracle = { uid: 54_321, gid: 54_321 };
+    const asmadmin = 54_322;
+    const person = { uid: 54_323, gid: 54_323 };
+    let host: LinuxHost;
+    let program: string;
+    beforeAll(async () => {
+      host = await linuxHost('grid');
+      for (const name of ['log', 'dke-pkcs11']) {
+        mkdirSync(join(host.run, name));
+        chownSync(join(host.run, name), oracle.uid, oracle.gid);
+      }
+      program = join(site.folder, 'oracle');
+      copyFileSync(processProgram, program);
+      chownSync(program, oracle.uid, asmadmin);
+      chmodSync(program, 0o6751);
+    });
+
+    const databaseOf = (name: string, config: string | null): Instance => {
+      const directory = join(site.folder, 'databases', name);
+      const traces = join(site.folder, 'traces', name);
+      for (const each of [directory, traces]) mkdirSync(each, { recursive: true });
+      const environment = config === null ? {} : { DKE_PKCS11_CONF: config };
+      const made = instance(name, { base: base(name), traces, environment, program, through: host.through(oracle) });
+      for (const each of ['', 'wallet', 'wallet/tde', 'redo']) chownSync(join(directory, each), oracle.uid, oracle.gid);
+      chownSync(traces, oracle.uid, oracle.gid);
+      return made;
+    };
+    const applicationOf = async (name: string) => {
+      const application = await registerApplication(site.api, name, await createGroup(site.api, `group-of-${name}`));
+      await configOn(host, name, application, oracle.uid);
+      return application.application.id;
+    };
+    const keysOf = async (id: string): Promise<readonly string[]> =>
+      (
+        await site.api.call<{ items: readonly { readonly name: string }[] }>(
+          'GET',
+          `/api/tde/applications/${id}/master-keys`,
+        )
+      ).items.map(({ name }) => name);
+    const begin = async (database: Instance): Promise<void> => {
+      await configure(database, 'HSM');
+      await database.execute(one.open());
+      await database.execute(one.setKey());
+      await createPayments(database);
+      await insertRow(database, database.name);
+    };
+
+    test('two databases of one host have their own applications, also for clients of another OS user', async () => {
+      // A configuration of the usual name is there too, and neither database may use it.
+      const usual = await applicationOf('pkcs11');
+      const [erp, crm] = [await applicationOf('erp'), await applicationOf('crm')];
+      const [first, second] = [databaseOf('ERP', '/etc/dke/erp.toml'), databaseOf('CRM', '/etc/dke/crm.toml')];
+      for (const each of [first, second]) await begin(each);
+      expect((await keysOf(erp)).some((label) => label.endsWith(first.keyOf()))).toBe(true);
+      expect((await keysOf(crm)).some((label) => label.endsWith(second.keyOf()))).toBe(true);
+      expect(await keysOf(usual)).toEqual([]);
+      for (const each of [first, second]) {
+        const client = each.connect(host.through(person));
+        expect(await rowsOf(client, 'payments')).toEqual([row(each.name)]);
+        await client.end();
+        await each.execute('SHUTDOWN IMMEDIATE');
+        await each.execute('STARTUP');
+        await each.execute(one.open());
+        expect(await rowsOf(each, 'payments')).toEqual([row(each.name)]);
+      }
+    });
+
+    test('a caller cannot choose a file of his own, and the log says why', async () => {
+      const foreign = await registerApplication(site.api, 'foreign', group);
+      await configOn(host, 'foreign', foreign, person.uid);
+      const database = databaseOf('ODD', '/etc/dke/foreign.toml');
+      await begin(database);
+      // The usual file was used instead, which the administrator has there for it.
+      expect(await keysOf(foreign.application.id)).toEqual([]);
+      const log = readdirSync(join(host.run, 'log'))
+        .map((name) => readFileSync(join(host.run, 'log', name), 'utf8'))
+        .join('');
+      expect(log).toMatch(/DKE_PKCS11_CONF/);
+      expect(log).toMatch(/does not belong to the user/);
+    });
   });
 });

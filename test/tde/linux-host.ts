@@ -21,8 +21,8 @@ export interface LinuxHost {
   readonly etc: string;
   /** What is /run there. */
   readonly run: string;
-  /** A command that runs its last arguments there. */
-  readonly through: readonly string[];
+  /** A command that runs its last arguments there; as another user when one is named. */
+  through(user?: { readonly uid: number; readonly gid: number }): readonly string[];
   /** Cuts every connection, and refuses new ones until `restore`. */
   cut(): void;
   restore(): void;
@@ -92,7 +92,10 @@ export const startLinuxHost = async (folder: string, servicePort: number): Promi
   return {
     etc,
     run,
-    through: enter,
+    through: (user) =>
+      user === undefined
+        ? enter
+        : [...enter, 'setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', '--'],
     cut: () => {
       reachable = false;
       for (const each of open) each.destroy();
