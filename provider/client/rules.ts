@@ -1,7 +1,7 @@
 // The standard's attribute tables as rows: which objects have an attribute, who may give it, its default, and
 // how it may change (PKCS#11 2.40, sections 4.1 to 4.10 and, for key types, mechanisms 2.1, 2.3, 2.7 and 2.8; the footnotes of
 // table 10 are the columns here). `template.ts` reads the rows; nothing here reads a template.
-import { isMasterKeyLabel } from '../../server/base/master-keys.ts';
+import { isMasterKeyLabel, isMetadataLabel } from '../../server/base/master-keys.ts';
 import { type AttributeName, attributes, CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';
 import { type Attribute, type AttributeValue, unavailableInformation } from '../schema/types.ts';
@@ -104,6 +104,15 @@ export const isMasterKey = (attributes: ReadonlyAttributes): boolean => {
   );
 };
 
+/** A master key, or the object of data that describes one: neither may end with a session. */
+export const outlivesSession = (attributes: ReadonlyAttributes): boolean => {
+  const label = attributes.get(CKA.LABEL);
+  return (
+    isMasterKey(attributes) ||
+    (attributes.get(CKA.CLASS) === CKO.DATA && label instanceof Uint8Array && isMetadataLabel(label))
+  );
+};
+
 /**
  * A key that decrypts wraps no sensitive key (key-roles.ts). Where a template asks for wrapping or unwrapping, the key does not decrypt
  * unless the template asks for that too. A master key always does: databases ask for both and name nothing else.
@@ -118,7 +127,12 @@ const row = (name: AttributeName, of: readonly ObjectKind[], rule: Rule): Row =>
 const rows: readonly Row[] = [
   // 4.2 and 4.4: common to all, and to all that is stored
   row('CLASS', all, make('needed', 'may', 'never', 'never', null)),
-  row('TOKEN', all, fixed('free', false)),
+  // A database that does not name it keeps its master key, and what it encrypts, beyond the session.
+  row(
+    'TOKEN',
+    all,
+    fixed('free', ({ given }) => outlivesSession(given)),
+  ),
   // The standard leaves the default to the token: a secret or private key is private wherever a user is logged in who could
   // see it, and on the token always, so that a master key is never used without C_Login.
   row(

@@ -14,6 +14,7 @@ import {
   kindOf,
   type ObjectKind,
   type Origin,
+  outlivesSession,
   ruleFor,
   rules,
 } from './rules.ts';
@@ -134,15 +135,19 @@ export const newObject = (template: readonly Attribute[], origin: Origin, logged
     if (given.has(type) || otherwise === null) continue;
     given.set(type, typeof otherwise === 'function' ? otherwise(circumstances) : otherwise);
   }
-  checkDecrypts(given);
+  checkMasterKey(given);
   const { value, material, checkValue } = taken;
   return { kind, attributes: given, value, material, length, checkValue };
 };
 
-/** Refuses a master key under which nothing could be read. */
-const checkDecrypts = (attributes: ReadonlyAttributes): void => {
-  if (isMasterKey(attributes) && attributes.get(CKA.DECRYPT) !== true)
-    throw new ToldError(tell('master-key-decrypt', { attribute: attributeName(CKA.DECRYPT) }));
+/** Refuses a master key under which nothing could be read: it does not decrypt, or it, or its metadata, is gone after the session. */
+const checkMasterKey = (attributes: ReadonlyAttributes): void => {
+  const needed = [
+    ...(isMasterKey(attributes) ? [CKA.DECRYPT] : []),
+    ...(outlivesSession(attributes) ? [CKA.TOKEN] : []),
+  ];
+  const missing = needed.find((type) => attributes.get(type) !== true);
+  if (missing !== undefined) throw new ToldError(tell('master-key-attribute', { attribute: attributeName(missing) }));
 };
 
 const classOf = (given: ReadonlyAttributes, origin: Origin): number => {
@@ -296,7 +301,8 @@ export const changes = (
     if (!mayBecome(rule[by], value)) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'cannot be changed in this way');
   }
   // Changes that make it readable, or have nothing to do with it, are none of this rule's.
-  if (given.has(CKA.DECRYPT) || given.has(CKA.LABEL)) checkDecrypts(new Map([...current, ...given]));
+  if ([CKA.DECRYPT, CKA.TOKEN, CKA.LABEL].some((type) => given.has(type)))
+    checkMasterKey(new Map([...current, ...given]));
   return given;
 };
 

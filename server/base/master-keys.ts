@@ -1,6 +1,7 @@
-// Which keys are master keys of a database, and the one rule about what they must be able to do: a master key decrypts. A key that encrypts and
-// never decrypts loses data in silence, because a database encrypts for months before it needs the key again. Agent and service both
-// ask here: the agent for the default and the text that names the attribute, the service for every key that it stores, changes or uses.
+// Which keys are master keys of a database, and the rules about what they must be: a master key decrypts, and it is stored, as its metadata is. A
+// key that encrypts and never decrypts, or is gone after a restart, loses data in silence, because a database encrypts for months before it
+// needs the key again. Agent and service both ask here: the agent for the defaults and the text that names the attribute, the service
+// for every key that it stores, changes or uses.
 //
 // The label is the caller's word (any process that has the application's credential), and so is what the key may do. Both are only compared: a
 // label makes a key stricter, never freer. Who names a wrapping key like a master key gets a key that decrypts, which wraps nothing
@@ -8,9 +9,13 @@
 
 /** The labels that Oracle Database gives to its master keys, of the database and of tablespaces. */
 const masterKeyLabel = /^ORACLE\.(?:TDE|TSE)\.HSM\.MK\./;
+/** And to the objects of data that describe them. */
+const metadataLabel = /^ORACLE\.SECURITY\.KM\.ENCRYPTION\./;
 
-export const isMasterKeyLabel = (label: Uint8Array): boolean =>
-  masterKeyLabel.test(Buffer.from(label.buffer, label.byteOffset, Math.min(label.length, 32)).toString('latin1'));
+const begins = (form: RegExp, label: Uint8Array): boolean =>
+  form.test(Buffer.from(label.buffer, label.byteOffset, Math.min(label.length, 32)).toString('latin1'));
+export const isMasterKeyLabel = (label: Uint8Array): boolean => begins(masterKeyLabel, label);
+export const isMetadataLabel = (label: Uint8Array): boolean => begins(metadataLabel, label);
 
 interface KeyFacts {
   readonly class: string;

@@ -35,7 +35,7 @@ export const usableDimensions = {
   ENCRYPT: ['unnamed', 'true'],
   DECRYPT: ['unnamed', 'true'],
   EXTRACTABLE: ['unnamed', 'false'],
-  TOKEN: ['true'],
+  TOKEN: ['unnamed', 'true'],
   PRIVATE: ['unnamed', 'true'],
 } as const satisfies Dimensions;
 
@@ -187,7 +187,7 @@ const flagOf = (of: Combination, name: string): Flag => of[name] as Flag;
  * `either`: nothing is lost, whichever it is.
  */
 export const mustBe = (of: Combination): 'works' | 'refused' | 'either' => {
-  if (flagOf(of, 'DECRYPT') === 'false') return 'refused';
-  if (flagOf(of, 'ENCRYPT') === 'false' || flagOf(of, 'TOKEN') !== 'true') return 'either';
+  if (flagOf(of, 'DECRYPT') === 'false' || flagOf(of, 'TOKEN') === 'false') return 'refused';
+  if (flagOf(of, 'ENCRYPT') === 'false') return 'either';
   return flagOf(of, 'EXTRACTABLE') === 'true' || flagOf(of, 'PRIVATE') === 'false' ? 'either' : 'works';
 };

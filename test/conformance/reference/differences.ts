@@ -71,6 +71,14 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
+      reason:
+        'A database encrypts for months before it needs its master key again. The key must last longer than its session.',
+      rules: {
+        'the master key of a database that names no CKA_TOKEN is on the token': true,
+        'the master key of a database with CKA_TOKEN false': 'CKR_TEMPLATE_INCONSISTENT',
+      },
+    },
+    {
       reason: 'A digest of a key allows tests of guesses.',
       rules: { 'C_DigestKey of a key that may be read': 'CKR_KEY_INDIGESTIBLE' },
     },

@@ -246,6 +246,16 @@ const twins = (on: Bench, wanted: Wanted): string[] => {
   return seen;
 };
 
+/** A key with the label of a database's master key: whether it is on the token, or why there is none. */
+const masterKey = (on: Bench, wanted: Wanted): unknown => {
+  let made: Buffer | undefined;
+  const seen = rvOf(() => (made = on.generate({ LABEL: `ORACLE.TDE.HSM.MK.06${'7'.repeat(32)}`, ...wanted })));
+  if (made === undefined) return seen;
+  const onToken = on.read(made, 'TOKEN');
+  on.pkcs11.C_DestroyObject(on.session, made);
+  return onToken;
+};
+
 /** C_SetAttributeValue and C_CopyObject on a key, with the result of each. */
 const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = [
   ['the label', {}, { LABEL: 'new' }, 'CKR_OK', 'CKR_OK'],
@@ -539,6 +549,8 @@ export const objectRules: readonly Rule[] = [
   rule('two secret keys of the token that are not modifiable with one label', '4.4', ['CKR_OK', 'CKR_OK'], (on) =>
     twins(on, { TOKEN: true, LABEL: 'fixed twin', MODIFIABLE: false }),
   ),
+  rule('the master key of a database that names no CKA_TOKEN is on the token', '4.4', false, (on) => masterKey(on, {})),
+  rule('the master key of a database with CKA_TOKEN false', '4.4', false, (on) => masterKey(on, { TOKEN: false })),
   rule('a sensitive key of a session is copied to the token', '5.7', 'CKR_OK', (on) =>
     rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on), template({ TOKEN: true, LABEL: 'copied up' }))),
   ),

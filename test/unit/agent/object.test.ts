@@ -351,10 +351,10 @@ describe('where objects belong', () => {
     async (form) => {
       const call = await startSession();
       const named = label(`${form}${'7'.repeat(32)}`);
-      for (const where of [on, [CKA.TOKEN, false] as Row])
+      for (const where of [[on], []])
         for (const rows of [[], [[CKA.WRAP, true]], [[CKA.UNWRAP, true]], [[CKA.ENCRYPT, true]]] as Row[][]) {
-          const key = await generate(call.agent, call.session, where, named, [CKA.MODIFIABLE, false], ...rows);
-          expect(await call.read(key, CKA.DECRYPT)).toEqual([true]);
+          const key = await generate(call.agent, call.session, ...where, named, [CKA.MODIFIABLE, false], ...rows);
+          expect(await call.read(key, CKA.DECRYPT, CKA.TOKEN)).toEqual([true, true]);
           expect(await call.decrypt(cbcPad, key, await call.encrypt(cbcPad, key, Buffer.from('data')))).toEqual(
             Buffer.from('data'),
           );
@@ -366,8 +366,8 @@ describe('where objects belong', () => {
     const { agent, session } = await startSession();
     const refused = 'CKR_TEMPLATE_INCONSISTENT';
     const closed: Row = [CKA.DECRYPT, false];
-    for (const where of [on, [CKA.TOKEN, false] as Row])
-      expect(await rvOf(generate(agent, session, where, oracle, closed))).toBe(refused);
+    for (const where of [[on], []])
+      expect(await rvOf(generate(agent, session, ...where, oracle, closed))).toBe(refused);
     const value: Row = [CKA.VALUE, Buffer.alloc(32, 1)];
     expect(await rvOf(agent.create(session, ...aesRows, on, value, oracle, closed))).toBe(refused);
     const key = await generate(agent, session, on, oracle);
@@ -376,6 +376,48 @@ describe('where objects belong', () => {
     expect(await agent.set(session, wrapper, oracle)).toBe(refused);
     await agent.call('C_DestroyObject', { session, object: key });
     expect(await agent.set(session, wrapper, oracle, [CKA.DECRYPT, true])).toBe('CKR_OK');
+  });
+  describe('a master key and its metadata are on the token', () => {
+    const away: Row = [CKA.TOKEN, false];
+    const refused = 'CKR_TEMPLATE_INCONSISTENT';
+    const metadata = label(`ORACLE.SECURITY.KM.ENCRYPTION.${'35'.repeat(34)}`);
+    const data: Row[] = [
+      [CKA.CLASS, CKO.DATA],
+      [CKA.VALUE, Buffer.from('tag')],
+    ];
+    const key: Row[] = [...aesRows, [CKA.VALUE, Buffer.alloc(32, 1)], [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]];
+    test.each<[string, Row[], Row]>([
+      ['a master key', key, oracle],
+      ['a master key of a tablespace', key, label(`ORACLE.TSE.HSM.MK.07${'5'.repeat(32)}`)],
+      ['its metadata', data, metadata],
+    ])('%s: created, copied, or renamed', async (_what, rows, name) => {
+      const { agent, session, read } = await startSession();
+      expect(await rvOf(agent.create(session, ...rows, name, away))).toBe(refused);
+      const made = await agent.create(session, ...rows, name);
+      expect(await read(made, CKA.TOKEN)).toEqual([true]);
+      const copy = (object: number, ...rows: Row[]) =>
+        agent.call('C_CopyObject', { session, object, template: template(...rows) });
+      expect(await rvOf(copy(made, away))).toBe(refused);
+      await agent.call('C_DestroyObject', { session, object: made });
+      const other = await agent.create(session, ...rows, label('other'));
+      expect(await read(other, CKA.TOKEN)).toEqual([false]);
+      expect(await agent.set(session, other, name)).toBe(refused);
+      expect(await rvOf(copy(other, name))).toBe(refused);
+      expect(await rvOf(copy(other, name, on))).toBe('CKR_OK');
+    });
+    test('a label of this form means nothing for other objects, and needs its whole form', async () => {
+      const { agent, session, read } = await startSession();
+      for (const [rows, name] of [
+        [data, oracle],
+        [key, metadata],
+        [data, label('ORACLE.SECURITY.KM.ENCRYPTION')],
+        [data, label('oracle.security.km.encryption.35')],
+        [data, label('DATA_OBJECT_SUPPORTED_IDEN')],
+      ] as const) {
+        expect(await read(await agent.create(session, ...rows, name), CKA.TOKEN)).toEqual([false]);
+        expect(await rvOf(agent.create(session, ...rows, name, away))).toBe('CKR_OK');
+      }
+    });
   });
   test('a master key wraps nothing sensitive: it would decrypt what it wrapped', async () => {
     const call = await startSession();
