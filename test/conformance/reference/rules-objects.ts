@@ -247,7 +247,7 @@ const twins = (on: Bench, wanted: Wanted): string[] => {
 };
 
 /** A key with the label of a database's master key: whether it is on the token, or why there is none. */
-const masterKey = (on: Bench, wanted: Wanted): unknown => {
+const masterKey = (on: Bench, wanted: Wanted): Seen => {
   let made: Buffer | undefined;
   const seen = rvOf(() => (made = on.generate({ LABEL: `ORACLE.TDE.HSM.MK.06${'7'.repeat(32)}`, ...wanted })));
   if (made === undefined) return seen;
