@@ -241,7 +241,8 @@ export class Contexts {
     const { path, user } = before;
     const { state, config, user: now } = await readConfig(this.#files, user, path, { follow, known });
     // Root acts for any owner when it opens a file; what is open is one owner's, with the rights and the account of this one.
-    if (now.uid !== user.uid) throw new ConfigError(tell('config-owner', { config: path, owner: now.uid, uid: user.uid }));
+    if (now.uid !== user.uid)
+      throw new ConfigError(tell('config-owner', { config: path, owner: now.uid, uid: user.uid }));
     if (config === null) return null;
     if (config.applicationId !== before.applicationId) throw otherApplication(path);
     return this.#prepare(config, state, follow);

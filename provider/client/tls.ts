@@ -89,7 +89,8 @@ const checkKind = (pem: Buffer): void => {
   const begin = '-----BEGIN ';
   for (let at = pem.indexOf(begin); at >= 0; at = pem.indexOf(begin, at + begin.length)) {
     const end = pem.indexOf('\n', at);
-    const label = /^-----BEGIN ([A-Z ]{1,40})-----\s*$/.exec(pem.toString('latin1', at, Math.min(end, at + 80)))?.[1] ?? '';
+    const label =
+      /^-----BEGIN ([A-Z ]{1,40})-----\s*$/.exec(pem.toString('latin1', at, Math.min(end, at + 80)))?.[1] ?? '';
     if (otherBlocks.has(label)) continue;
     const algorithm = label === 'PRIVATE KEY' ? algorithmOf(pem.subarray(end + 1)) : null;
     if (algorithm === null || !quickKeys.has(algorithm))

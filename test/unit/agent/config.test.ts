@@ -318,7 +318,8 @@ describe('the files of TLS', () => {
     };
     const dsa = pkcs8('06072a8648ce380401', number, number, two);
     const dh = pkcs8('06092a864886f70d010301', number, two);
-    const block = (label: string, body: string): string => `-----BEGIN ${label}-----\n${body}\n-----END ${label}-----\n`;
+    const block = (label: string, body: string): string =>
+      `-----BEGIN ${label}-----\n${body}\n-----END ${label}-----\n`;
     const refusal = (text: string): Promise<string> =>
       problemOf(() => open({ clientCertificate: { ...made, key: file(text) } }));
     const found = /not an RSA, ECDSA or EdDSA key/;
