@@ -165,6 +165,7 @@ export const auditKinds = {
     activity: 'other',
     fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'standbys', 'snapshots'],
   },
+  'erasure.copy-released': { severity: 'high', activity: 'update', fields: ['rootEpoch', 'name'] },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },

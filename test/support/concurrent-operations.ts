@@ -343,7 +343,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     remove: leftOut('as drain'),
   },
   status: {},
-  root: { rotate: leftOut('one setting, written in the unit of work that reads it: nodes-erasure.test.ts') },
+  root: {
+    rotate: leftOut('one setting, written in the unit of work that reads it: nodes-erasure.test.ts'),
+    releaseCopy: leftOut('as rotate; of a database with standbys: nodes-connections.test.ts'),
+  },
   clock: { confirm: leftOut('one setting, written in the unit of work that reads it; of the whole service') },
   quarantine: { confirm: leftOut('of a service that writes nothing') },
 };

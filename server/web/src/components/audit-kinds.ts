@@ -52,6 +52,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'root.provider-rewrapped': 'Root provider rewrapped',
   'erasure.started': 'Erasure run started',
   'erasure.blocked': 'Erasure run blocked',
+  'erasure.copy-released': 'Erasure run: copy of the database released',
   'erasure.finished': 'Erasure run finished',
   'recovery-key.registered': 'Recovery key registered',
   'recovery-key.removed': 'Recovery key removed',
