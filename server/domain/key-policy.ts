@@ -28,12 +28,13 @@ export type TokenKeyRefusal =
   | 'not-extractable'
   | 'usage'
   | 'key-type'
+  | 'mechanism'
   | 'wraps-sensitive-keys'
   | StateRefusal
   | 'vault';
 
 interface TokenKeyFacts {
-  readonly object: Pick<TokenObject, 'class' | 'algorithm' | 'extractable' | 'usages' | 'wrappedSensitive'>;
+  readonly object: Pick<TokenObject, 'class' | 'algorithm' | 'extractable' | 'usages' | 'wrappedSensitive' | 'rules'>;
   readonly key: KeyFacts | undefined;
   readonly vault: Pick<Vault, 'state' | 'integrity'> | undefined;
 }
@@ -55,6 +56,7 @@ export const refusalOfTokenKey = (
   } else {
     if (by !== null && !takesKey(by, use, object)) return 'key-type';
     if (!object.usages.includes(use)) return 'usage';
+    if (by !== null && object.rules?.mechanisms?.includes(by) === false) return 'mechanism';
   }
   if (use === 'decrypt' && object.wrappedSensitive) return 'wraps-sensitive-keys';
   if (key === undefined) return null;

@@ -2,6 +2,7 @@
 
 import type { CompatibilitySwitch } from '../base/compatibility.ts';
 import type { Key, KeyAlgorithm, KeyCopies, KeyUsage } from './key.ts';
+import type { KeyRules } from './key-custody.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
@@ -108,6 +109,8 @@ export interface TokenObject {
   readonly publicKey: string | null;
   /** Whether the key has wrapped a sensitive key: then it never decrypts again. Of an RSA pair the private half has it. */
   readonly wrappedSensitive: boolean;
+  /** What its maker has laid down for it; null: nothing. */
+  readonly rules: KeyRules | null;
   /** Base64 of the agent's own encoding of every other attribute. */
   readonly attributes: string;
   readonly createdAt: number;

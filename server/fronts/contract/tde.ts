@@ -60,8 +60,10 @@ export type {
   CreateObject,
   Destination,
   KeyAlgorithm,
+  KeyRules,
   KeyUsage,
   ObjectClass,
+  Prescription,
   TokenObject,
 } from './tde-objects.ts';
 
@@ -142,6 +144,7 @@ export const tdeRoutes = {
       usages: optional(usages),
       sensitive: optional(oneOf([true])),
       extractable: optional(oneOf([false])),
+      wrapWithTrusted: optional(oneOf([true])),
       replacesValue: optional(oneOf([true])),
       seen: optional(object({ attributes, usages })),
     }),
