@@ -25,6 +25,7 @@ export type CryptoCore = Pick<
   | 'random'
   | 'timingSafeEqual'
   | 'newIvOwner'
+  | 'endIvOwner'
   | 'ivUsed'
   | 'claimIv'
   | 'generateAes'

@@ -69,7 +69,7 @@ const contextOf = (caller: TdeCaller, { id }: { readonly id: string }): Buffer =
 
 const cipherRows = (ports: UsePorts) => {
   const { core } = ports;
-  const { claimIv, claimPart } = createIvClaims(core);
+  const { claimIv, claimPart } = createIvClaims(core, ports.directory);
   const mayRepeat = ({ application }: TdeCaller): boolean => application.compatibility.includes('repeated-ivs');
   const message: TokenKeyUseRow<Call<CipherParameters> & { readonly use: 'encrypt' | 'decrypt' }, Buffer> = {
     wants: keyOf(({ algorithm }) => algorithm),
