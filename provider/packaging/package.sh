@@ -5,6 +5,6 @@ cd "$(dirname "$0")/../.."
 case " $* " in
 *' --architecture aarch64 '* | *' --architecture=aarch64 '*) [ "$(uname -m)" = aarch64 ] || other=aarch64 ;;
 esac
-sh test/support/prepare.sh "package${other:+-$other}"
-if [ -n "${other-}" ]; then sh provider/packaging/cross.sh; fi
-exec node provider/packaging/main.ts "$@"
+sh test/support/setup.sh "package${other:+-$other}"
+if [ -n "${other-}" ]; then sh test/support/setup.sh tools sh provider/packaging/cross.sh; fi
+exec sh test/support/setup.sh tools node provider/packaging/main.ts "$@"

@@ -30,10 +30,11 @@ export const until = async <T>(what: string, ask: () => Promise<T | undefined>, 
   }
 };
 
-const isAlive = (pid: number): boolean => {
+/** A zombie has ended: the first process of a container often collects none. */
+export const isAlive = (pid: number): boolean => {
   try {
-    process.kill(pid, 0);
-    return true;
+    const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return status[status.lastIndexOf(')') + 2] !== 'Z';
   } catch {
     return false;
   }

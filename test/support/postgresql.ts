@@ -1,13 +1,17 @@
-// PostgreSQL 15 as Debian installs it, for tests that run servers of their own.
+// PostgreSQL as Debian installs it (15, or what the release has), for tests that run servers of their own.
 import { type ExecFileOptions, execFile, execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { quickFolder, runFolder } from './quick-folder.ts';
 
-export const postgresqlPrograms = '/usr/lib/postgresql/15/bin';
+const releases = existsSync('/usr/lib/postgresql')
+  ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(a) - Number(b))
+  : [];
+/** The folder of the oldest server that is installed: the tests were written for 15. */
+export const postgresqlPrograms = `/usr/lib/postgresql/${releases[0] ?? '15'}/bin`;
 
 /** The user that runs a server: PostgreSQL's own when the tests are root's, which it refuses; undefined: the tests' own. */
 export const postgresqlUser = (): { readonly uid: number; readonly gid: number } | undefined => {

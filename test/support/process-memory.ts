@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from './host.ts';
+import { isAlive, until } from './host.ts';
 
 /** What is searched for: the forms of each thing, by its name. A form has at least two bytes. */
 export type Needles = ReadonlyMap<string, readonly Buffer[]>;
@@ -153,13 +153,8 @@ export const searchCoreDump = async (pid: number, needles: Needles): Promise<rea
   if (status !== 0) throw new Error(`prlimit: ${stderr}`);
   process.kill(pid, 'SIGABRT');
   const name = await until('the core dump', async () => {
-    try {
-      // It is complete when the process has exited.
-      process.kill(pid, 0);
-      return undefined;
-    } catch {
-      return readdirSync(folder).find((each) => !before.has(each));
-    }
+    // It is complete when the process has exited.
+    return isAlive(pid) ? undefined : readdirSync(folder).find((each) => !before.has(each));
   });
   const path = join(folder, name);
   const file = openSync(path, 'r');

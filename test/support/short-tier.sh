@@ -8,10 +8,10 @@ sanitized_log=build/sanitized-tests.log
 echo "native tests under the address and undefined behaviour sanitizers: $sanitized_log"
 sh test/support/sanitized.sh address,undefined >"$sanitized_log" 2>&1 &
 sanitized=$!
-npm run --silent test:native >"$native_log" 2>&1 &
+ctest --test-dir build --output-on-failure --parallel 2 >"$native_log" 2>&1 &
 native=$!
 failed=0
-npm run check || failed=1
+sh test/support/check.sh || failed=1
 wait "$native" || failed=1
 cat "$native_log"
 wait "$sanitized" || {

@@ -65,6 +65,9 @@ final class Token {
     }
   }
 
+  /** CKR_USER_ALREADY_LOGGED_IN: newer JDKs do not name it. */
+  private static final long USER_ALREADY_LOGGED_IN = 0x100;
+
   private long openSession() throws PKCS11Exception {
     return pkcs11.C_OpenSession(slot, PKCS11Constants.CKF_SERIAL_SESSION | PKCS11Constants.CKF_RW_SESSION, null, null);
   }
@@ -73,7 +76,7 @@ final class Token {
     try {
       pkcs11.C_Login(owner, PKCS11Constants.CKU_USER, PIN);
     } catch (PKCS11Exception error) {
-      if (error.getErrorCode() != PKCS11Exception.CKR_USER_ALREADY_LOGGED_IN) throw error;
+      if (error.getErrorCode() != USER_ALREADY_LOGGED_IN) throw error;
     }
   }
 
