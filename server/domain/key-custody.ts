@@ -26,7 +26,7 @@ export interface Prescription {
 export interface KeyRules {
   /** The mechanisms that it is used with; absent: any. */
   readonly mechanisms?: readonly TokenMechanism[] | undefined;
-  /** Wrapped only by a trusted key. There are none: it is never wrapped (decision 32). */
+  /** Wrapped only by a trusted key. There are none: it is never wrapped (decision 36). */
   readonly wrapWithTrusted?: boolean | undefined;
   /** What it wraps, unwraps and derives. */
   readonly wraps?: Prescription | undefined;
