@@ -13,7 +13,7 @@ interface Custody {
 const leastHiddenBytes = 16;
 
 /**
- * Whether a key that nobody may read may have so many bytes, where its maker chooses the length (derivation, and what AES-CBC unwraps). The
+ * Whether a key whose value cannot be read may have so many bytes, where its maker chooses the length (derivation, and what AES-CBC unwraps). The
  * first bytes are the same for each length: with keys of 1, 2, 3 … bytes its value would be found byte by byte.
  */
 export const mayHaveLength = (bytes: number, { sensitive, extractable }: Custody): boolean =>

@@ -2,8 +2,7 @@
 // keeps these rules, so they bind every caller, with and without the agent. Of the agent's templates it knows the members below; all else
 // only the agent checks (docs/pkcs11.md).
 
-import type { KeyAlgorithm, KeyUsage } from './key.ts';
-import type { ObjectClass } from './tde.ts';
+import type { KeyAlgorithm, KeyUsage, ObjectClass } from './key.ts';
 import type { TokenMechanism } from './token-mechanisms.ts';
 
 /** What a key has to be. An absent member says nothing. */

@@ -1,7 +1,7 @@
 // What a database binds to: groups, applications, their credentials and instances, master keys and token objects.
 
 import type { CompatibilitySwitch } from '../base/compatibility.ts';
-import type { Key, KeyAlgorithm, KeyCopies, KeyUsage } from './key.ts';
+import type { Key, KeyAlgorithm, KeyCopies, KeyUsage, ObjectClass } from './key.ts';
 import type { KeyRules } from './key-custody.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
@@ -77,7 +77,7 @@ export interface Instance {
   readonly uses: number;
 }
 
-export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
+export type { ObjectClass } from './key.ts';
 
 /** A token object as the provider sees it. Key objects share their id with a `Key`. */
 export interface TokenObject {

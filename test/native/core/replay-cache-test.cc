@@ -325,7 +325,7 @@ TEST(AnOwnerKeepsItsShareOfUsedIvsWhateverOthersUse) {
   const auto last = static_cast<uint32_t>(2 * kMostIvs + 1);
   for (uint32_t i = 0; i < IvsEach(3); ++i) assert_true(IsUsed(busy, last - i));
   assert_false(IsUsed(busy, 0));
-  // Nobody else's, and nothing after the end.
+  // Not those of others, and nothing after the end.
   EndIvOwner(busy);
   assert_false(IsUsed(busy, last));
   assert_false(Claim(busy, 1));

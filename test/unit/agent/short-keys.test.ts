@@ -1,4 +1,4 @@
-// The value of a key that nobody may read is not found through shorter keys that begin with the same bytes: a key whose maker
+// A value that cannot be read is not found through shorter keys that begin with the same bytes: a key whose maker
 // chooses its length has 128 bits, or may be read. Keys of the session (the agent checks) and of the token (the service does, too).
 import { createHmac } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -96,7 +96,7 @@ describe.each([
     const ciphertext = await call.encrypt(cbc, wrapping, message);
     const unwrap = (...rows: Row[]) => call.unwrap(cbc, wrapping, ciphertext, ...rows);
     await both(unwrap);
-    // What such a key told: its MAC, for each of 256 values.
+    // How such a key revealed its byte: by its MAC, for each of 256 values.
     const first = await call.unwrap(cbc, wrapping, ciphertext, ...generic(1), ...clear, [CKA.SIGN, true]);
     const mac = createHmac('sha256', message.subarray(0, 1)).update('guess').digest();
     expect(await call.sign(mech(CKM.SHA256_HMAC), first, Buffer.from('guess'))).toEqual(mac);

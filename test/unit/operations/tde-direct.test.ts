@@ -134,7 +134,7 @@ test('a GCM tag has at least 96 bits', async () => {
   expect(await codeOf(call('encrypt', handle, gcm(12), message))).toBe('done');
 });
 
-test('a key that nobody may read has 128 bits where its length is chosen', async () => {
+test('a key whose value cannot be read has 128 bits where its length is chosen', async () => {
   const { handle } = await make({ algorithm: 'generic', usages: ['derive'] });
   for (const bits of [8, 16, 120])
     for (const into of [session({ bits }), onToken({ bits }), session({ bits, sensitive: false })])
@@ -189,7 +189,7 @@ describe('what the maker of a key has laid down', () => {
     const { raw } = await wrap(free.handle);
     const value = privateDecrypt({ key: attacker.privateKey, oaepHash: 'sha256' }, raw);
     expect(value).toEqual((await call('readValue', free.handle, {})).raw);
-    // Its owner says so later: once, and for good.
+    // Its owner says so later: once, and permanently.
     const raised = { ...{ mechanism: oaep }, key: token(free.handle) };
     expect(await codeOf(call('updateObject', free.handle, { wrapWithTrusted: true }))).toBe('forbidden');
     const changeable = await make({ ...open, modifiable: true });
