@@ -60,14 +60,20 @@ export interface KeyDescription {
   readonly curve?: Curve;
 }
 
-/** A part of a message that no process keeps the rest of: what must be known from the parts before is sealed under the key. */
+/** A part of a message that no process keeps the rest of: what must be known from the parts before returns through the caller, sealed. */
 export interface MessagePart {
-  /** What the sealed state is bound to, in addition to key and parameters: it must be the same with every part. */
-  readonly context: Uint8Array;
-  /** The state that the previous part returned; absent with the first part. Only the first part has additional data. */
+  /** The state that the previous part returned; empty with the first part. Only the first part has additional data. */
   readonly state: Uint8Array;
   readonly last: boolean;
   readonly input: Uint8Array;
+}
+
+/** The same with what seals the state: a key of the service, never the key of the message, whose value callers may know. */
+export interface SealedPart extends MessagePart {
+  /** A key encryption key. */
+  readonly kek: KeyRef;
+  /** Whose message it is. */
+  readonly owner: Uint8Array;
 }
 
 /**
@@ -238,3 +244,30 @@ export type XksParsed =
     }
   | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };
 export type XksBodyErrorName = 'ValidationException' | 'UnsupportedOperationException' | 'InternalException';
+
+/** A file that a local user names, and that user, as the kernel tells it of the peer of a socket. */
+export interface UserFileRequest {
+  readonly uid: number;
+  readonly gid: number;
+  readonly groups: readonly number[];
+  readonly path: string;
+  /** Whether symbolic links are followed; those of /proc to open files never are. */
+  readonly follow: boolean;
+  /** A longer file is not read. */
+  readonly most: number;
+  /** Nor is one whose state is this. */
+  readonly known: string;
+}
+export type UserFileAnswer =
+  /** `error`: of errno. `identity`: this process cannot act as the user. */
+  | { readonly error: number; readonly identity: boolean }
+  | {
+      readonly error: 0;
+      readonly regular: boolean;
+      readonly uid: number;
+      readonly mode: number;
+      readonly size: number;
+      /** Changes when the file is another one, or is changed. */
+      readonly state: string;
+      readonly bytes?: Buffer<ArrayBuffer>;
+    };

@@ -21,14 +21,16 @@ import type {
   KeyWrapParameters,
   MacParameters,
   MemoryStatus,
-  MessagePart,
   OperationRef,
   RecordContext,
   RootFile,
   RsaEncryptionParameters,
+  SealedPart,
   SignatureParameters,
   Sp800108Parameters,
   UnwrappedKind,
+  UserFileAnswer,
+  UserFileRequest,
   WrapParameters,
   XksBodyErrorName,
   XksOperation,
@@ -218,17 +220,17 @@ export interface Core {
   /**
    * One part of a GCM or CCM message that is longer than a request. `out` takes as many bytes as come out: of the last encrypted part
    * the tag behind its data; the last part of the others ends with the tag, which is checked. `check` gives nothing out. Answers the sealed
-   * state for the next part, and nothing after the last one. Twice the same gives the same.
+   * state for the next part, and nothing after the last one, and how many bytes of data came before this part. Twice the same gives the same.
    */
   cipherPart(
     key: KeyRef,
     use: Direction | 'check',
     parameters: CipherParameters,
-    part: MessagePart,
+    part: SealedPart,
     out: Uint8Array,
-  ): Buffer;
+  ): readonly [state: Buffer, at: number];
   /** The same of a message that is authenticated. Answers the sealed state, and after the last part the MAC. */
-  macPart(key: KeyRef, parameters: MacParameters, part: MessagePart): Buffer;
+  macPart(key: KeyRef, parameters: MacParameters, part: SealedPart): Buffer;
 
   // --- digests, macs, signatures --------------------------------------------------------------------------------------
   digest(digest: Digest, input: Uint8Array, out: Uint8Array): number;
@@ -364,6 +366,11 @@ export interface Core {
   wakeFrameServer(id: number): void;
   /** From any thread: makes `run` return 'stopped', now and at every later call. */
   stopFrameServer(id: number): void;
+  /**
+   * Reads a file that a local user names, with that user's rights, on a thread of its own (addon/core/base/user_files.h). No
+   * deadline: a file system may never answer, so the caller limits how many there are.
+   */
+  readUserFile(request: UserFileRequest): Promise<UserFileAnswer>;
 }
 
 const packageRoot = (from: string): string => {

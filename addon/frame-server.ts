@@ -7,7 +7,7 @@ export interface FrameServerOptions {
   readonly fd?: number;
   /** Mode of the socket file, for example 0o600. */
   readonly mode?: number;
-  /** Microseconds of yield-spinning before the loop sleeps; 0 = off. */
+  /** Microseconds of yield-spinning before the loop sleeps, until `setSpin` says otherwise of a connection; 0 = off. */
   readonly spinMicroseconds: number;
   /** Largest sum of a frame's options and body, and largest reply, in bytes. A longer request closes the connection. */
   readonly maxFrame: number;
@@ -34,6 +34,8 @@ export interface Peer {
   readonly pid: number;
   readonly uid: number;
   readonly gid: number;
+  /** Its other groups. */
+  readonly groups: readonly number[];
 }
 /**
  * Called inside `run`, on its thread. A handler that throws, or answers with something else than its number, ends that run
@@ -134,8 +136,8 @@ export interface FrameServer {
   /** Something has changed that an Init reads. */
   forget(connection: number): void;
   closeConnection(connection: number): void;
-  /** Changes `spinMicroseconds`. From the server's own thread. */
-  setSpin(microseconds: number): void;
+  /** Changes `spinMicroseconds` for the calls of a connection. From the server's own thread. */
+  setSpin(connection: number, microseconds: number): void;
   /** Counters for health and tests. */
   statistics(): {
     readonly connections: number;

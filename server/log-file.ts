@@ -4,7 +4,7 @@
 //
 // The file is rotated by size and by age. Its name is looked up before each write, so that another program may move it away.
 
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -15,6 +15,8 @@ export interface LogFileOptions {
   readonly rotateMs: number;
   /** Files next to the current one; the oldest are removed. 0: all stay. */
   readonly keep: number;
+  /** False: the last name of the path must be a regular file, not a link, and what it is is not waited for. Default true. */
+  readonly followsLinks?: boolean;
   /** Called when lines reach the file again. */
   readonly recovered: (failure: LogFailure) => void;
   readonly now?: () => number;
@@ -64,10 +66,16 @@ const beginOf = async (handle: FileHandle): Promise<number | undefined> => {
   return Number.isNaN(at) ? undefined : at;
 };
 
-const openFile = async (path: string, now: () => number): Promise<OpenFile> => {
-  const handle = await open(path, 'a+', mode);
+const flagsOf = (followsLinks: boolean): number => {
+  const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+  return O_RDWR | O_APPEND | O_CREAT | (followsLinks ? 0 : O_NOFOLLOW | O_NONBLOCK);
+};
+
+const openFile = async (path: string, followsLinks: boolean, now: () => number): Promise<OpenFile> => {
+  const handle = await open(path, flagsOf(followsLinks), mode);
   try {
     const regular = (await handle.stat()).isFile();
+    if (!regular && !followsLinks) throw new Error(`${path} is not a regular file`);
     return { handle, begunAt: (regular ? await beginOf(handle) : undefined) ?? now() };
   } catch (error) {
     await handle.close();
@@ -94,7 +102,14 @@ const moveAway = async (path: string, keep: number, at: number): Promise<void> =
 };
 
 /** The file that has the name now, rotated before it becomes too large or too old. */
-const createRotatedFile = ({ path, rotateBytes, rotateMs, keep, now }: Required<Omit<LogFileOptions, 'recovered'>>) => {
+const createRotatedFile = ({
+  path,
+  rotateBytes,
+  rotateMs,
+  keep,
+  followsLinks,
+  now,
+}: Required<Omit<LogFileOptions, 'recovered'>>) => {
   let file: OpenFile | undefined;
   const close = async (): Promise<void> => {
     const own = file;
@@ -107,7 +122,7 @@ const createRotatedFile = ({ path, rotateBytes, rotateMs, keep, now }: Required<
       const found = await stat(path).catch(() => undefined);
       if (own.ino !== found?.ino || own.dev !== found.dev) await close();
     }
-    file ??= await openFile(path, now);
+    file ??= await openFile(path, followsLinks, now);
     return file;
   };
   return {
@@ -185,8 +200,8 @@ const createQueue = ({ recovered, now }: Pick<Required<LogFileOptions>, 'recover
 };
 
 export const openLogFile = (options: LogFileOptions): LogFile => {
-  const { path, recovered, now = Date.now } = options;
-  const file = createRotatedFile({ ...options, now });
+  const { path, recovered, followsLinks = true, now = Date.now } = options;
+  const file = createRotatedFile({ ...options, followsLinks, now });
   const queue = createQueue({ recovered, now });
   let inFlight = false;
   let running: Promise<void> | undefined;
@@ -232,7 +247,7 @@ export const openLogFile = (options: LogFileOptions): LogFile => {
     let fd: number | undefined;
     try {
       for (let bytes = queue.take(); bytes !== undefined; bytes = queue.take()) {
-        fd ??= openSync(path, 'a', mode);
+        fd ??= openSync(path, flagsOf(followsLinks), mode);
         queue.wrote(writeSync(fd, bytes));
       }
     } catch (error) {

@@ -29,6 +29,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   dke::RegisterRecords(env, exports);
   dke::RegisterXks(env, exports);
   dke::RegisterFrameServer(env, exports);
+  dke::RegisterUserFiles(env, exports);
   return exports;
 }
 

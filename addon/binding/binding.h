@@ -14,6 +14,7 @@ namespace dke {
 // State of one Node environment (the main thread and each worker have their own). When it ends, everything that its thread
 // has created and not released goes with it.
 class Jobs;
+struct UserFileDesk;
 struct Environment {
   Environment();
   Environment(const Environment&) = delete;
@@ -21,6 +22,7 @@ struct Environment {
   ~Environment();
   Napi::FunctionReference error_class;
   std::unique_ptr<Jobs> jobs;
+  std::shared_ptr<UserFileDesk> user_files;
 };
 
 // Drops the parsed request bodies of this thread.
@@ -37,5 +39,6 @@ void RegisterHpke(Napi::Env env, Napi::Object exports);
 void RegisterRecords(Napi::Env env, Napi::Object exports);
 void RegisterXks(Napi::Env env, Napi::Object exports);
 void RegisterFrameServer(Napi::Env env, Napi::Object exports);
+void RegisterUserFiles(Napi::Env env, Napi::Object exports);
 
 }  // namespace dke

@@ -125,10 +125,17 @@ napi_value MacWhole(const Arguments& arguments) {
 
 MessagePart ReadPart(const Arguments& arguments, size_t index) {
   napi_value object = arguments.at(index);
-  const Bytes context = arguments.BytesOf(arguments.Member(object, "context"));
   const Bytes state = arguments.BytesOf(arguments.Member(object, "state"));
   const Bytes input = arguments.BytesOf(arguments.Member(object, "input"));
-  return {context.data, context.size, state.data, state.size, arguments.BooleanOf(arguments.Member(object, "last")), input.data, input.size};
+  return {state.data, state.size, arguments.BooleanOf(arguments.Member(object, "last")), input.data, input.size};
+}
+
+// The key of the service that seals the states of this message.
+ServiceKey PartKey(const Arguments& arguments, size_t index) {
+  napi_value object = arguments.at(index);
+  const KeyRef kek = static_cast<KeyRef>(arguments.IntegerOf(arguments.Member(object, "kek"), 0, int64_t{1} << 53));
+  const Bytes owner = arguments.BytesOf(arguments.Member(object, "owner"));
+  return arguments.Unwrap(ServiceKey::Of(kek, Label::kMessagePart, owner.data, owner.size));
 }
 
 napi_value OnePartOfCipher(const Arguments& arguments) {
@@ -140,11 +147,14 @@ napi_value OnePartOfCipher(const Arguments& arguments) {
   const CipherParameters parameters = ReadCipher(arguments, 2);
   const MessagePart part = ReadPart(arguments, 3);
   const Bytes output = arguments.ReadBytes(4);
-  return arguments.ReturnBuffer(arguments.Unwrap(CipherPart(arguments.Key(0), part_use, parameters, part, output.data, output.size)));
+  const ServiceKey service = PartKey(arguments, 3);
+  const CipherPartDone done =
+      arguments.Unwrap(CipherPart(arguments.Key(0), service, part_use, parameters, part, output.data, output.size));
+  return arguments.ReturnArray({arguments.ReturnBuffer(done.state), arguments.ReturnNumber(static_cast<double>(done.at))});
 }
 
 napi_value OnePartOfMac(const Arguments& arguments) {
-  return arguments.ReturnBuffer(arguments.Unwrap(MacPart(arguments.Key(0), ReadMac(arguments, 1), ReadPart(arguments, 2))));
+  return arguments.ReturnBuffer(arguments.Unwrap(MacPart(arguments.Key(0), PartKey(arguments, 2), ReadMac(arguments, 1), ReadPart(arguments, 2))));
 }
 
 napi_value Cancel(const Arguments& arguments) {

@@ -262,10 +262,11 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
   }
 
   void SetSpin(const Napi::CallbackInfo& info) {
-    if (!info[0].IsNumber()) Fail(info.Env(), "bad-argument", "the spin is a number of microseconds");
-    const int64_t spin = info[0].As<Napi::Number>().Int64Value();
+    const uint64_t connection = ReadConnection(info);
+    if (!info[1].IsNumber()) Fail(info.Env(), "bad-argument", "the spin is a number of microseconds");
+    const int64_t spin = info[1].As<Napi::Number>().Int64Value();
     if (spin < 0 || spin > 1'000'000) Fail(info.Env(), "bad-argument", "the spin must be between 0 and 1000000 microseconds");
-    loop_->SetSpin(static_cast<uint32_t>(spin));
+    loop_->SetSpin(connection, static_cast<uint32_t>(spin));
   }
 
   void Stop(const Napi::CallbackInfo&) { loop_->Stop(); }
@@ -311,6 +312,10 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     napi_set_named_property(env_, who, "pid", Number(static_cast<uint64_t>(static_cast<int64_t>(peer.pid))));
     napi_set_named_property(env_, who, "uid", Number(peer.uid));
     napi_set_named_property(env_, who, "gid", Number(peer.gid));
+    napi_value groups = nullptr;
+    napi_create_array_with_length(env_, peer.groups.size(), &groups);
+    for (uint32_t i = 0; i < peer.groups.size(); ++i) napi_set_element(env_, groups, i, Number(peer.groups[i]));
+    napi_set_named_property(env_, who, "groups", groups);
     return who;
   }
 

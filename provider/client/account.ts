@@ -64,17 +64,17 @@ const units: Readonly<Record<Counted, string>> = {
 
 export class Account {
   readonly uid: number;
-  readonly #limits: Readonly<Record<Counted, number>>;
+  readonly limits: Readonly<Record<Counted, number>>;
   readonly #counts: Record<Counted, number> = { connections: 0, sessions: 0, objects: 0, memory: 0, keys: 0 };
 
   constructor(uid: number, limits: Readonly<Record<Counted, number>>) {
     this.uid = uid;
-    this.#limits = limits;
+    this.limits = limits;
   }
 
   /** Takes `amount` more. Throws CKR_DEVICE_MEMORY, and takes nothing, when that is over the limit. */
   take(what: Counted, amount = 1): void {
-    if (amount > 0 && this.#counts[what] + amount > this.#limits[what]) throw this.exceeded(what);
+    if (amount > 0 && this.#counts[what] + amount > this.limits[what]) throw this.exceeded(what);
     this.#counts[what] += amount;
   }
 
@@ -88,7 +88,7 @@ export class Account {
   }
 
   isFull(what: Counted): boolean {
-    return this.#counts[what] >= this.#limits[what];
+    return this.#counts[what] >= this.limits[what];
   }
 
   /** Counts without asking: for what is there already. */
@@ -97,7 +97,7 @@ export class Account {
   }
 
   exceeded(what: Counted): ToldError {
-    return new ToldError(tell('user-limit', { uid: this.uid, limit: this.#limits[what], unit: units[what] }));
+    return new ToldError(tell('user-limit', { uid: this.uid, limit: this.limits[what], unit: units[what] }));
   }
 }
 

@@ -60,7 +60,9 @@ export type Reply =
       readonly spinUs: number;
       readonly keyCheckMs: number;
     }
-  | { readonly id: number; readonly kind: 'refused'; readonly message: string }
+  | { readonly id: number; readonly kind: 'refused'; readonly told: CauseName | null; readonly message: string }
+  /** Not an answer: what the open configurations of a user hold has changed by so many bytes. */
+  | { readonly id: 0; readonly kind: 'held'; readonly uid: number; readonly bytes: number }
   | {
       readonly id: number;
       readonly kind: 'answered';
@@ -88,16 +90,16 @@ interface Waiting {
 /** The socket thread's end: asks, and matches replies with who asked. */
 export class HostPort {
   readonly #port: MessagePort;
-  readonly #spin: (microseconds: number) => void;
+  readonly #held: (uid: number, bytes: number) => void;
   readonly #waiting = new Map<number, Waiting>();
   /** By context. */
   readonly #answerCache = new Map<number, ServiceAnswerCache>();
   #next = 1;
 
-  /** `spin` hears what the configuration opened last wants of the socket loop. */
-  constructor(port: MessagePort, spin: (microseconds: number) => void) {
+  /** `held` hears how many bytes more the open configurations of a user hold. */
+  constructor(port: MessagePort, held: (uid: number, bytes: number) => void) {
     this.#port = port;
-    this.#spin = spin;
+    this.#held = held;
   }
 
   tell(notice: Notice): void {
@@ -107,20 +109,18 @@ export class HostPort {
   async open(config: string | null, peer: Peer, wait: Wait | null): Promise<Context> {
     const reply = await this.#ask({ kind: 'open', config, peer, wait });
     // The errors of the configuration are in the log: the main thread, which checked it, wrote them there.
-    if (reply.kind !== 'opened')
-      throw new LoggedError(
-        CKR.DEVICE_ERROR,
-        'the configuration cannot be used',
-        reply.kind === 'refused' ? reply.message : '',
-      );
-    this.#spin(reply.spinUs);
-    const { context, keyCheckMs } = reply;
+    if (reply.kind !== 'opened') {
+      const { told, message } = reply.kind === 'refused' ? reply : { told: null, message: '' };
+      const rv = told === 'user-limit' ? CKR.DEVICE_MEMORY : CKR.DEVICE_ERROR;
+      throw new LoggedError(rv, 'the configuration cannot be used', message);
+    }
+    const { context, spinUs, keyCheckMs } = reply;
     let answerCache = this.#answerCache.get(context);
     if (answerCache === undefined) {
       answerCache = new ServiceAnswerCache(keyCheckMs, () => performance.now());
       this.#answerCache.set(context, answerCache);
     }
-    return { id: context, door: this.#door(context, answerCache) };
+    return { id: context, door: this.#door(context, answerCache), spinUs };
   }
 
   /** The service through the main thread. What one process has learned counts for all that share the configuration. */
@@ -163,6 +163,10 @@ export class HostPort {
 
   /** Delivers a reply to its caller. */
   deliver(reply: Reply): void {
+    if (reply.kind === 'held') {
+      this.#held(reply.uid, reply.bytes);
+      return;
+    }
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);
     waiting?.resolve(reply);

@@ -1,12 +1,13 @@
-// pkcs11.toml: where the service is and with which credential a database may call it. Reads one file, checks that no one
-// but its owner can read or replace it, and parses it strictly. Errors name the path and what is wanted, never a value.
+// pkcs11.toml: where the service is and with which credential a database may call it. Reads one file with the rights of the
+// user who named it, checks that no one else can read or replace it, and parses it strictly. Errors name the path and what is
+// wanted, never a value.
 import { timingSafeEqual } from 'node:crypto';
-import { type BigIntStats, constants, lstatSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import type { CauseName } from '../schema/causes.ts';
 import { type Told, tell } from './causes.ts';
-import { readSmallFile, UnsuitableFile } from './small-file.ts';
+import { limits } from './limits.ts';
+import { actingFor, type FileUser, type FoundFile, ownUser, UnsuitableFile, UserFiles } from './user-files.ts';
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -25,14 +26,14 @@ export interface ProviderConfig {
   readonly caFile: string | null;
   /** PEM files of the certificate that the service is shown, with its chain, and of its private key; null for none. */
   readonly clientCertificate: { readonly certificate: string; readonly key: string } | null;
-  /** For whom the file was read. */
-  readonly uid: number;
+  /** For whom the file was read: with whose rights the files that it names are. */
+  readonly user: FileUser;
   readonly connectTimeoutMs: number;
   readonly callTimeoutMs: number;
   /** Where the log goes; null for the default. */
   readonly logDir: string | null;
   readonly logLevel: LogLevel;
-  /** Microseconds that the agent's socket loop spins before it sleeps. The loop is one: what was opened last counts. */
+  /** Microseconds that the agent's socket loop spins after a call before it sleeps. */
   readonly spinUs: number;
   /** How long the service's word of a key or an object spares the next question for it (service-answer-cache.ts); 0: everything is asked. */
   readonly keyCheckMs: number;
@@ -52,9 +53,6 @@ export class ConfigError extends Error {
 const malformed = (config: string, error: string): ConfigError =>
   new ConfigError(tell('config-malformed', { config, error }));
 
-/** Largest file that is read. */
-const maxBytes = 64 * 1024;
-
 type Row =
   | { readonly type: 'text'; readonly required: boolean }
   | { readonly type: 'integer'; readonly min: number; readonly max: number };
@@ -73,74 +71,48 @@ const fields = {
   wait_seconds: { type: 'integer', min: 0, max: 600 },
 } as const satisfies Record<string, Row>;
 
-/** The user for whom a process of `uid` uses the file: root acts for the file's owner, as the library does. */
-export const userOf = (path: string, uid: number): number =>
-  uid === 0 ? (statSync(path, { throwIfNoEntry: false })?.uid ?? uid) : uid;
-
-/** Reads the file on behalf of a process of `uid`. Throws ConfigError. */
-export const loadConfig = (path: string, uid: number): ProviderConfig => parseConfig(path, readGuarded(path, uid), uid);
-
-/**
- * Whether a process of `uid` may use the file, and what a change of it changes: what was loaded is good as long as this stays the same.
- * Throws ConfigError.
- */
-export const checkConfig = (path: string, uid: number): string => {
-  checkLink(path, uid);
-  let found: BigIntStats;
-  try {
-    found = statSync(path, { bigint: true });
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-  checkFile(path, uid, { uid: Number(found.uid), mode: Number(found.mode), size: Number(found.size) });
-  const { dev, ino, size, mtimeNs, ctimeNs } = found;
-  return [dev, ino, size, mtimeNs, ctimeNs, found.uid, found.mode].join(':');
-};
-
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
-const unreadable = (config: string, error: unknown): ConfigError => {
-  const code = typeof error === 'string' ? error : codeOf(error);
-  return new ConfigError(
-    code === 'ENOENT' ? tell('config-missing', { config }) : tell('config-unreadable', { config, error: code }),
+const unreadable = (config: string, error: string): ConfigError =>
+  new ConfigError(
+    error === 'ENOENT' ? tell('config-missing', { config }) : tell('config-unreadable', { config, error }),
   );
-};
 
-const isTrusted = (owner: number, uid: number): boolean => owner === uid || owner === 0;
+export interface ReadConfig {
+  /** Changes when the file is another one, or is changed. */
+  readonly state: string;
+  readonly user: FileUser;
+  /** Null: the state is the known one. */
+  readonly config: ProviderConfig | null;
+}
 
-const checkLink = (path: string, uid: number): void => {
-  if (!isAbsolute(path)) throw unreadable(path, 'the path must be absolute');
-  try {
-    const link = lstatSync(path);
-    if (link.isSymbolicLink() && !isTrusted(link.uid, uid))
-      throw unreadable(path, `a symbolic link owned by uid ${link.uid}, not by uid ${uid} or root`);
-  } catch (error) {
-    throw error instanceof ConfigError ? error : unreadable(path, error);
-  }
-};
-
-const checkFile = (
+/** Reads the file that a peer names, with its rights. Throws ConfigError. */
+export const readConfig = async (
+  files: UserFiles,
+  peer: FileUser,
   path: string,
-  uid: number,
-  { uid: owner, mode, size }: { readonly uid: number; readonly mode: number; readonly size: number },
-): void => {
-  if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw unreadable(path, 'not a regular file');
-  if (!isTrusted(owner, uid)) throw new ConfigError(tell('config-owner', { config: path, owner, uid }));
-  if ((mode & 0o077) !== 0)
-    throw new ConfigError(tell('config-mode', { config: path, mode: (mode & 0o7777).toString(8) }));
-  if (size > maxBytes) throw unreadable(path, `longer than ${maxBytes} bytes`);
-};
-
-const readGuarded = (path: string, uid: number): string => {
-  checkLink(path, uid);
+  { follow, known = '' }: { readonly follow: boolean; readonly known?: string },
+): Promise<ReadConfig> => {
+  if (!isAbsolute(path)) throw unreadable(path, 'the path must be absolute');
+  const check = ({ uid: owner, mode }: FoundFile): void => {
+    const { uid } = actingFor(peer, owner);
+    if (owner !== uid) throw new ConfigError(tell('config-owner', { config: path, owner, uid }));
+    if ((mode & 0o077) !== 0) throw new ConfigError(tell('config-mode', { config: path, mode: mode.toString(8) }));
+  };
   try {
-    const bytes = readSmallFile(path, maxBytes, (stats) => checkFile(path, uid, stats));
+    const { uid, state, bytes } = await files.read(peer, path, { most: limits.configFile.most, follow, known, check });
+    const user = actingFor(peer, uid);
+    if (bytes === undefined) return { state, user, config: null };
     const text = bytes.toString('utf8');
     bytes.fill(0);
-    return text;
+    return { state, user, config: parseConfig(path, text, user) };
   } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    throw unreadable(path, error instanceof UnsuitableFile ? error.message : error);
+    throw error instanceof UnsuitableFile ? unreadable(path, error.message) : error;
   }
+};
+
+/** Reads the file for this process itself. Throws ConfigError. */
+export const loadConfig = async (path: string): Promise<ProviderConfig> => {
+  const { config } = await readConfig(new UserFiles(), ownUser(), path, { follow: true });
+  return config as ProviderConfig;
 };
 
 const parseToml = (path: string, text: string): Record<string, unknown> => {
@@ -154,7 +126,7 @@ const parseToml = (path: string, text: string): Record<string, unknown> => {
 };
 
 /** Parses and checks the text of a file. Throws ConfigError. */
-export const parseConfig = (path: string, text: string, uid: number): ProviderConfig => {
+export const parseConfig = (path: string, text: string, user: FileUser): ProviderConfig => {
   const table = parseToml(path, text);
   const bad = (field: string, wanted: string): ConfigError => malformed(path, `${field} ${wanted}`);
   for (const name of Object.keys(table)) {
@@ -194,7 +166,7 @@ export const parseConfig = (path: string, text: string, uid: number): ProviderCo
     accessToken,
     caFile: text_('ca_file'),
     clientCertificate: certificate === null || key === null ? null : { certificate, key },
-    uid,
+    user,
     connectTimeoutMs: integer('connect_timeout_ms', 1000),
     callTimeoutMs: integer('call_timeout_ms', 3000),
     logDir: text_('log_dir'),

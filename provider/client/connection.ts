@@ -17,6 +17,8 @@ import type { ServiceDoor, Wait } from './service.ts';
 export interface Context {
   readonly id: number;
   readonly door: ServiceDoor;
+  /** How long the socket loop spins after a call of the process, in microseconds. */
+  readonly spinUs: number;
 }
 
 /** What a connection needs from the rest of the agent. */
@@ -31,6 +33,8 @@ export interface Surroundings {
   userName(uid: number): string;
   /** Says whether a connection has called C_Initialize: only then may it stay. */
   admit?(connection: number, admitted: boolean): void;
+  /** How long the socket loop spins after its calls. */
+  spin?(connection: number, microseconds: number): void;
   /** The part that repeats messages on its own; absent when there is none. */
   readonly repeater?: Repeater;
 }
@@ -65,6 +69,7 @@ export class Connection {
 
   /** C_Initialize. `hello` is what our library says of itself; null for other peers. */
   async initialize(hello: Hello | null): Promise<Application> {
+    this.account.check('memory');
     this.account.take('connections');
     this.#counted = true;
     this.initializing = true;
@@ -88,7 +93,10 @@ export class Connection {
       );
       this.application = application;
       if (this.#closed) void this.finalize();
-      else this.#surroundings.admit?.(this.id, true);
+      else {
+        this.#surroundings.admit?.(this.id, true);
+        this.#surroundings.spin?.(this.id, context.spinUs);
+      }
       this.log('info', { library: hello?.library ?? 'unknown', resumed: hello?.sessions.length ?? 0 }, 'initialized');
       return application;
     } finally {

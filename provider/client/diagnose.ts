@@ -35,7 +35,7 @@ import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
 import { userName } from './log.ts';
 import { type Caller, ServiceCallError, type ServiceDoor } from './service.ts';
 import { dnsShare, openHttpService } from './service-http.ts';
-import { openTls } from './tls.ts';
+import { TlsFiles } from './tls.ts';
 
 export interface DiagnoseOptions {
   /** pkcs11.toml. */
@@ -197,12 +197,12 @@ const describeTls = (socket: TLSSocket): Finding => {
   const evidence = `${socket.getProtocol()}, certificate valid for ${days} days`;
   return days < 30 ? warning(evidence, 'renew the certificate of the service') : ok(evidence);
 };
-const checkTls = (context: Context): Promise<Finding> => {
+const checkTls = async (context: Context): Promise<Finding> => {
   const config = configOf(context);
   const { origin, connectTimeoutMs } = config;
   const { hostname: host, port } = new URL(origin);
   const name = host.replace(/^\[|\]$/g, '');
-  const secureContext = openTls(config);
+  const secureContext = await new TlsFiles(config).current();
   return new Promise((resolve) => {
     const socket = connectTls({
       host: name,
@@ -257,9 +257,9 @@ const checks: readonly Check<Context>[] = [
     layer: 'configuration',
     title: 'pkcs11.toml can be used',
     needs: [],
-    run: (context) => {
+    run: async (context) => {
       const { configPath } = context.options;
-      context.config = loadConfig(configPath, process.geteuid?.() ?? 0);
+      context.config = await loadConfig(configPath);
       return ok(`${configPath}: ${context.config.redactedUrl}`);
     },
   },

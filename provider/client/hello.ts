@@ -1,5 +1,9 @@
 // What our library says of itself in the reserved string of C_Initialize (PROTOCOL.md, "Hello"): a JSON object and a NUL.
 // Foreign peers send nothing there. Reads and checks; what to do with it is connection.ts's business.
+//
+// Any local user may send one. It proves nothing about the process: credentials are the socket's. What it says is bounded, and a
+// session or a login that it brings back is one that the library could have had.
+import { CKU } from '../schema/constants.ts';
 import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
 
@@ -23,25 +27,33 @@ export interface Hello {
   readonly pid: number;
   /** The name that ps shows: a database's role, such as ora_lgwr_ORCL. */
   readonly process: string;
-  /** The CKU_ user type that was logged in when the agent was lost; `null` without a login, or at the first start. */
-  readonly login: number | null;
+  /** CKU_USER if a user was logged in when the agent was lost; `null` without a login, or at the first start. */
+  readonly login: typeof CKU.USER | null;
   readonly sessions: readonly ResumedSession[];
 }
 
 const bad = (what: string): CryptokiError =>
   new CryptokiError(CKR.ARGUMENTS_BAD, `the hello of the library is invalid: ${what}`);
 
+/** Of a path on Linux, and of a process's name with its directories. */
+const longestPath = 4096;
+const longestName = 1024;
+/** Seconds: the largest `wait_seconds`. */
+const longestWait = 600;
+const largestHandle = 2 ** 31 - 1;
+
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** The library writes bytes above 0x7e as \u00XX, one escape a byte, so that any path survives: back to UTF-8 here. */
-const asText = (value: unknown, name: string): string => {
-  if (typeof value !== 'string') throw bad(name);
+const asText = (value: unknown, name: string, most: number): string => {
+  if (typeof value !== 'string' || value.length > most || /[\0\u0100-\uffff]/.test(value)) throw bad(name);
   return Buffer.from(value, 'latin1').toString('utf8');
 };
 
 const asSession = (value: unknown): ResumedSession => {
   if (!Array.isArray(value) || value.length !== 3 || !value.every(isCount)) throw bad('sessions');
   const [handle, slot, flags] = value as [number, number, number];
+  if (handle === 0 || handle > largestHandle) throw bad('sessions');
   return { handle, slot, flags };
 };
 
@@ -57,18 +69,20 @@ export const parseHello = (reserved: Uint8Array): Hello => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('not an object');
   const { config, library, connection = 0, wait = 0, pid, process, login, sessions } = value as Record<string, unknown>;
   if (!isCount(connection)) throw bad('connection');
-  if (!isCount(wait)) throw bad('wait');
+  if (!isCount(wait) || wait > longestWait) throw bad('wait');
   if (!isCount(pid)) throw bad('pid');
-  if (login !== null && !isCount(login)) throw bad('login');
+  if (login !== null && login !== CKU.USER) throw bad('login');
   if (!Array.isArray(sessions)) throw bad('sessions');
+  const resumed = sessions.map(asSession);
+  if (new Set(resumed.map(({ handle }) => handle)).size !== resumed.length) throw bad('sessions');
   return {
-    config: asText(config, 'config'),
-    library: asText(library, 'library'),
+    config: asText(config, 'config', longestPath),
+    library: asText(library, 'library', longestName),
     connection,
     wait,
     pid,
-    process: asText(process, 'process'),
+    process: asText(process, 'process', longestName),
     login,
-    sessions: sessions.map(asSession),
+    sessions: resumed,
   };
 };

@@ -51,7 +51,7 @@ const userNames = (): ((uid: number) => string) => {
 const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions): Promise<void> => {
   const { capacity } = core.initialize(arena);
   const accounts = new Accounts(limits, Math.floor(capacity / arenaShares));
-  const host = new HostPort(port, (microseconds) => server.setSpin(microseconds));
+  const host = new HostPort(port, (uid, bytes) => accounts.of(uid).note('memory', bytes));
   const connections = new Map<number, Connection>();
   const dispatch = createAgentDispatcher();
   const surroundings: Surroundings = {
@@ -61,6 +61,7 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
       host.tell({ kind: 'log', context: context?.id ?? null, level, fields, message }),
     userName: userNames(),
     admit: (connection, admitted) => server.admit(connection, admitted),
+    spin: (connection, microseconds) => server.setSpin(connection, microseconds),
     repeater: {
       learn: (connection, replay) => server.learn(connection, replay),
       suspend: (connection, session, kind) => server.suspend(connection, session, kind),

@@ -7,7 +7,7 @@
 //   --idle-seconds <n>      stop after so long without a connection; 0 = never. Default 600, with systemd 0.
 //
 // Who may connect: on a socket below /run or /var/run, and on systemd's, everybody (mode 0666; each configuration file is
-// opened only for its owner), elsewhere the agent's own user and root (mode 0600). One agent serves one socket: a second one
+// opened with the rights of the user who names it), elsewhere the agent's own user and root (mode 0600). One agent serves one socket: a second one
 // refuses to start.
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -89,7 +89,7 @@ const run = async ({ socket, idleSeconds, limits }: AgentOptions, environment: N
   process.umask(0o077);
   setFlagsFromString(heapGrowth);
   const logs = openLogs(environment);
-  const log = logs.of(environment.DKE_AGENT_LOG_DIR ?? null, 'info');
+  const log = await logs.own('info');
   if (socket !== null) mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
 
   const { port1, port2 } = new MessageChannel();

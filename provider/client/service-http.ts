@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
+import type { SecureContext } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { ServiceError, type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
@@ -34,7 +35,7 @@ import {
   type ServiceDoor,
   type ServiceRequest,
 } from './service.ts';
-import { openTls, tlsFilesState } from './tls.ts';
+import { TlsFiles } from './tls.ts';
 import { createWithdrawals } from './withdrawals.ts';
 
 // One request over undici's pool and its answer in one piece, by the pool's own interface (undici's `dispatch`): a stream, its promises
@@ -153,35 +154,38 @@ const keptMs = 30_000;
  * Connects with the certificates that the files have now: a database runs for months, and its service's certificate is renewed in the meantime. Files
  * that cannot be used, half written perhaps, change nothing.
  */
-const openConnector = (config: ProviderConfig): buildConnector.connector => {
-  const build = (): buildConnector.connector =>
-    buildConnector({
-      timeout: config.connectTimeoutMs,
-      secureContext: openTls(config),
-      // Before the connection's own time is over: which of the two did not answer is another cause.
-      lookup: lookupWithin(config.connectTimeoutMs * dnsShare),
-    });
-  let files = tlsFilesState(config);
-  let connect = build();
+const openConnector = (config: ProviderConfig, tls: TlsFiles): buildConnector.connector => {
+  let of: SecureContext | null = null;
+  let connect: buildConnector.connector | null = null;
   return (options, done) => {
-    const state = tlsFilesState(config);
-    if (state !== files) {
-      try {
-        connect = build();
-        files = state;
-      } catch {
-        // The next connection tries again.
-      }
-    }
-    connect(options, done);
+    tls.currentOrLast().then(
+      (secureContext) => {
+        if (connect === null || of !== secureContext)
+          connect = buildConnector({
+            timeout: config.connectTimeoutMs,
+            secureContext,
+            // Before the connection's own time is over: which of the two did not answer is another cause.
+            lookup: lookupWithin(config.connectTimeoutMs * dnsShare),
+          });
+        of = secureContext;
+        connect(options, done);
+      },
+      (error: Error) => done(error, null),
+    );
   };
 };
 
-const openPool = (config: ProviderConfig): Pool =>
-  new Pool(config.origin, {
+/** The service as one configuration describes it. */
+interface Way {
+  readonly config: ProviderConfig;
+  readonly pool: Pool;
+}
+
+const openWay = (config: ProviderConfig, tls: TlsFiles): Way => {
+  const pool = new Pool(config.origin, {
     connections: maxConnections,
     pipelining: 1,
-    connect: openConnector(config),
+    connect: openConnector(config, tls),
     // A call has one deadline, below.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -191,12 +195,13 @@ const openPool = (config: ProviderConfig): Pool =>
     keepAliveMaxTimeout: keptMs,
     maxResponseSize: maxEnvelope,
   });
+  return { config, pool };
+};
 
 type Unconfirmed = (requestId: string, route: RouteName, pending: PendingNodes) => void;
 
-/** Sends a request once. `started` hears of the exchange before its answer. */
-const sender = (config: ProviderConfig, pool: Pool, unconfirmed: Unconfirmed) => {
-  const authorization = `Bearer ${config.accessToken}`;
+/** Sends a request once, by the way that is current then. `started` hears of the exchange before its answer. */
+const sender = (way: () => Way, unconfirmed: Unconfirmed) => {
   const epochName = epochHeader.toLowerCase();
 
   return async <R extends RouteName>(
@@ -204,13 +209,14 @@ const sender = (config: ProviderConfig, pool: Pool, unconfirmed: Unconfirmed) =>
     { requestId, instance }: Caller,
     started: (exchange: Exchange) => void,
   ): Promise<ServiceAnswer<R>> => {
+    const { config, pool } = way();
     const sent = packEnvelope(head, raw ?? undefined);
     try {
       const exchange = new Exchange(pool, {
         method: 'POST',
         path: config.basePath + tdeRoutes[route].path.replace(':handle', String(handle)),
         headers: {
-          authorization,
+          authorization: `Bearer ${config.accessToken}`,
           'content-type': envelopeType,
           accept: envelopeType,
           'x-request-id': requestId,
@@ -232,18 +238,31 @@ const sender = (config: ProviderConfig, pool: Pool, unconfirmed: Unconfirmed) =>
   };
 };
 
-/** `withdrawn` hears of each request that was withdrawn, `unconfirmed` of each change that some nodes of the service have not confirmed. */
+export interface ServiceEvents {
+  /** Hears of each request that was withdrawn, */
+  readonly withdrawn?: (requestId: string, outcome: WithdrawalOutcome) => void;
+  /** and of each change that some nodes of the service have not confirmed. */
+  readonly unconfirmed?: Unconfirmed;
+  /** The service refuses the credential. Answers whether there is another one by now (`replace`): then the call is sent again. */
+  readonly refused?: () => Promise<boolean>;
+}
+
+export interface HttpService extends ServiceDoor {
+  /** From now on calls go by this configuration, also a call that is sent again. What runs is finished with the old one. */
+  replace(config: ProviderConfig, tls: TlsFiles): void;
+}
+
 export const openHttpService = (
   config: ProviderConfig,
-  withdrawn: (requestId: string, outcome: WithdrawalOutcome) => void = () => undefined,
-  unconfirmed: Unconfirmed = () => undefined,
-): ServiceDoor => {
-  const pool = openPool(config);
-  const send = sender(config, pool, unconfirmed);
+  { withdrawn = () => undefined, unconfirmed = () => undefined, refused = async () => false }: ServiceEvents = {},
+  tls: TlsFiles = new TlsFiles(config),
+): HttpService => {
+  let way = openWay(config, tls);
+  const send = sender(() => way, unconfirmed);
 
   const withdrawals = createWithdrawals(async (caller) => {
     let expire = (): void => undefined;
-    const timer = globalThis.setTimeout(() => expire(), config.callTimeoutMs);
+    const timer = globalThis.setTimeout(() => expire(), way.config.callTimeoutMs);
     try {
       // Under an id of its own: the service logs two requests.
       const asked = { ...caller, requestId: randomUUID() };
@@ -259,11 +278,13 @@ export const openHttpService = (
 
   return {
     async call(request, caller) {
-      const full = config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
+      const full = way.config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
       const timeout = full - Math.min(full * aheadOfLibrary.share, aheadOfLibrary.mostMs);
       const once = onceRoutes.has(request.route);
       const until = performance.now() + full;
       let mayBeDone = false;
+      let wasRefused = false;
+      let wasLost = false;
       let expired = false;
       let expire = (): void => undefined;
       // Cleared at the end: each call would wake the agent again, seconds later.
@@ -279,6 +300,7 @@ export const openHttpService = (
         }
         for (let attempt = 0; ; attempt += 1) {
           let exchange: Exchange | undefined;
+          const taken = way;
           try {
             const answered = await send(request, caller, (started) => {
               exchange = started;
@@ -290,10 +312,16 @@ export const openHttpService = (
             return answered;
           } catch (error) {
             mayBeDone ||= exchange?.isStarted === true;
-            if (attempt > 0 && isDestroyed(request.route, error))
+            if (wasLost && isDestroyed(request.route, error))
               return { answer: {} as Answer<typeof request.route>, raw: new Uint8Array(0), epoch: 0 };
+            // Nothing was carried out. The credential may have been replaced, and the old one be refused since.
+            if (!wasRefused && error instanceof ServiceCallError && error.code === 'unauthenticated') {
+              wasRefused = true;
+              if (way !== taken || (await refused())) continue;
+            }
             const pause = pausesMs[attempt];
             if (pause === undefined || !wasClosedUnderUs(error)) throw error;
+            wasLost = true;
             if (pause > 0) {
               const waiting = new AbortController();
               expire = () => waiting.abort();
@@ -305,16 +333,21 @@ export const openHttpService = (
         if (once && mayBeDone && isOutcomeUnknown(error)) withdrawals.add(caller);
         throw error instanceof ServiceCallError
           ? error
-          : unreachable(error, expired, config.origin, caller.requestId, request.handle);
+          : unreachable(error, expired, way.config.origin, caller.requestId, request.handle);
       } finally {
         clearTimeout(timer);
         request.raw?.fill(0);
       }
     },
     withdraw: (caller) => withdrawals.add(caller),
+    replace: (next, files) => {
+      const { pool } = way;
+      way = openWay(next, files);
+      void pool.close();
+    },
     close: async () => {
       await withdrawals.close();
-      await pool.destroy();
+      await way.pool.destroy();
     },
   };
 };

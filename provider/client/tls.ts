@@ -1,73 +1,169 @@
-// TLS to the service: the authorities to trust, and the client certificate of pkcs11.toml. The private key is read into a buffer, handed to
-// OpenSSL and wiped.
-import { statSync } from 'node:fs';
+// TLS to the service: the authorities to trust, and the client certificate of pkcs11.toml. The files are read with the rights of
+// the configuration's user. The private key is read into a buffer, handed to OpenSSL and wiped.
+//
+// OpenSSL takes the files apart on the main thread, which serves every user, so that a user's files are short, what is known
+// is not taken apart again, and a user whose files change all the time waits.
+import { createHash } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { tell } from './causes.ts';
 import { ConfigError, type ProviderConfig } from './config.ts';
-import { readSmallFile, UnsuitableFile } from './small-file.ts';
+import { limits } from './limits.ts';
+import { type FileUser, type FoundFile, type ReadOptions, UnsuitableFile, UserFiles } from './user-files.ts';
 
-/** More than all authorities of a system. */
-const mostBytes = 4 << 20;
+/** More than twice all authorities of a system: about 40 ms. */
+const mostPemBytes = limits.pemFile.most;
+/** What one user may have taken apart at once, and in a second. */
+const budget = { burst: 8 * mostPemBytes, perSecond: mostPemBytes / 2 } as const;
 
 const reasonOf = (error: unknown): string =>
   error instanceof UnsuitableFile ? error.message : ((error as NodeJS.ErrnoException).code ?? 'unknown error');
 
 type FileCause = 'ca-file' | 'client-certificate';
+type Named = 'ca' | 'cert' | 'key';
+const causes = { ca: 'ca-file', cert: 'client-certificate', key: 'client-certificate' } as const satisfies Record<
+  Named,
+  FileCause
+>;
 
-const readPem = (cause: FileCause, file: string, check?: Parameters<typeof readSmallFile>[2]): Buffer => {
-  let bytes: Buffer;
-  try {
-    bytes = readSmallFile(file, mostBytes, check);
-  } catch (error) {
-    throw new ConfigError(tell(cause, { file, error: reasonOf(error) }));
-  }
-  if (!bytes.includes('-----BEGIN ')) throw new ConfigError(tell(cause, { file, error: 'no PEM' }));
-  return bytes;
-};
-
-/** The agent may serve many users, and reads the key for one of them: a user must not use another user's key. */
+/** A user must not use another user's key, nor one that others can read. */
 const checkKey =
-  (uid: number): NonNullable<Parameters<typeof readSmallFile>[2]> =>
+  ({ uid }: FileUser): NonNullable<ReadOptions['check']> =>
   ({ uid: owner, mode }) => {
     if (owner !== uid) throw new UnsuitableFile(`owned by uid ${owner}, not by uid ${uid}`);
     if ((mode & 0o077) !== 0)
       throw new UnsuitableFile(`mode ${(mode & 0o777).toString(8)} lets other users read it: chmod 600`);
   };
 
-/** Throws ConfigError. */
-export const openTls = ({
-  caFile,
-  clientCertificate,
-  uid,
-}: Pick<ProviderConfig, 'caFile' | 'clientCertificate' | 'uid'>): SecureContext => {
-  const ca = caFile === null ? undefined : readPem('ca-file', caFile);
-  const make = (cause: FileCause, file: string, options: SecureContextOptions): SecureContext => {
-    try {
-      return createSecureContext({ ...options, ...(ca === undefined ? {} : { ca }) });
-    } catch (error) {
-      throw new ConfigError(tell(cause, { file, error: reasonOf(error) }));
-    }
-  };
-  // First without the certificate, so that a fault is told of the file that has it.
-  const trusting = make('ca-file', caFile ?? '', {});
-  if (clientCertificate === null) return trusting;
-  const { certificate, key } = clientCertificate;
-  const cert = readPem('client-certificate', certificate);
-  make('client-certificate', certificate, { cert });
-  const secret = readPem('client-certificate', key, checkKey(uid));
+type Pem = Readonly<Partial<Record<Named, Buffer>>>;
+
+const make = (cause: FileCause, file: string, options: SecureContextOptions): SecureContext => {
   try {
-    return make('client-certificate', key, { cert, key: secret });
-  } finally {
-    secret.fill(0);
+    return createSecureContext(options);
+  } catch (error) {
+    throw new ConfigError(tell(cause, { file, error: reasonOf(error) }));
   }
 };
 
-/** Changes when one of the files does. */
-export const tlsFilesState = ({ caFile, clientCertificate }: ProviderConfig): string =>
-  [caFile, clientCertificate?.certificate ?? null, clientCertificate?.key ?? null]
-    .map((file) => {
-      if (file === null) return '';
-      const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-      return found === undefined ? 'missing' : [found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');
-    })
-    .join(' ');
+/** First each file without the next, so that a fault is told of the file that has it. */
+const build = (paths: Readonly<Record<Named, string>>, { ca, cert, key }: Pem): SecureContext => {
+  const trust = ca === undefined ? {} : { ca };
+  if (cert === undefined || key === undefined) return make('ca-file', paths.ca, trust);
+  make('client-certificate', paths.cert, { ca: [], cert });
+  make('client-certificate', paths.key, { ca: [], cert, key });
+  return make('ca-file', paths.ca, { ...trust, cert, key });
+};
+
+/** What users have had taken apart, and what of it is in use: one for all configurations of an agent. */
+export class TlsContexts {
+  readonly #known = new Map<string, WeakRef<SecureContext>>();
+  readonly #spent = new Map<number, { bytes: number; at: number }>();
+
+  /** `name`: of what was read. Throws ConfigError, also when the user has spent its budget. */
+  of(uid: number, name: string, bytes: number, make: () => SecureContext): SecureContext | null {
+    const key = `${uid} ${name}`;
+    const known = this.#known.get(key)?.deref();
+    if (known !== undefined) return known;
+    if (!this.#spend(uid, bytes)) return null;
+    for (const [each, context] of this.#known) if (context.deref() === undefined) this.#known.delete(each);
+    const made = make();
+    this.#known.set(key, new WeakRef(made));
+    return made;
+  }
+
+  #spend(uid: number, bytes: number): boolean {
+    const now = performance.now();
+    const before = this.#spent.get(uid);
+    const left = before === undefined ? 0 : before.bytes - ((now - before.at) / 1000) * budget.perSecond;
+    const spent = Math.max(left, 0) + bytes;
+    if (spent > budget.burst) return false;
+    this.#spent.set(uid, { bytes: spent, at: now });
+    return true;
+  }
+}
+
+/** The files of one configuration, as they are now. */
+export class TlsFiles {
+  readonly #files: UserFiles;
+  readonly #contexts: TlsContexts;
+  readonly #paths: Readonly<Record<Named, string | null>>;
+  readonly #user: FileUser;
+  #states = '';
+  #context: SecureContext | null = null;
+  /** Of the PEM files that were read last. */
+  bytes = 0;
+
+  constructor(
+    { caFile, clientCertificate, user }: Pick<ProviderConfig, 'caFile' | 'clientCertificate' | 'user'>,
+    files = new UserFiles(),
+    contexts = new TlsContexts(),
+  ) {
+    this.#files = files;
+    this.#contexts = contexts;
+    this.#paths = { ca: caFile, cert: clientCertificate?.certificate ?? null, key: clientCertificate?.key ?? null };
+    this.#user = user;
+  }
+
+  /** Throws ConfigError. */
+  async current(): Promise<SecureContext> {
+    const names = Object.keys(causes) as Named[];
+    // Of each file what it was: all are read again when one has changed.
+    const known = this.#states.split(' ');
+    let found = await Promise.all(names.map((name, at) => this.#read(name, known[at])));
+    if (this.#context !== null && found.every((each) => each === null || each.bytes === undefined))
+      return this.#context;
+    if (this.#context !== null) found = await Promise.all(names.map((name) => this.#read(name)));
+    const pem = Object.fromEntries(
+      names.flatMap((name, at) => (found[at]?.bytes === undefined ? [] : [[name, found[at].bytes]])),
+    ) as Pem;
+    try {
+      return this.#take(pem, found.map((each) => each?.state ?? '').join(' '));
+    } finally {
+      pem.key?.fill(0);
+    }
+  }
+
+  /** The same, but what cannot be used (half written, perhaps) changes nothing once there is something. */
+  async currentOrLast(): Promise<SecureContext> {
+    try {
+      return await this.current();
+    } catch (error) {
+      if (this.#context === null) throw error;
+      return this.#context;
+    }
+  }
+
+  #take(pem: Pem, states: string): SecureContext {
+    const digest = createHash('sha256');
+    let bytes = 0;
+    for (const each of Object.values(pem)) {
+      digest.update(`${each.length} `).update(each);
+      bytes += each.length;
+    }
+    const paths = { ca: this.#paths.ca ?? '', cert: this.#paths.cert ?? '', key: this.#paths.key ?? '' };
+    const name = digest.digest('base64');
+    const context = this.#contexts.of(this.#user.uid, name, bytes, () => build(paths, pem));
+    if (context === null) {
+      const error = 'the files of this user change too often: try again in a minute';
+      throw new ConfigError(tell('ca-file', { file: paths.ca, error }));
+    }
+    this.#context = context;
+    this.#states = states;
+    this.bytes = bytes;
+    return context;
+  }
+
+  async #read(name: Named, known = ''): Promise<FoundFile | null> {
+    const file = this.#paths[name];
+    if (file === null) return null;
+    let found: FoundFile;
+    try {
+      const check = name === 'key' ? { check: checkKey(this.#user) } : {};
+      found = await this.#files.read(this.#user, file, { most: mostPemBytes, follow: true, known, ...check });
+    } catch (error) {
+      throw new ConfigError(tell(causes[name], { file, error: reasonOf(error) }));
+    }
+    if (found.bytes !== undefined && !found.bytes.includes('-----BEGIN '))
+      throw new ConfigError(tell(causes[name], { file, error: 'no PEM' }));
+    return found;
+  }
+}

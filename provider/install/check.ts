@@ -233,8 +233,8 @@ const databaseOf = async (context: Context, loads: boolean): Promise<CheckedPart
 };
 
 /** Which of several databases share their keys. */
-const blastRadius = (paths: readonly string[], distinct: boolean): Promise<readonly CheckResult[]> => {
-  const { instances, shared, sameFile } = compareConfigurations(paths);
+const blastRadius = async (paths: readonly string[], distinct: boolean): Promise<readonly CheckResult[]> => {
+  const { instances, shared, sameFile } = await compareConfigurations(paths);
   const check: Check<null> = {
     id: 'blast-radius',
     layer: 'blast radius',

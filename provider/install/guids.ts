@@ -4,7 +4,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { loadConfig } from '../client/config.ts';
-import { asOwner, effectiveOwner, ownerOfPath } from './owner.ts';
+import { asOwnerAsync, effectiveOwner, ownerOfPath } from './owner.ts';
 
 export interface InstanceFile {
   readonly path: string;
@@ -29,17 +29,17 @@ const grouped = (pairs: readonly (readonly [key: string, path: string])[]): stri
 };
 
 /** Reads each file as its own owner, as the database does. */
-export const compareConfigurations = (paths: readonly string[]): Comparison => {
+export const compareConfigurations = async (paths: readonly string[]): Promise<Comparison> => {
   const secret = randomBytes(32);
   const marks: (readonly [string, string])[] = [];
   const files: (readonly [string, string])[] = [];
-  const instances = paths.map((path): InstanceFile => {
+  const read = async (path: string): Promise<InstanceFile> => {
     try {
       const real = realpathSync(path);
       const { dev, ino } = statSync(real);
       files.push([`${dev}:${ino}`, path]);
       const owner = ownerOfPath(real) ?? effectiveOwner();
-      const config = asOwner(owner, () => loadConfig(path, owner.uid));
+      const config = await asOwnerAsync(owner, () => loadConfig(path));
       marks.push([createHmac('sha256', secret).update(config.accessToken).digest('base64'), path]);
       return { path, applicationId: config.applicationId, redactedUrl: config.redactedUrl, fault: null };
     } catch (error) {
@@ -50,6 +50,9 @@ export const compareConfigurations = (paths: readonly string[]): Comparison => {
         fault: error instanceof Error ? error.message : String(error),
       };
     }
-  });
+  };
+  const instances: InstanceFile[] = [];
+  // One after the other: each as its own user.
+  for (const path of paths) instances.push(await read(path));
   return { instances, shared: grouped(marks), sameFile: grouped(files) };
 };

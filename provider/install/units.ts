@@ -13,13 +13,13 @@ export interface AgentUnits {
   readonly program: string;
   readonly user: string;
   readonly group: string;
-  /** The agent serves processes of other users too, and reads their pkcs11.toml for them. */
+  /** The agent serves processes of other users too, and opens their files with their rights. */
   readonly readsForOthers: boolean;
   readonly logDirectory: string;
 }
 
 export const agentSocket =
-  (): string => `# Where libdke_pkcs11.so looks first. Everybody may connect: the agent opens a pkcs11.toml for its owner only.
+  (): string => `# Where libdke_pkcs11.so looks first. Everybody may connect: the agent opens a pkcs11.toml with the rights of who names it.
 [Unit]
 Description=Socket of the DKE agent, for databases that load libdke_pkcs11.so
 
@@ -58,6 +58,8 @@ LimitMEMLOCK=64M
 LimitCORE=0
 `;
 
+const noOtherUser = 'SystemCallFilter=~setuid setreuid setresuid setgid setregid setresgid\n';
+
 export const agentService = ({ program, user, group, readsForOthers, logDirectory }: AgentUnits): string => `[Unit]
 Description=DKE agent, the client of the key service on a database host
 Requires=${agentSocketUnit}
@@ -76,14 +78,18 @@ UMask=0077
 LimitNOFILE=16384
 ${
   readsForOthers
-    ? '# pkcs11.toml has mode 600 and belongs to the database user: only that user can read it.\n' +
-      'AmbientCapabilities=CAP_DAC_READ_SEARCH\nCapabilityBoundingSet=CAP_DAC_READ_SEARCH\n'
+    ? '# A thread that opens a file of a user takes the identity of this user for files, and has no other rights.\n' +
+      'AmbientCapabilities=CAP_SETUID CAP_SETGID\nCapabilityBoundingSet=CAP_SETUID CAP_SETGID\n'
     : 'CapabilityBoundingSet=\n'
 }${
   // The database's own log directory is there already, and made for its user.
   readsForOthers ? `LogsDirectory=${basename(logDirectory)}\nLogsDirectoryMode=0750` : `ReadWritePaths=-${logDirectory}`
 }
-${hardening}
+${hardening}${
+  readsForOthers
+    ? `# For files only (setfsuid, setfsgid, setgroups): it never becomes another user.\n${noOtherUser}`
+    : ''
+}
 [Install]
 Also=${agentSocketUnit}
 `;

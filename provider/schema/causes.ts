@@ -124,7 +124,7 @@ export const causes = {
   'ca-file': {
     told: 'agent',
     what: '{file}: cannot be used as ca_file ({error})',
-    todo: "put the certificate of the service's certificate authority there: a PEM file that the agent can read",
+    todo: "put the certificate of the service's certificate authority there: a PEM file of at most 512 KiB that the OS user of the database can read",
     rv: 'DEVICE_ERROR',
   },
   'client-certificate': {

@@ -2,6 +2,7 @@
 // slip of the pen. And what the sealing of a snapshot's key binds (addon/FORMAT.md, section 5). No private half comes here.
 
 import { hash } from 'node:crypto';
+import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, parseBase64, toBase64 } from './bytes.ts';
 
 const prefix = 'dke-recovery-key';
@@ -33,18 +34,18 @@ export const parseRecoveryKey = (text: string): RecoveryPublicKey | null => {
 
 /** What binds a snapshot's key to the recovery key that it is sealed to (HPKE). */
 export const sealingContext = (snapshotId: string, tenantId: string, keyId: string) => ({
-  info: Buffer.from('dke snapshot key 1'),
+  info: labelBytes('dke snapshot key 1'),
   aad: Buffer.from(canonicalJson({ recoveryKeyId: keyId, snapshotId, tenantId })),
 });
 
 /** What binds the key of a backup of the whole service to the recovery key that it is sealed to (HPKE). */
 export const backupContext = (backupId: string, keyId: string) => ({
-  info: Buffer.from('dke backup key 1'),
+  info: labelBytes('dke backup key 1'),
   aad: Buffer.from(canonicalJson({ backupId, recoveryKeyId: keyId })),
 });
 
 /** What binds a snapshot's key, on its way to the service that is to open it once, to this opening (HPKE). */
 export const openingContext = (snapshotId: string, openingId: string) => ({
-  info: Buffer.from('dke snapshot opening 1'),
+  info: labelBytes('dke snapshot opening 1'),
   aad: Buffer.from(canonicalJson({ openingId, snapshotId })),
 });

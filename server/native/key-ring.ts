@@ -10,6 +10,7 @@ import type { Store } from '../ports/store.ts';
 import { createAuditKey } from './audit-key.ts';
 import { createKekRotation } from './kek-rotation.ts';
 import { createKeyRecords } from './key-records.ts';
+import { createMessageStates } from './message-states.ts';
 import { createHeldOwnKeys, hashKeys, isOwn, mac } from './own-keys.ts';
 import { createRecipients } from './recipients.ts';
 import { createTenantKeks } from './tenant-keks.ts';
@@ -65,6 +66,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   return {
     ...createKekRotation(core, keks),
     ...createRecipients(core, keks),
+    ...createMessageStates(keks),
     ...tokenHashes,
     ...auditKey,
     unlock: async (store, provider) => {

@@ -1,13 +1,14 @@
 // Recipients of keys that clients seal to a tenant: the HPKE pair of a key encryption key (addon/FORMAT.md, section 4).
 
 import { CoreError } from '../../addon/core.ts';
+import { labelBytes } from '../../addon/labels.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { TenantKeks } from './tenant-keks.ts';
 
 const nothing = new Uint8Array(0);
-const recipientLabel = Buffer.from('dke key recipient 1');
+const recipientLabel = labelBytes('dke key recipient 1');
 
 export const createRecipients = (
   core: CryptoCore,

@@ -13,6 +13,7 @@ export type {
   MemoryStatus,
   RecordContext,
   RsaEncryptionParameters,
+  SealedPart,
   SignatureParameters,
   UnwrappedKind,
   WrapParameters,

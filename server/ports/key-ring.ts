@@ -2,7 +2,7 @@
 // Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring has references to opened KEKs, never their bytes.
 
 import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
-import type { KeyRef, UnwrappedKind } from './crypto-core.ts';
+import type { KeyRef, SealedPart, UnwrappedKind } from './crypto-core.ts';
 import type { RecordPlace, StoredRecord } from './records.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { Repositories, Store } from './store.ts';
@@ -28,6 +28,20 @@ export interface SealedKey {
   /** HPKE's `info` and `aad`. */
   readonly info: Uint8Array;
   readonly bound: Uint8Array;
+}
+
+/** Whose message it is that comes in parts. */
+export interface MessageOwner {
+  readonly tenantId: string;
+  readonly applicationId: string;
+  readonly objectId: string;
+}
+
+/** What one part of a message is done with. */
+export interface MessageSeal {
+  readonly part: Pick<SealedPart, 'kek' | 'owner' | 'state'>;
+  /** The state as it goes to the caller; empty after the last part. */
+  carry(sealed: Uint8Array): Buffer;
 }
 
 /** `store` puts it into the place of the present one, whose record is overwritten; `refreshAuditKey` follows the commit. The caller releases it. */
@@ -69,6 +83,11 @@ export interface KeyRing {
    * `refresh`), 'invalid-ciphertext' when it does not open, or is not a key of the kind.
    */
   openSealed(tenantId: string, key: SealedKey, kind: UnwrappedKind): Promise<KeyRef | null>;
+  /**
+   * What seals the state of a message. `state`: as the caller brought it back; empty for the first part. Null when this node has no such key
+   * (see `refresh`): an erasure run has ended it.
+   */
+  messageSeal(owner: MessageOwner, state: Uint8Array): MessageSeal | null;
   /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
   authenticateRow(text: string): string;
   /**

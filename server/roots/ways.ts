@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
+import { labelBytes } from '../../addon/labels.ts';
 import { readGivenSecret } from './files.ts';
 import { askHardware, type HardwarePlace } from './hardware.ts';
 import type { WayParameters } from './wrapped-file.ts';
@@ -104,7 +105,7 @@ const obtain = async (
   return bytes;
 };
 
-const hardwareInfo = Buffer.from('dke root provider 1');
+const hardwareInfo = labelBytes('dke root provider 1');
 
 export interface Ways {
   /** The key of a way that is in the file. Throws WayClosed. Whether it is the right key shows when it opens the file. */

@@ -6,6 +6,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
+import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, parseBase64, toBase64 } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
@@ -47,7 +48,7 @@ const damaged = (path: string, what: string): ServiceError =>
   new ServiceError('key-tampered', `${path} is ${what}`, { hint: 'use another copy of it, or another backup' });
 
 const contentKey = (core: Pick<Core, 'hkdf'>, key: KeyRef, preface: Uint8Array): KeyRef =>
-  core.hkdf(key, 'sha256', sha256(preface), Buffer.from('dke backup 1'), 'aes', 32);
+  core.hkdf(key, 'sha256', sha256(preface), labelBytes('dke backup 1'), 'aes', 32);
 
 const parametersOf = (index: number, last: boolean) =>
   ({ algorithm: 'aes-gcm', iv: segmentNonce(index, last), tagLength }) as const;

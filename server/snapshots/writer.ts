@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Core, KeyRef } from '../../addon/core.ts';
+import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import { idBytes } from '../base/ids.ts';
 import { type RecoveryPublicKey, sealingContext } from '../base/recovery-key.ts';
@@ -50,8 +51,8 @@ export const deriveKeys = (
 ): { readonly rows: KeyRef; readonly units: KeyRef } => {
   const salt = sha256(prefaceBytes);
   return {
-    rows: core.hkdf(key, 'sha256', salt, Buffer.from('dke snapshot 1 rows'), 'aes', 32),
-    units: core.hkdf(key, 'sha256', salt, Buffer.from('dke snapshot 1 units'), 'kek', 32),
+    rows: core.hkdf(key, 'sha256', salt, labelBytes('dke snapshot 1 rows'), 'aes', 32),
+    units: core.hkdf(key, 'sha256', salt, labelBytes('dke snapshot 1 units'), 'kek', 32),
   };
 };
 

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
 import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
+import { ownUser } from '../../provider/client/user-files.ts';
 import { type CreateObject, instanceText, type TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import { dataObject, instance } from '../support/open-service.ts';
 import { codeOfWork } from '../support/outcomes.ts';
@@ -42,7 +43,7 @@ interface Opened {
 const open = async (): Promise<Opened> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-contract-'));
   const service = await startService();
-  const door = openHttpService(loadConfig(writeConfig(folder, service), process.getuid?.() ?? 0));
+  const door = openHttpService(await loadConfig(writeConfig(folder, service)));
   return {
     door,
     async close() {
@@ -156,7 +157,10 @@ describe('the service', () => {
       // A state that belongs elsewhere.
       expect(await codeOfWork(part('encrypt', first.answer.state, rest, true, other))).toBe('validation');
       expect(await codeOfWork(part('check', first.answer.state, rest, true))).toBe('validation');
-      expect(await codeOfWork(part('encrypt', base64('made up'), rest))).toBe('validation');
+      expect(await codeOfWork(part('encrypt', base64('made up'), rest))).toBe('conflict');
+      const changed = Buffer.from(first.answer.state, 'base64');
+      changed[40] = (changed[40] ?? 0) ^ 1;
+      expect(await codeOfWork(part('encrypt', changed.toString('base64'), rest))).toBe('validation');
 
       const open = async (use: Use, bytes: Buffer) => {
         const begun = await part(use, '', bytes.subarray(0, 70_000));
@@ -365,7 +369,7 @@ describe('the service', () => {
 describe('the way over HTTPS', () => {
   const guid = 'guid';
   const config = (origin: string, extra = '') => ({
-    ...parseConfig('/p', `server_url = "https://x/tde/v1/${guid}/app"\naccess_token = "${guid}"\n${extra}`, 0),
+    ...parseConfig('/p', `server_url = "https://x/tde/v1/${guid}/app"\naccess_token = "${guid}"\n${extra}`, ownUser()),
     origin,
   });
   const serve = async (handler: Parameters<typeof createServer>[1], callTimeoutMs = 60_000) => {

@@ -23,7 +23,8 @@ import { parseArgs } from 'node:util';
 import { archive } from '../support/old-system.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'dke/fresh-roots');
+/** The number changes with how the roots are made. */
+const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'dke/fresh-roots-2');
 
 /** Where npm and its Node come from: the distribution's packages, or versions of the registry's packages. */
 type Tools = 'distribution' | { readonly node: string; readonly npm: string };
@@ -76,7 +77,7 @@ const inRoot = async (
     cd "$1"
     mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" merged
     cd merged
-    mount --rbind /dev dev; mount -t proc proc proc; mount -t tmpfs tmpfs run
+    mount --rbind /dev dev; mount -t proc proc proc; mount -t tmpfs tmpfs run; mount -t tmpfs tmpfs dev/shm
     cp -L /etc/resolv.conf etc/resolv.conf; echo '127.0.0.1 localhost' >etc/hosts
     mkdir -p etc/ssl/certs source
     [ ! -e "$SSL_CERT_FILE" ] || cp -L --remove-destination "$SSL_CERT_FILE" etc/ssl/certs/ca-certificates.crt
@@ -198,40 +199,39 @@ const runRow = async (row: Row, withTest: boolean, source: string): Promise<Outc
   const work = mkdtempSync(join(process.env.TMPDIR ?? tmpdir(), 'dke-fresh-'));
   const log = join(work, 'log');
   const at = { lower, work, source };
-  const seconds = async (command: string): Promise<string> => {
-    const begun = Date.now();
-    const code = await inRoot(at, row.user, command, log);
-    if (code === 0) return `${Math.round((Date.now() - begun) / 1000)} s`;
+  const versionsOf = (): string => readFileSync(log, 'utf8').trim().split('\n')[0] ?? '';
+  /** Keeps the output of a row that failed. */
+  const failed = (why: string): Outcome => {
     const kept = join(root, `fresh-${row.name.replaceAll(/[^a-z0-9]+/gi, '-')}.log`);
     cpSync(log, kept);
-    return `failed: ${kept}`;
+    say(`  ${why}: see ${kept}`);
+    return { row: row.name, versions: versionsOf(), demo: `failed: ${why}`, test: '' };
+  };
+  const seconds = async (command: string): Promise<number | undefined> => {
+    const begun = Date.now();
+    const code = await inRoot(at, row.user, command, log);
+    const took = Math.round((Date.now() - begun) / 1000);
+    say(`  ${command}: ${code === 0 ? `${took} s` : `ended with ${code}`}`);
+    return code === 0 ? took : undefined;
   };
   try {
-    await inRoot(
-      at,
-      'root',
-      'echo node $(node --version), npm $(npm --version); git config --system --add safe.directory "*"',
-      log,
-    );
-    const versions = readFileSync(log, 'utf8').trim();
-    say(`${row.name} (${versions})`);
-    const clone = 'git clone -q /source dke && cd dke && npm ci';
+    const trust = 'git config --system --add safe.directory "*"';
+    await inRoot(at, 'root', `echo node $(node --version), npm $(npm --version); ${trust}`, log);
+    say(`${row.name} (${versionsOf()})`);
+    if ((await inRoot(at, row.user, 'git clone -q /source dke', log)) !== 0) return failed('git clone');
     if (row.user !== 'root') {
       // An ordinary user reads one line to type, and that line is enough.
-      if ((await inRoot(at, row.user, `${clone} && npm run demo`, log)) === 0)
-        return { row: row.name, versions, demo: 'failed: nothing was asked for', test: '' };
+      const code = await inRoot(at, row.user, 'cd dke && npm ci && npm run demo', log);
       const line = /^ +sudo (apt-get update && )sudo (apt-get install .*)$/m.exec(readFileSync(log, 'utf8'));
-      if (line === null) return { row: row.name, versions, demo: 'failed: no line to install was printed', test: '' };
-      say(`  told: ${line[2]}`);
-      if ((await inRoot(at, 'root', `${line[1]}${line[2]}`, log)) !== 0)
-        return { row: row.name, versions, demo: 'failed: the line does not work', test: '' };
+      if (code === 0 || line === null) return failed('no line to install was printed');
+      say(`  is told: ${line[0].trim()}`);
+      if ((await inRoot(at, 'root', `${line[1]}${line[2]}`, log)) !== 0) return failed('the line does not work');
     }
-    const enter = row.user === 'root' ? clone : 'cd dke && npm ci';
-    const demo = await seconds(`${enter} && npm run demo`);
-    say(`  npm ci && npm run demo: ${demo}`);
-    const test = withTest && !demo.startsWith('failed') ? await seconds('cd dke && npm ci && npm test') : '';
-    if (test !== '') say(`  npm ci && npm test: ${test}`);
-    return { row: row.name, versions, demo, test };
+    const demo = await seconds('cd dke && npm ci && npm run demo');
+    if (demo === undefined) return failed('npm ci && npm run demo');
+    const test = withTest ? await seconds('cd dke && npm ci && npm test') : 0;
+    if (test === undefined) return failed('npm ci && npm test');
+    return { row: row.name, versions: versionsOf(), demo: `${demo} s`, test: withTest ? `${test} s` : '' };
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -258,7 +258,7 @@ try {
   for (const row of chosen) outcomes.push(await runRow(row, values.test === true, join(source, 'git')));
   console.table(outcomes);
   for (const each of unreachable) say(`not run: ${each}: debootstrap finds no archive of it here`);
-  process.exitCode = outcomes.every(({ demo, test }) => !`${demo}${test}`.includes('failed')) ? 0 : 1;
+  process.exitCode = outcomes.every(({ demo }) => !demo.startsWith('failed')) ? 0 : 1;
 } finally {
   rmSync(source, { recursive: true, force: true });
 }

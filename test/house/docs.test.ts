@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { limits } from '../../provider/client/limits.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { auditKinds } from '../../server/domain/audit-event.ts';
 import { problemRows } from '../../server/fronts/api/errors.ts';
@@ -70,6 +71,14 @@ describe('docs/return-codes.md', () => {
   test('says what every error of the service becomes (node test/support/return-codes-page.ts)', () => {
     expect(page).toContain(`\n\n${serviceTable()}\n`);
   });
+});
+
+test('docs/limits.md has every limit of the agent', () => {
+  const rows = Object.values(limits).map(
+    ({ what, most, unit, beyond }) => `| ${what} | ${most.toLocaleString('en')} ${unit} | ${beyond} |`,
+  );
+  const table = ['| what | limit | what happens beyond it |', '|---|---:|---|', ...rows].join('\n');
+  expect(readFileSync(join(root, 'docs/limits.md'), 'utf8')).toContain(`\n\n${table}\n\n`);
 });
 
 test('docs/command.md lists every exit code', () => {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { generateLabels } from '../../addon/generate.ts';
 import { generate } from '../../provider/schema/generate.ts';
 import { generateClient } from '../../server/client/generate.ts';
 import { conformancePage } from '../support/conformance-page.ts';
@@ -9,7 +10,7 @@ import { conformancePage } from '../support/conformance-page.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 describe('generated files are fresh (npm run generate)', () => {
-  test.each([...generate(), ...generateClient()])('%s', (path, text) => {
+  test.each([...generateLabels(), ...generate(), ...generateClient()])('%s', (path, text) => {
     expect(readFileSync(join(root, path), 'utf8')).toBe(text);
   });
 });

@@ -32,7 +32,9 @@ const fronts = [
 ].filter((name) => name !== 'contract' && name !== 'shared');
 
 const layers: readonly Layer[] = [
-  { name: 'addon', path: /^addon\//, may: [], packages: /^node:/ },
+  // Data, for every part that derives, authenticates or seals.
+  { name: 'labels', path: /^addon\/labels\.ts$/, may: [], packages: nothing },
+  { name: 'addon', path: /^addon\/(?!labels\.ts$)/, may: ['labels'], packages: /^node:/ },
   // It writes the module's tables with the signatures that the agent's codec derives.
   { name: 'generator', path: /^provider\/schema\/generate[./]/, may: ['schema', 'client'] },
   { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
@@ -41,7 +43,7 @@ const layers: readonly Layer[] = [
   { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
   // Runs once on a database host to install the agent and its library.
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
-  { name: 'base', path: /^server\/base\//, may: [], packages: /^node:(buffer|crypto|dns|net|util)$/ },
+  { name: 'base', path: /^server\/base\//, may: ['labels'], packages: /^node:(buffer|crypto|dns|net|util)$/ },
   { name: 'domain', path: /^server\/domain\//, may: ['base'], packages: nothing },
   // Texts as data: they are read from files next to the code.
   {
@@ -55,19 +57,24 @@ const layers: readonly Layer[] = [
   {
     name: 'operations',
     path: /^server\/operations\//,
-    may: ['base', 'domain', 'ports'],
+    may: ['base', 'domain', 'ports', 'labels'],
     types: ['addon'],
     packages: /^node:(async_hooks|buffer|crypto|util)$/,
   },
   { name: 'store', path: /^server\/store\//, may: ['base', 'domain', 'ports'] },
-  { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon'] },
+  { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon', 'labels'] },
   // The addon reads and writes the root file itself: its keys do not pass through here.
   // A wrapped root file contains nothing unencrypted. A hardware module's secret passes as bytes through the child that calls the module.
-  { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
+  { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon', 'labels'] },
   { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
   { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
   // It seals and opens by references into the addon: keys do not pass through here.
-  { name: 'snapshots', path: /^server\/snapshots\//, may: ['base', 'domain', 'ports', 'addon'], packages: /^node:/ },
+  {
+    name: 'snapshots',
+    path: /^server\/snapshots\//,
+    may: ['base', 'domain', 'ports', 'addon', 'labels'],
+    packages: /^node:/,
+  },
   { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
   // Runs in the command and in browsers alike.
   { name: 'bundle', path: /^server\/bundle\//, may: [], packages: nothing },
@@ -77,7 +84,7 @@ const layers: readonly Layer[] = [
   {
     name: 'contract',
     path: /^server\/fronts\/contract\//,
-    may: ['base', 'domain'],
+    may: ['base', 'domain', 'labels'],
     packages: /^(zod|@hono\/zod-openapi)$/,
   },
   {

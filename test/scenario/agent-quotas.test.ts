@@ -1,7 +1,7 @@
 // One local user takes all that the agent gives: root's database opens and encrypts next to it. Runs as root, because it needs a second user.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -86,7 +86,11 @@ describe.runIf(isRoot)('one user', () => {
 
   test('with as many sessions and keys as it may have leaves room for others', async () => {
     const theirs = join(folder, 'pkcs11.toml');
-    copyFileSync(config, theirs);
+    const caFile = join(folder, 'ca.pem');
+    copyFileSync(site.server.caFile, caFile);
+    chmodSync(caFile, 0o644);
+    // What it names is read with the rights of its user.
+    writeFileSync(theirs, readFileSync(config, 'utf8').replace(site.server.caFile, caFile), { mode: 0o600 });
     chownSync(theirs, nobody, nobody);
     const database = startDatabase({ config: theirs, socket: agent.socket, user: nobody });
     expect((await database.call('open', { pin })).rv).toBe('CKR_OK');

@@ -265,7 +265,7 @@ describe('databases', () => {
     const file = join(folder, 'signer.toml');
     const registered = ['tde', 'app', 'register', 'signer', '--group', 'finance', '--out', file];
     expect((await dke(...registered, '--database-ca-file', server.caFile)).code).toBe(0);
-    const door = openHttpService(loadConfig(file, process.getuid?.() ?? 0));
+    const door = openHttpService(await loadConfig(file));
     const half: CreateObject = {
       ...{ class: 'private-key', label: Buffer.from('signing key').toString('base64'), algorithm: 'ec', bits: 384 },
       ...{ usages: ['sign'], sensitive: true, extractable: false, modifiable: false, destroyable: true, private: true },
@@ -299,7 +299,7 @@ describe('databases', () => {
         ...['--database-ca-file', server.caFile],
       );
     await json('tde', 'group', 'create', 'closed books');
-    const door = openHttpService(loadConfig(file, process.getuid?.() ?? 0));
+    const door = openHttpService(await loadConfig(file));
     const key: CreateObject = {
       ...{
         class: 'secret-key',

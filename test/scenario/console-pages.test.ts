@@ -158,7 +158,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
   });
 
   test('shows a private key of the database with its public half, and gives that as PEM', async () => {
-    const door = openHttpService(loadConfig(join(site.folder, 'pkcs11.toml'), process.getuid?.() ?? 0));
+    const door = openHttpService(await loadConfig(join(site.folder, 'pkcs11.toml')));
     const half: CreateObject = {
       ...{ class: 'private-key', label: Buffer.from('TLS of db1').toString('base64'), algorithm: 'ec', bits: 256 },
       ...{ usages: ['sign'], sensitive: true, extractable: false, modifiable: false, destroyable: true, private: true },

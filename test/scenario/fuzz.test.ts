@@ -15,6 +15,7 @@ const times = Number(process.env.DKE_FUZZ_RUNS ?? 1);
 const runs: Readonly<Record<string, number>> = {
   'core-frames': 10_000,
   'core-lane': 10_000,
+  'core-part-state': 20_000,
   'core-records': 8_000,
   'core-threads': 1_000,
   'core-xks-body': 50_000,

@@ -396,10 +396,10 @@ test.runIf(canRun)(
     const logs = join(folder, 'agent-log');
     mkdirSync(logs);
     chownSync(logs, Number(uid), Number(uid));
-    // As the unit has it: systemd listens, the agent has its user's rights and may read.
+    // As the unit has it: systemd listens, the agent has its user's rights and may open files as other users.
     const unit = readFileSync(join(system, 'usr/lib/systemd/system/dke-agent.service'), 'utf8');
-    expect(unit).toContain('AmbientCapabilities=CAP_DAC_READ_SEARCH');
-    const caps = ['--inh-caps=+dac_read_search', '--ambient-caps=+dac_read_search'];
+    expect(unit).toContain('AmbientCapabilities=CAP_SETUID CAP_SETGID');
+    const caps = ['--inh-caps=+setuid,+setgid', '--ambient-caps=+setuid,+setgid'];
     const as = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...caps];
     const program = packaged('dke-provider', '1.0/dke-agent');
     const activator = spawn(activate, ['-l', socket, `--setenv=DKE_AGENT_LOG_DIR=${logs}`, ...as, program], {

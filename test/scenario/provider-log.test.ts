@@ -635,7 +635,7 @@ describe('the provider’s log', () => {
   test('of the agent turns over at 10 MB and keeps ten files more', async () => {
     const folder = mkdtempSync(join(site.folder, 'rotation-'));
     const logs = openLogs({});
-    const log = logs.of(folder, 'info');
+    const log = await logs.of(process.geteuid?.() ?? 0, folder, 'info');
     const filler = 'x'.repeat(64_000);
     for (let megabytes = 0; megabytes < 140; megabytes += 1) {
       for (let n = 0; n < 16; n += 1) log.write('info', {}, filler);

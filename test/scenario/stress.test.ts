@@ -13,6 +13,7 @@ test('no byte is wrong, no call hangs, and session keys are lost only with their
     largest: 1_200_000,
     seed: isLong ? Date.now() % 1_000_000 : 1,
     sanitizer: 'none',
+    switches: true,
     // Three rounds use nearly all mechanisms.
     goesOn: (rounds, mechanisms) => rounds < 3 || (rounds < 20 && mechanisms < mechanismRows.length),
   });

@@ -33,7 +33,9 @@ beforeEach(async () => {
   const serverUrl = service.serverUrl.replace(`:${port}`, `:${gate.port}`);
   const path = writeConfig(folder, { ...service, serverUrl }, 'connect_timeout_ms = 30000\ncall_timeout_ms = 3000\n');
   withdrawn = [];
-  door = openHttpService(loadConfig(path, process.getuid?.() ?? 0), (id, outcome) => withdrawn.push([id, outcome]));
+  door = openHttpService(await loadConfig(path), {
+    withdrawn: (id, outcome) => withdrawn.push([id, outcome]),
+  });
 });
 afterEach(async () => {
   gate.open();
@@ -98,7 +100,7 @@ test('what another process has used in the meantime stays, and the agent reports
   gate.holdRequests();
   expect(await failed).toBe('dependency-timeout');
   // Another process, on its own way to the service.
-  const other = openHttpService(loadConfig(writeConfig(folder, service), process.getuid?.() ?? 0));
+  const other = openHttpService(await loadConfig(writeConfig(folder, service)));
   const call = <R extends RouteName>(route: R, head: Head<R>, handle: number | null, raw: Uint8Array<ArrayBuffer>) =>
     other.call({ route, handle, head, raw }, { requestId: crypto.randomUUID(), instance: instanceText(instance) });
   try {

@@ -47,7 +47,7 @@ test('a kill at any moment leaves no wrapped key without its mark, and no use of
     { serverUrl: config.server_url, accessToken: config.access_token, caFile: server.caFile },
     'call_timeout_ms = 10000\n',
   );
-  const opened = openHttpService(loadConfig(path, process.getuid?.() ?? 0));
+  const opened = openHttpService(await loadConfig(path));
   door = opened;
   const ask = <R extends RouteName>(route: R, handle: number | null, head: Head<R>) =>
     opened.call(

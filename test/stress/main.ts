@@ -7,6 +7,7 @@
 //   --threads <n>        of each process, 1 to 64; 6 by default
 //   --largest <bytes>    longest message; 1,048,576 by default
 //   --sanitizer <name>   none (default), address (with undefined behaviour), thread: library, addon and test program are built with it
+//   --switches <some>    some (default): every second process uses an application with all compatibility switches on; none
 //   --seed <n>           of the random choices; printed at the start
 
 import { parseArgs } from 'node:util';
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '6' },
     largest: { type: 'string', default: '1048576' },
     sanitizer: { type: 'string', default: 'none' },
+    switches: { type: 'string', default: 'some' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
@@ -44,6 +46,7 @@ const report = await runStress({
   largest: number('largest'),
   seed: number('seed'),
   sanitizer: values.sanitizer,
+  switches: values.switches === 'some',
   goesOn: () => Date.now() < end,
   tell,
 });

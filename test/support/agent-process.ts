@@ -2,9 +2,10 @@
 // agent cannot live in the test's own process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { endWithTest } from './children.ts';
+import { until } from './host.ts';
 import { programAt } from './program.ts';
 
 export interface AgentProcess {
@@ -25,22 +26,39 @@ export const startAgent = async (
     readonly arguments?: readonly string[];
     readonly environment?: NodeJS.ProcessEnv;
     readonly inFolder?: boolean;
+    /** A command that runs the rest of its command line as another user. The socket is root's then, handed over as systemd does. */
+    readonly as?: readonly string[];
   } = {},
 ): Promise<AgentProcess> => {
   const socket = join(folder, 'agent.sock');
   const logs = join(folder, 'log');
   mkdirSync(folder, { recursive: true });
-  const child = spawn(process.execPath, [main, '--socket', socket, ...(options.arguments ?? [])], {
+  const { as } = options;
+  const activate = [
+    ...['systemd-socket-activate', '--listen', socket, '--setenv', `DKE_AGENT_LOG_DIR=${logs}`],
+    ...(as ?? []),
+  ];
+  const [program = '', ...words] = [
+    ...(as === undefined ? [] : activate),
+    process.execPath,
+    main,
+    ...(as === undefined ? ['--socket', socket] : []),
+  ];
+  const child = spawn(program, [...words, ...(options.arguments ?? [])], {
     ...(options.inFolder === true ? { cwd: folder } : {}),
     env: { ...process.env, DKE_AGENT_LOG_DIR: logs, ...options.environment },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', 'inherit', 'inherit', ...(as === undefined ? (['ipc'] as const) : [])],
   });
   endWithTest(child);
   const gone = once(child, 'exit');
   // A child that a test forgets keeps nothing waiting.
   child.unref();
   child.channel?.unref();
-  await Promise.race([once(child, 'message'), gone]);
+  if (as === undefined) await Promise.race([once(child, 'message'), gone]);
+  else {
+    await until('the socket is there', async () => (existsSync(socket) ? true : undefined));
+    chmodSync(socket, 0o666);
+  }
   return {
     socket,
     child,

@@ -3,7 +3,7 @@ import { loadConfig } from '../../provider/client/config.ts';
 import { ServiceCallError } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 
-const door = openHttpService(loadConfig(process.argv[2] ?? '', process.getuid?.() ?? 0));
+const door = openHttpService(await loadConfig(process.argv[2] ?? ''));
 try {
   await door.call({ route: 'info', handle: null, head: {}, raw: null }, { requestId: 'r', instance: 'x' });
 } catch (error) {

@@ -74,13 +74,19 @@ export const startInProcess = async (
   const service = await openInProcessService();
   const lines: string[] = [];
   const surroundings = {
-    open: async () => ({ id: 1, door: service }),
+    open: async () => ({ id: 1, door: service, spinUs: 20 }),
     release: () => undefined,
     log: (_context: unknown, level: string, fields: object, message: string) =>
       lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
     userName: () => 'tester',
   };
-  const connection = new Connection(1, { pid: 4242, uid: 1000, gid: 1000 }, 'own', surroundings, options.account);
+  const connection = new Connection(
+    1,
+    { pid: 4242, uid: 1000, gid: 1000, groups: [] },
+    'own',
+    surroundings,
+    options.account,
+  );
   const call = async <N extends CallName>(name: N, input: Input<N>): Promise<Output<N>> => {
     const handler = handlers[name];
     if (handler === undefined) throw new RvError('CKR_FUNCTION_NOT_SUPPORTED');

@@ -22,7 +22,7 @@ const door: ServiceDoor = {
   close: async () => undefined,
 };
 const surroundings: Surroundings = {
-  open: async () => ({ id: 1, door }),
+  open: async () => ({ id: 1, door, spinUs: 20 }),
   release: () => undefined,
   log: () => undefined,
   userName: String,

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { mechanismName } from '../../provider/schema/mechanisms.ts';
 import { returnValueName } from '../../provider/schema/return-values.ts';
+import { type CompatibilitySwitch, compatibilitySwitches } from '../../server/base/compatibility.ts';
 import { endWithTest } from './children.ts';
 import { createGroup, registerApplication } from './console-api.ts';
 import { until } from './host.ts';
@@ -24,6 +25,8 @@ export interface StressOptions {
   readonly largest: number;
   readonly seed: number;
   readonly sanitizer: Sanitizer;
+  /** Every second process uses an application with all compatibility switches on. */
+  readonly switches: boolean;
   /** Asked after each round of disturbances. `mechanisms`: of how many one process at least has compared results. */
   readonly goesOn: (rounds: number, mechanisms: number) => boolean;
   readonly tell?: (line: string) => void;
@@ -246,9 +249,18 @@ export const runStress = async (options: StressOptions): Promise<StressReport> =
   let stops = 0;
   let rounds = 0;
   try {
-    const application = await registerApplication(site.api, 'stress', await createGroup(site.api, 'stress'));
-    const config = site.config('pkcs11', application, 'call_timeout_ms = 60000\nspin_us = 200\n');
-    for (let i = 0; i < options.processes; i++) processes.push(startStressed(site, config, options, folder, i));
+    const group = await createGroup(site.api, 'stress');
+    const configOf = async (name: string, switches: readonly CompatibilitySwitch[]): Promise<string> => {
+      const registered = await registerApplication(site.api, name, group);
+      const path = `/api/tde/applications/${registered.application.id}/compatibility`;
+      if (switches.length > 0) await site.api.call('PUT', path, { switches });
+      return site.config(name, registered, 'call_timeout_ms = 60000\nspin_us = 200\n');
+    };
+    const configs = [await configOf('pkcs11', []), await configOf('switches', compatibilitySwitches)];
+    for (let i = 0; i < options.processes; i++) {
+      const config = configs[options.switches ? i % configs.length : 0] ?? '';
+      processes.push(startStressed(site, config, options, folder, i));
+    }
     const seconds = hangSeconds[options.sanitizer];
     /** Each thread of each process finishes so many more jobs. */
     const work = async (jobs: number): Promise<void> => {

@@ -17,6 +17,12 @@ inline uint32_t GetU32(const uint8_t* in) {
   return static_cast<uint32_t>(in[0]) << 24 | static_cast<uint32_t>(in[1]) << 16 | static_cast<uint32_t>(in[2]) << 8 | in[3];
 }
 
+inline void PutU64(uint8_t* out, uint64_t value) {
+  PutU32(out, static_cast<uint32_t>(value >> 32));
+  PutU32(out + 4, static_cast<uint32_t>(value));
+}
+inline uint64_t GetU64(const uint8_t* in) { return uint64_t{GetU32(in)} << 32 | GetU32(in + 4); }
+
 inline void AppendU32(std::vector<uint8_t>& out, uint32_t value) {
   const size_t at = out.size();
   out.resize(at + 4);

@@ -33,6 +33,16 @@ bool AdoptCryptoAllocations();
 // Overwrites memory in a way the compiler cannot drop.
 void Wipe(void* data, size_t size);
 
+// Bytes that are wiped when they go.
+template <size_t Size>
+struct Wiped {
+  uint8_t bytes[Size] = {};
+  Wiped() = default;
+  Wiped(const Wiped&) = delete;
+  Wiped& operator=(const Wiped&) = delete;
+  ~Wiped() { Wipe(bytes, Size); }
+};
+
 // A block of the key arena. Movable, wiped and returned on destruction.
 class SecureBuffer {
  public:

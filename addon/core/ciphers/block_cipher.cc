@@ -6,17 +6,13 @@
 #include <cstring>
 
 #include "ciphers/ccm.h"
+#include "ciphers/message_state.h"
 
 namespace dke {
 namespace {
 
-constexpr size_t kBlock = 16;
-// Of one call: libcrypto counts in int.
-constexpr size_t kMaxMessage = size_t{1} << 30;
 // Of a message in parts: a length that is just too long for a signed 32-bit number.
 constexpr size_t kMaxCcm = size_t{1} << 31;
-// SP 800-38D, 5.2.1.1: 2^39 - 256 bits.
-constexpr uint64_t kMaxGcm = (uint64_t{1} << 36) - 32;
 
 int Encrypting(Direction direction) { return direction == Direction::kEncrypt ? 1 : 0; }
 
@@ -141,7 +137,7 @@ Result<size_t> RunMessage(EVP_CIPHER_CTX* context, Direction direction, const Ci
 
 Status CheckMessage(Direction direction, const CipherParameters& parameters, size_t input_length) {
   const CipherRow& row = Row(parameters.mode);
-  if (input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
+  if (input_length > kMostInput) return DataLength("the input is longer than 2^30 bytes");
   if (!FitsBlocks(direction, row, input_length)) return DataLength("the input is not a multiple of 16 bytes");
   if (Authenticates(parameters.mode) && direction == Direction::kDecrypt && input_length < parameters.tag_length) {
     return DataLength("the input is shorter than its tag");
@@ -213,7 +209,7 @@ Status CheckCipherParameters(const CipherParameters& parameters) {
     if (parameters.data_length > LongestCcm(parameters.iv_length)) return BadArgument("the message is longer than CCM takes with this nonce");
   }
   if (parameters.counter_bits < 1 || parameters.counter_bits > 128) return BadArgument("a counter has 1 to 128 bits");
-  if (parameters.aad_length > kMaxMessage) return DataLength("the additional data are longer than 2^30 bytes");
+  if (parameters.aad_length > kMostAad) return DataLength("the additional data are longer than 2^30 bytes");
   return {};
 }
 
@@ -373,12 +369,12 @@ Result<size_t> CipherOperation::Open(const uint8_t* input, size_t input_length, 
 
 Result<size_t> CipherOperation::Update(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length) {
   if (last_ != nullptr || checked_) return BadArgument("the operation waits for its final call");
-  if (input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
+  if (input_length > kMostInput) return DataLength("the input is longer than 2^30 bytes");
   if (output_length < UpdateLength(input_length)) return BufferTooSmall();
   if (parameters_.mode == CipherMode::kCtr && CounterRunsOver(parameters_, total_ + input_length)) {
     return DataLength("the counter would run over");
   }
-  if (parameters_.mode == CipherMode::kGcm && total_ + input_length > kMaxGcm) return DataLength("the message is longer than GCM takes");
+  if (parameters_.mode == CipherMode::kGcm && total_ + input_length > kMostGcm) return DataLength("the message is longer than GCM takes");
   if (parameters_.mode == CipherMode::kCcm &&
       total_ + input_length > parameters_.data_length + (direction_ == Direction::kDecrypt ? parameters_.tag_length : 0)) {
     return DataLength("the message is longer than it was said to be");

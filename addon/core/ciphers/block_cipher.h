@@ -24,6 +24,10 @@ struct CipherParameters {
   int counter_bits = 128;
 };
 
+// Of a message in one call, and of additional data: libcrypto counts in int.
+constexpr size_t kMostInput = size_t{1} << 30;
+constexpr size_t kMostAad = kMostInput;
+
 // Checks everything that can be checked before a key is there.
 Status CheckCipherParameters(const CipherParameters& parameters);
 

@@ -4,23 +4,9 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "ciphers/mode_blocks.h"
 
 namespace dke {
-namespace {
-
-constexpr size_t kBlock = 16;
-constexpr size_t kChunk = 4096;
-
-Result<EvpCipherCtxPtr> Context(const Key& key, CipherMode mode, const uint8_t iv[16]) {
-  EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
-  if (context == nullptr || EVP_CipherInit_ex(context.get(), AesCipher(Row(mode), key.secret.size()), nullptr, key.secret.data(), iv, 1) != 1) {
-    return CryptoFailure("CCM");
-  }
-  EVP_CIPHER_CTX_set_padding(context.get(), 0);
-  return context;
-}
-
-}  // namespace
 
 void CcmFirstBlock(const CipherParameters& parameters, uint8_t block[16]) {
   memset(block, 0, kBlock);
@@ -58,10 +44,10 @@ Result<std::unique_ptr<CcmStream>> CcmStream::Begin(const Key& key, Direction di
   uint8_t counter[kBlock];
   const uint8_t zeros[kBlock] = {};
   CcmFirstBlock(parameters, counter);
-  Result<EvpCipherCtxPtr> encryption = Context(key, CipherMode::kCtr, counter);
+  Result<EvpCipherCtxPtr> encryption = BlockContext(key, CipherMode::kCtr, counter);
   if (!encryption.ok()) return encryption.status();
   stream->counter_ = encryption.Take();
-  Result<EvpCipherCtxPtr> chain = Context(key, CipherMode::kCbc, zeros);
+  Result<EvpCipherCtxPtr> chain = BlockContext(key, CipherMode::kCbc, zeros);
   if (!chain.ok()) return chain.status();
   stream->mac_ = chain.Take();
   int written = 0;

@@ -10,25 +10,8 @@
 
 namespace dke {
 
-constexpr size_t kBlock = 16;
 // What is processed at once where the output is thrown away.
 constexpr size_t kChunk = 4096;
-
-inline void PutU64(uint8_t* out, uint64_t value) {
-  PutU32(out, static_cast<uint32_t>(value >> 32));
-  PutU32(out + 4, static_cast<uint32_t>(value));
-}
-inline uint64_t GetU64(const uint8_t* in) { return uint64_t{GetU32(in)} << 32 | GetU32(in + 4); }
-
-// Bytes that are wiped when they go.
-template <size_t Size>
-struct Wiped {
-  uint8_t bytes[Size] = {};
-  Wiped() = default;
-  Wiped(const Wiped&) = delete;
-  Wiped& operator=(const Wiped&) = delete;
-  ~Wiped() { Wipe(bytes, Size); }
-};
 
 Result<EvpCipherCtxPtr> BlockContext(const Key& key, CipherMode mode, const uint8_t* iv);
 Status EncryptBlock(const Key& key, const uint8_t in[kBlock], uint8_t out[kBlock]);

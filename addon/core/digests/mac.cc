@@ -10,34 +10,26 @@ struct MacDeleter {
 };
 using MacPtr = std::unique_ptr<EVP_MAC, MacDeleter>;
 
-EVP_MAC* Fetched(bool cmac) {
-  static const MacPtr hmac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
-  static const MacPtr aes_cmac(EVP_MAC_fetch(nullptr, "CMAC", nullptr));
-  return cmac ? aes_cmac.get() : hmac.get();
-}
-
 // A context keyed and ready for one message.
-Result<EvpMacCtxPtr> Keyed(const Key& key, const MacParameters& parameters) {
-  const char* cipher = key.secret.size() == 16 ? "AES-128-CBC" : key.secret.size() == 24 ? "AES-192-CBC" : "AES-256-CBC";
-  OSSL_PARAM params[] = {
-      parameters.cmac ? OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_CIPHER, const_cast<char*>(cipher), 0)
-                      : OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, const_cast<char*>(Row(parameters.digest).libcrypto), 0),
-      OSSL_PARAM_construct_end(),
-  };
-  EvpMacCtxPtr context(EVP_MAC_CTX_new(Fetched(parameters.cmac)));
+Result<EvpMacCtxPtr> Keyed(const Key& key, const MacRow& row) {
+  static const MacPtr hmac(EVP_MAC_fetch(nullptr, HmacRow(Digest::kSha256).libcrypto, nullptr));
+  static const MacPtr cmac(EVP_MAC_fetch(nullptr, CmacRow().libcrypto, nullptr));
+  const char* const cipher = key.secret.size() == 16 ? "AES-128-CBC" : key.secret.size() == 24 ? "AES-192-CBC" : "AES-256-CBC";
+  const char* const name = row.of_aes ? OSSL_MAC_PARAM_CIPHER : OSSL_MAC_PARAM_DIGEST;
+  const char* const value = row.of_aes ? cipher : Row(row.digest).libcrypto;
+  const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(name, const_cast<char*>(value), 0), OSSL_PARAM_construct_end()};
+  EvpMacCtxPtr context(EVP_MAC_CTX_new((row.of_aes ? cmac : hmac).get()));
   if (context == nullptr || EVP_MAC_init(context.get(), key.secret.data(), key.secret.size(), params) != 1) return CryptoFailure("MAC");
   return context;
 }
 
-Status CheckKey(const KeyUse& key, const MacParameters& parameters) {
-  if (!key) return BadKey();
-  if (!key.is_data_key() || (parameters.cmac && !key.is_aes())) return WrongKeyType();
-  return {};
-}
-
 }  // namespace
 
-size_t MacLength(const MacParameters& parameters) { return parameters.cmac ? 16 : Row(parameters.digest).bytes; }
+Status CheckMacKey(const KeyUse& key, const MacRow& row) {
+  if (!key) return BadKey();
+  if (!key.is_data_key() || (row.of_aes && !key.is_aes())) return WrongKeyType();
+  return {};
+}
 
 Result<size_t> MacMessage(KeyRef ref, const MacParameters& parameters, const uint8_t* input, size_t input_length, uint8_t* output,
                           size_t output_length) {
@@ -47,11 +39,11 @@ Result<size_t> MacMessage(KeyRef ref, const MacParameters& parameters, const uin
 Result<size_t> MacMessage(const KeyPtr& handle, const MacParameters& parameters, const uint8_t* input, size_t input_length,
                           uint8_t* output, size_t output_length) {
   KeyUse key(handle);
-  DKE_RETURN_IF_ERROR(CheckKey(key, parameters));
+  DKE_RETURN_IF_ERROR(CheckMacKey(key, Row(parameters)));
   if (output_length < MacLength(parameters)) return BufferTooSmall();
-  EvpMacCtxPtr& cached = key->macs[parameters.cmac ? kDigestCount : static_cast<size_t>(parameters.digest)];
+  EvpMacCtxPtr& cached = key->macs[Row(parameters).index];
   if (cached == nullptr) {
-    Result<EvpMacCtxPtr> keyed = Keyed(*key, parameters);
+    Result<EvpMacCtxPtr> keyed = Keyed(*key, Row(parameters));
     if (!keyed.ok()) return keyed.status();
     cached = keyed.Take();
   } else if (EVP_MAC_init(cached.get(), nullptr, 0, nullptr) != 1) {
@@ -69,8 +61,8 @@ Result<size_t> MacMessage(const KeyPtr& handle, const MacParameters& parameters,
 Result<std::unique_ptr<MacOperation>> MacOperation::Begin(KeyRef ref, const MacParameters& parameters) {
   KeyPtr handle = FindKey(ref);
   KeyUse key(handle);
-  DKE_RETURN_IF_ERROR(CheckKey(key, parameters));
-  Result<EvpMacCtxPtr> keyed = Keyed(*key, parameters);
+  DKE_RETURN_IF_ERROR(CheckMacKey(key, Row(parameters)));
+  Result<EvpMacCtxPtr> keyed = Keyed(*key, Row(parameters));
   if (!keyed.ok()) return keyed.status();
   return std::unique_ptr<MacOperation>(new MacOperation(handle, parameters, keyed.Take()));
 }

@@ -11,7 +11,13 @@ struct MacParameters {
   Digest digest = Digest::kSha256;  // for HMAC
 };
 
-size_t MacLength(const MacParameters& parameters);
+inline const MacRow& Row(const MacParameters& parameters) {
+  return parameters.cmac ? CmacRow() : HmacRow(parameters.digest);
+}
+inline size_t MacLength(const MacParameters& parameters) { return Row(parameters).bytes; }
+// Whether a key may make this MAC.
+Status CheckMacKey(const KeyUse& key, const MacRow& row);
+
 Result<size_t> MacMessage(KeyRef key, const MacParameters& parameters, const uint8_t* input, size_t input_length, uint8_t* output,
                           size_t output_length);
 Result<size_t> MacMessage(const KeyPtr& key, const MacParameters& parameters, const uint8_t* input, size_t input_length, uint8_t* output,

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "frames/frame_bytes.h"
 #include "frames/user_table.h"
 #include "frames/frame_loop.h"
@@ -29,18 +30,6 @@ inline int64_t Now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-inline uint32_t GetU32(const uint8_t* from) {
-  return static_cast<uint32_t>(from[0]) << 24 | static_cast<uint32_t>(from[1]) << 16 |
-         static_cast<uint32_t>(from[2]) << 8 | from[3];
-}
-
-inline void PutU32(uint8_t* to, uint32_t value) {
-  to[0] = static_cast<uint8_t>(value >> 24);
-  to[1] = static_cast<uint8_t>(value >> 16);
-  to[2] = static_cast<uint8_t>(value >> 8);
-  to[3] = static_cast<uint8_t>(value);
 }
 
 inline void PutHeader(uint8_t* to, uint32_t call_code, size_t body) {
@@ -68,6 +57,7 @@ struct FrameLoop::Connection {
   std::unique_ptr<FrameLane> lane;
   std::unique_ptr<ReplayCache> replays;  // null until something was learned
   uint32_t interest = EPOLLIN;
+  uint32_t spin_microseconds = 0;
   uint32_t awaited = 0;   // frames that the handler answers later
   bool admitted = false;
   int64_t admit_by = INT64_MAX;

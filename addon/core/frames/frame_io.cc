@@ -160,6 +160,7 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     at += whole;
     ++frames_;
     if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
+    spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);
     if (connection->replays != nullptr) {
       const size_t length_of_answer = connection->replays->Answer(message, body, reply(), options_.max_frame);
       if (length_of_answer > 0) {

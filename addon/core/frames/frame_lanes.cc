@@ -108,7 +108,7 @@ int FrameLoop::Spin(epoll_event* events, int capacity, int64_t from, int64_t win
 }
 
 void FrameLoop::WatchLane(Connection* connection) {
-  if (connection->closed || connection->watched || connection->lane == nullptr || options_.spin_microseconds == 0 ||
+  if (connection->closed || connection->watched || connection->lane == nullptr || connection->spin_microseconds == 0 ||
       lanes_.size() >= kMostLanes || !connection->lane->joined()) {
     return;
   }

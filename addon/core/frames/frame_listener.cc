@@ -8,6 +8,11 @@
 
 #include <algorithm>
 
+// Of newer headers.
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+
 #include "frames/frame_connection.h"
 
 namespace dke {
@@ -17,6 +22,19 @@ constexpr int kAcceptsPerRound = 32;
 constexpr int64_t kMuteNanoseconds = 100'000'000;
 // How often the handler hears that a user has too many connections, in nanoseconds.
 constexpr int64_t kTellAgain = 10'000'000'000;
+
+// The other groups of the peer, as they were when it connected.
+std::vector<uint32_t> GroupsOf(int fd) {
+  std::vector<uint32_t> groups(32);
+  for (;;) {
+    socklen_t length = static_cast<socklen_t>(groups.size() * sizeof groups[0]);
+    const bool found = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &length) == 0;
+    const size_t count = length / sizeof groups[0];
+    if (!found && (errno != ERANGE || count <= groups.size())) return {};
+    groups.resize(count);
+    if (found) return groups;
+  }
+}
 
 }  // namespace
 
@@ -147,6 +165,8 @@ void FrameLoop::Accept() {
     connection->fd = fd;
     connection->id = next_connection_;
     connection->peer = peer;
+    connection->peer.groups = GroupsOf(fd);
+    connection->spin_microseconds = options_.spin_microseconds;
     if (!Arm(fd, EPOLLIN, connection.get())) {
       ++rejected_;
       continue;
@@ -179,10 +199,11 @@ void FrameLoop::MuteListener() {
 
 // Never more connections than descriptors, and never so many for one user that none are left for the others.
 void FrameLoop::LimitToDescriptors(FrameOptions* options) {
-  constexpr rlim_t kOthers = 128;  // that the process needs for other things
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    const rlim_t most = std::max<rlim_t>(limit.rlim_cur, 2 * kOthers) - kOthers;
+    // That the process needs for other things, connections to services among them.
+    const rlim_t others = std::max<rlim_t>(limit.rlim_cur / 8, 128);
+    const rlim_t most = std::max<rlim_t>(limit.rlim_cur, 2 * others) - others;
     options->max_connections = static_cast<uint32_t>(std::min<rlim_t>(options->max_connections, most));
   }
   if (options->user_connections > 0) {

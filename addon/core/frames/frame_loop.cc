@@ -245,8 +245,9 @@ int FrameLoop::Look(epoll_event* events, int capacity) {
 
 int FrameLoop::Wait(epoll_event* events, int capacity) {
   if (!ready_.empty()) return Look(events, capacity);
-  if (options_.spin_microseconds > 0 && frames_ != frames_seen_) {
-    const int64_t window = static_cast<int64_t>(options_.spin_microseconds) * 1000;
+  const int64_t window = static_cast<int64_t>(spin_microseconds_) * 1000;
+  spin_microseconds_ = 0;
+  if (window > 0 && frames_ != frames_seen_) {
     const int64_t now = Now();
     const bool flowing = now - last_busy_ <= kFlowWindows * window && spin_wanted_;
     spin_policy_.Note(now - last_busy_, window);
@@ -301,6 +302,11 @@ void FrameLoop::Admit(uint64_t connection, bool admitted) {
   found->second->admitted = admitted;
   found->second->admit_by = INT64_MAX;
   if (!admitted) StartAdmissionClock(found->second.get(), options_.admission_milliseconds);
+}
+
+void FrameLoop::SetSpin(uint64_t connection, uint32_t microseconds) {
+  const auto found = connections_.find(connection);
+  if (found != connections_.end()) found->second->spin_microseconds = microseconds;
 }
 
 // Deadlines that were met stay in next_deadline_ until it passes: one needless scan, and no bookkeeping on the hot path.

@@ -37,6 +37,8 @@ struct FramePeer {
   int32_t pid;
   uint32_t uid;
   uint32_t gid;
+  // Its other groups; none where the kernel does not tell them (before Linux 4.13).
+  std::vector<uint32_t> groups = {};
 };
 
 struct FrameOptions {
@@ -44,7 +46,8 @@ struct FrameOptions {
   std::string path;
   int fd = -1;
   uint32_t mode = 0600;
-  // How long the loop yields the CPU and looks again before it sleeps, while calls are flowing. 0 = never.
+  // How long the loop yields the CPU and looks again before it sleeps, while calls are flowing. 0 = never. Of a connection until
+  // FrameLoop::SetSpin; of several callers the longest.
   uint32_t spin_microseconds = 0;
   // Largest sum of options and body of one frame, in bytes; also the largest reply.
   uint32_t max_frame = 1 << 20;
@@ -188,8 +191,9 @@ class FrameLoop {
   // Serves what is there now and does not sleep: for a host that has work of its own left. Then kWoken, or as above.
   RunResult Glance(FrameHandler* handler);
 
-  // Changes how long the loop spins before it sleeps. From the loop's own thread, also from a handler.
-  void SetSpin(uint32_t microseconds) { options_.spin_microseconds = microseconds; }
+  // Changes how long the loop spins before it sleeps after a call of this connection. From the loop's own thread, also from a
+  // handler.
+  void SetSpin(uint64_t connection, uint32_t microseconds);
 
   // Watches one more descriptor (the host's own event loop): Run returns kWoken rather than sleep while it is readable.
   bool Watch(int fd);
@@ -307,6 +311,7 @@ class FrameLoop {
   size_t callers_before_ = 0;   // in the one before
   bool crowded_ = false;
   bool spin_wanted_ = false;    // by one of the callers since the loop last waited
+  uint32_t spin_microseconds_ = 0;  // the longest of these callers
   SpinPolicy spin_policy_;
   CpuPlacement cpu_placement_;
   std::vector<CpuTime> cpu_times_;  // when the others began to be watched

@@ -3,19 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
+
 namespace dke {
 namespace {
-
-uint32_t GetU32(const uint8_t* from) {
-  return static_cast<uint32_t>(from[0]) << 24 | static_cast<uint32_t>(from[1]) << 16 | static_cast<uint32_t>(from[2]) << 8 | from[3];
-}
-
-void PutU32(uint8_t* to, uint32_t value) {
-  to[0] = static_cast<uint8_t>(value >> 24);
-  to[1] = static_cast<uint8_t>(value >> 16);
-  to[2] = static_cast<uint8_t>(value >> 8);
-  to[3] = static_cast<uint8_t>(value);
-}
 
 bool StartsWith(const uint8_t* message, size_t length, const std::vector<uint8_t>& start) {
   return !start.empty() && length >= start.size() && memcmp(message, start.data(), start.size()) == 0;

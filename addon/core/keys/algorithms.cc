@@ -48,6 +48,26 @@ constexpr CipherRow kCiphers[] = {
 };
 static_assert(std::size(kCiphers) == kCipherModeCount);
 
+constexpr MacRow Hmac(Digest digest, size_t block, size_t chain) {
+  const size_t index = static_cast<size_t>(digest);
+  return {false, "HMAC", digest, kDigests[index].bytes, block, chain, false, index};
+}
+constexpr MacRow kMacs[] = {
+    Hmac(Digest::kSha1, 64, 20),
+    Hmac(Digest::kSha224, 64, 32),
+    Hmac(Digest::kSha256, 64, 32),
+    Hmac(Digest::kSha384, 128, 64),
+    Hmac(Digest::kSha512, 128, 64),
+    Hmac(Digest::kSha512_224, 128, 64),
+    Hmac(Digest::kSha512_256, 128, 64),
+    Hmac(Digest::kSha3_224, 144, 200),
+    Hmac(Digest::kSha3_256, 136, 200),
+    Hmac(Digest::kSha3_384, 104, 200),
+    Hmac(Digest::kSha3_512, 72, 200),
+    {true, "CMAC", Digest::kSha256, kBlock, kBlock, kBlock, true, kDigestCount},
+};
+static_assert(std::size(kMacs) == kMacCount);
+
 constexpr KeyKindRow kKeyKinds[] = {
     {KeyKind::kAes, "aes", true, false},
     {KeyKind::kGeneric, "generic", true, false},
@@ -81,6 +101,8 @@ const DigestRow& Row(Digest digest) { return kDigests[static_cast<size_t>(digest
 const CurveRow& Row(Curve curve) { return kCurves[static_cast<size_t>(curve)]; }
 const CipherRow& Row(CipherMode mode) { return kCiphers[static_cast<size_t>(mode)]; }
 const KeyKindRow& Row(KeyKind kind) { return kKeyKinds[static_cast<size_t>(kind) - 1]; }
+const MacRow& HmacRow(Digest digest) { return kMacs[static_cast<size_t>(digest)]; }
+const MacRow& CmacRow() { return kMacs[kDigestCount]; }
 
 const DigestRow* FindDigest(std::string_view name) { return ByName(kDigests, name); }
 const CurveRow* FindCurve(std::string_view name) { return ByName(kCurves, name); }

@@ -23,6 +23,8 @@ enum class Digest : uint8_t {
   kSha3_512,
 };
 constexpr size_t kDigestCount = 11;
+// Of AES.
+constexpr size_t kBlock = 16;
 enum class Curve : uint8_t {
   kP224,
   kP256,
@@ -94,6 +96,22 @@ struct CipherRow {
   const char* suffix;  // of libcrypto's name: AES-256-<suffix>
 };
 
+// HMAC with a digest (FIPS 198-1), or CMAC of AES (SP 800-38B).
+struct MacRow {
+  bool of_aes;        // takes AES keys only
+  const char* libcrypto;
+  Digest digest;      // of HMAC
+  size_t bytes;       // of the MAC
+  size_t block;       // what it takes at once
+  size_t chain;       // what is between two blocks
+  bool keeps_last;    // the last block is treated apart: it is kept until the end
+  // Its place among the rows: HMAC with each digest in their order, then CMAC.
+  size_t index;
+};
+constexpr size_t kMacCount = kDigestCount + 1;
+constexpr size_t kLongestMacBlock = 144;
+constexpr size_t kLongestMacChain = 200;
+
 struct KeyKindRow {
   KeyKind kind;
   const char* name;
@@ -105,6 +123,8 @@ const DigestRow& Row(Digest digest);
 const CurveRow& Row(Curve curve);
 const CipherRow& Row(CipherMode mode);
 const KeyKindRow& Row(KeyKind kind);
+const MacRow& HmacRow(Digest digest);
+const MacRow& CmacRow();
 
 // Null when there is no such row.
 const DigestRow* FindDigest(std::string_view name);

@@ -1,15 +1,14 @@
 #include "keys/key_check.h"
 
-#include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/objects.h>
 #include <openssl/rsa.h>
 
 #include <cstring>
-#include <memory>
 #include <string_view>
 
 #include "keys/algorithms.h"
+#include "keys/bignum.h"
 #include "keys/key_table.h"
 #include "base/random.h"
 
@@ -240,15 +239,6 @@ Status CheckRawPrivate(Reader key, const RawRow& row) {
 }
 
 // --- the numbers ------------------------------------------------------------------------------------------------------
-
-struct BignumDeleter {
-  void operator()(BIGNUM* number) const { BN_clear_free(number); }
-};
-using BignumPtr = std::unique_ptr<BIGNUM, BignumDeleter>;
-struct BignumContextDeleter {
-  void operator()(BN_CTX* context) const { BN_CTX_free(context); }
-};
-using BignumContextPtr = std::unique_ptr<BN_CTX, BignumContextDeleter>;
 
 BignumPtr Parameter(const EVP_PKEY* pkey, const char* name) {
   BIGNUM* number = nullptr;

@@ -63,8 +63,8 @@ struct Key {
 
   // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by mode and direction.
   EvpCipherCtxPtr contexts[kCipherModeCount][2];
-  // By digest for HMAC; the last one is CMAC's.
-  EvpMacCtxPtr macs[kDigestCount + 1];
+  // By the index of their rows.
+  EvpMacCtxPtr macs[kMacCount];
 };
 using KeyPtr = std::shared_ptr<Key>;
 

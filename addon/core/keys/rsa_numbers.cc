@@ -1,24 +1,16 @@
 #include "keys/rsa_numbers.h"
 
-#include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/param_build.h>
 
 #include <memory>
 
+#include "keys/bignum.h"
 #include "keys/key_check.h"
 
 namespace dke {
 namespace {
 
-struct BignumDeleter {
-  void operator()(BIGNUM* number) const { BN_clear_free(number); }
-};
-using BignumPtr = std::unique_ptr<BIGNUM, BignumDeleter>;
-struct ContextDeleter {
-  void operator()(BN_CTX* context) const { BN_CTX_free(context); }
-};
-using ContextPtr = std::unique_ptr<BN_CTX, ContextDeleter>;
 struct MontgomeryDeleter {
   void operator()(BN_MONT_CTX* context) const { BN_MONT_CTX_free(context); }
 };
@@ -180,7 +172,7 @@ class Completion {
 
   const BignumPtr modulus_;
   const BignumPtr secret_;
-  const ContextPtr context_;
+  const BignumContextPtr context_;
   const MontgomeryPtr montgomery_;
 };
 

@@ -21,9 +21,9 @@ namespace dke {
 namespace {
 
 // Head and slots have a block each, so that writing one never touches another.
-constexpr size_t kBlock = 4096;
-constexpr off_t kSlotAt[2] = {kBlock, 2 * kBlock};
-constexpr size_t kFileSize = 3 * kBlock;
+constexpr size_t kSlotBlock = 4096;
+constexpr off_t kSlotAt[2] = {kSlotBlock, 2 * kSlotBlock};
+constexpr size_t kFileSize = 3 * kSlotBlock;
 constexpr uint8_t kMagic[8] = {'D', 'K', 'E', '-', 'R', 'O', 'O', 'T'};
 constexpr uint32_t kFormat = 1;
 constexpr uint8_t kSlotMagic[4] = {'S', 'L', 'O', 'T'};
@@ -203,7 +203,7 @@ Status EraseRootEpoch(const std::string& path, uint32_t epoch) {
   if (slots.epochs[index] != 0 && slots.epochs[index] != epoch) return {};  // erased before
   Result<File> file = OpenForWriting(slots, path);
   if (!file.ok()) return file.status();
-  std::vector<uint8_t> block(kBlock);
+  std::vector<uint8_t> block(kSlotBlock);
   DKE_RETURN_IF_ERROR(RandomPublic(block.data(), block.size()));
   DKE_RETURN_IF_ERROR(WriteAt(file.value(), path, block.data(), block.size(), kSlotAt[index]));
   DKE_RETURN_IF_ERROR(Sync(file.value(), path));
@@ -211,7 +211,7 @@ Status EraseRootEpoch(const std::string& path, uint32_t epoch) {
   DKE_RETURN_IF_ERROR(WriteAt(file.value(), path, block.data(), block.size(), kSlotAt[index]));
   DKE_RETURN_IF_ERROR(Sync(file.value(), path));
   // Asks the kernel to forget its copy, so that the check reads the device.
-  posix_fadvise(file.value().fd(), kSlotAt[index], kBlock, POSIX_FADV_DONTNEED);
+  posix_fadvise(file.value().fd(), kSlotAt[index], kSlotBlock, POSIX_FADV_DONTNEED);
   std::fill(block.begin(), block.end(), uint8_t{1});
   DKE_RETURN_IF_ERROR(ReadAt(file.value(), path, block.data(), block.size(), kSlotAt[index]));
   if (std::any_of(block.begin(), block.end(), [](uint8_t byte) { return byte != 0; })) {

@@ -6,7 +6,8 @@
 
 #include "base/bytes.h"
 #include "digests/kdf.h"
-#include "base/random.h"
+#include "keys/labels.h"
+#include "digests/hedge.h"
 
 namespace dke {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr uint8_t kMagic[4] = {'D', 'K', 'E', '1'};
 constexpr uint8_t kSuite = 1;  // HKDF-SHA-256, AES-256-GCM, committing
 constexpr uint8_t kFlags = 0;
-constexpr char kInfo[] = "dke key record 1";
+constexpr std::string_view kInfo = TextOf(Label::kKeyRecord);
 constexpr size_t kNonce = 12;
 constexpr size_t kCommitment = 32;
 constexpr size_t kTag = 16;
@@ -57,7 +58,7 @@ Result<SecureBuffer> Derive(KeyRef kek, const uint8_t* salt) {
   Result<SecureBuffer> derived = SecureBuffer::Make(kDerived);
   if (!derived.ok()) return derived.status();
   DKE_RETURN_IF_ERROR(HkdfInto(Digest::kSha256, key->secret.data(), key->secret.size(), salt, kRecordSalt,
-                               reinterpret_cast<const uint8_t*>(kInfo), sizeof kInfo - 1, derived.value().data(), kDerived));
+                               reinterpret_cast<const uint8_t*>(kInfo.data()), kInfo.size(), derived.value().data(), kDerived));
   return derived;
 }
 
@@ -140,7 +141,8 @@ Result<SecureBuffer> OpenPlain(KeyRef kek, const RecordContext& context, const u
 
 }  // namespace
 
-Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext& context, KeyRef ref, const uint8_t (&salt)[kRecordSalt]) {
+// `kind || value` of a key.
+static Result<SecureBuffer> PlainOf(KeyRef ref) {
   KeyPtr key = FindKey(ref);
   if (key == nullptr) return BadKey();
   Result<SecureBuffer> value = ExportKey(key);
@@ -149,13 +151,31 @@ Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext&
   if (!plain.ok()) return plain.status();
   plain.value().data()[0] = static_cast<uint8_t>(key->description.kind);
   memcpy(plain.value().data() + 1, value.value().data(), value.value().size());
+  return plain;
+}
+
+// With a fresh salt.
+static Result<std::vector<uint8_t>> SealFresh(KeyRef kek, const RecordContext& context, const SecureBuffer& plain) {
+  uint8_t salt[kRecordSalt];
+  {
+    KeyUse key(kek);
+    if (!key) return BadKey();
+    if (key->description.kind != KeyKind::kKek) return WrongKeyType();
+    DKE_RETURN_IF_ERROR(HedgedRandom(key->secret, plain.data(), plain.size(), salt, sizeof salt));
+  }
+  return SealPlain(kek, context, plain, salt);
+}
+
+Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext& context, KeyRef key, const uint8_t (&salt)[kRecordSalt]) {
+  Result<SecureBuffer> plain = PlainOf(key);
+  if (!plain.ok()) return plain.status();
   return SealPlain(kek, context, plain.value(), salt);
 }
 
 Result<std::vector<uint8_t>> SealRecord(KeyRef kek, const RecordContext& context, KeyRef key) {
-  uint8_t salt[kRecordSalt];
-  DKE_RETURN_IF_ERROR(RandomPublic(salt, sizeof salt));
-  return SealRecordWithSalt(kek, context, key, salt);
+  Result<SecureBuffer> plain = PlainOf(key);
+  if (!plain.ok()) return plain.status();
+  return SealFresh(kek, context, plain.value());
 }
 
 Result<RecordHead> PeekRecord(const uint8_t* record, size_t size) {
@@ -181,9 +201,7 @@ Result<std::vector<uint8_t>> ResealRecord(KeyRef from, const RecordContext& was,
                                           const RecordContext& becomes) {
   Result<SecureBuffer> plain = OpenPlain(from, was, record, size);
   if (!plain.ok()) return plain.status();
-  uint8_t salt[kRecordSalt];
-  DKE_RETURN_IF_ERROR(RandomPublic(salt, sizeof salt));
-  return SealPlain(to, becomes, plain.value(), salt);
+  return SealFresh(to, becomes, plain.value());
 }
 
 }  // namespace dke

@@ -14,7 +14,6 @@ namespace {
 constexpr size_t kMaxKey = kMostEncodedKey;
 
 constexpr size_t kSemiblock = 8;
-constexpr size_t kBlock = 16;
 
 struct WrapRow {
   const EVP_CIPHER* (*cipher128)();

@@ -9,7 +9,8 @@
 #include "digests/digest.h"
 #include "base/json_reader.h"
 #include "digests/mac.h"
-#include "base/random.h"
+#include "keys/labels.h"
+#include "digests/hedge.h"
 
 namespace dke {
 namespace {
@@ -24,7 +25,7 @@ constexpr size_t kTag = 16;
 constexpr size_t kSalt = 16;
 constexpr uint8_t kLayout = 1;
 constexpr size_t kOurMetadata = 1 + 3 + kSalt;
-constexpr char kLabel[] = "dke xks 1";
+constexpr std::string_view kLabel = TextOf(Label::kXksMessage);
 
 constexpr char kValidation[] = "ValidationException";
 constexpr char kUnsupported[] = "UnsupportedOperationException";
@@ -205,7 +206,7 @@ std::vector<uint8_t> GcmAdditionalData(const std::vector<uint8_t>& aad, const ui
 }
 
 Status MessageKey(KeyRef key, const uint8_t* binding, size_t binding_size, uint32_t version, const uint8_t* salt, SecureBuffer& out) {
-  std::vector<uint8_t> input(kLabel, kLabel + sizeof kLabel - 1);
+  std::vector<uint8_t> input(kLabel.begin(), kLabel.end());
   input.push_back(static_cast<uint8_t>(binding_size >> 8));
   input.push_back(static_cast<uint8_t>(binding_size));
   input.insert(input.end(), binding, binding + binding_size);
@@ -321,7 +322,12 @@ Result<std::vector<uint8_t>> XksEncrypt(const XksBody& body, KeyRef key, uint32_
                                     static_cast<uint8_t>(key_version)};
   uint8_t tag[kTag];
   uint8_t random[kSalt + kIv];
-  DKE_RETURN_IF_ERROR(RandomPublic(random, sizeof random));
+  {
+    KeyUse sealing(key);
+    if (!sealing) return BadKey();
+    if (!sealing.is_data_key()) return WrongKeyType();
+    DKE_RETURN_IF_ERROR(HedgedRandom(sealing->secret, body.text.data(), body.text.size(), random, sizeof random));
+  }
   memcpy(metadata + 4, random, kSalt);
   const uint8_t* const iv = random + kSalt;
   Result<SecureBuffer> message_key = SecureBuffer::Make(32);

@@ -2,6 +2,9 @@
 // the reply frame. Each call has a plan, prepared once: the signatures of its messages, and how its arguments are read and its results
 // written, so that a `hot` call allocates neither an input object nor a view while lengths repeat. Contains no sockets and no sessions;
 // what a value means is the handler's business. A malformed frame never reaches a handler.
+//
+// Frames of a session may come before an earlier one is answered: our library sends an Init together with the call that follows it. An
+// Init is complete before that call is carried out, whichever function it is and whatever it waits for: `InitGate`.
 
 import { type CallName, calls, type Handlers } from '../../schema/calls.ts';
 import { parameterFormNames } from '../../schema/parameters.ts';
@@ -96,6 +99,60 @@ export interface Plan<C> {
   readonly slots: readonly Slot[];
   readonly outputs: readonly Slot[];
   readonly input: Record<string, unknown> | null;
+  readonly place: Place;
+}
+
+/** Where a call stands to the Inits of its session: it is one, it waits for those of some kinds or for all, or for none. */
+type Place =
+  | { readonly is: 'init'; readonly kind: string }
+  | { readonly is: 'next'; readonly kinds: readonly string[] | null }
+  | { readonly is: 'apart' };
+
+/** Calls by which a thread gives up what it has begun: they wait for nothing. */
+const givesUp: ReadonlySet<string> = new Set<CallName>(['C_CloseSession', 'C_SessionCancel']);
+
+const placeOf = (name: CallName, { args, starts, ends, continues }: Call): Place => {
+  if (args[0]?.name !== 'session' || givesUp.has(name)) return { is: 'apart' };
+  // An Init waits for no other: who sends it has given up the one before.
+  if (starts !== undefined) return { is: 'init', kind: starts };
+  const kinds = [...(continues ?? []), ...(ends === undefined ? [] : [ends])];
+  return { is: 'next', kinds: kinds.length === 0 ? null : kinds };
+};
+
+/** The Inits that have not been answered. */
+class InitGate<C> {
+  readonly #unfinished = new Map<C, Map<string, Promise<unknown>>>();
+
+  get isIdle(): boolean {
+    return this.#unfinished.size === 0;
+  }
+
+  /** Resolves when the Inits that come before a call are complete, well or not; null: there are none. */
+  before(connection: C, place: Place, session: bigint): Promise<unknown> | null {
+    if (place.is !== 'next') return null;
+    const inits = this.#unfinished.get(connection);
+    if (inits === undefined) return null;
+    const { kinds } = place;
+    const waited = [...inits].flatMap(([slot, over]) => {
+      const [of = '', kind = ''] = slot.split(' ');
+      return of === String(session) && (kinds === null || kinds.includes(kind)) ? [over] : [];
+    });
+    return waited.length === 0 ? null : Promise.allSettled(waited);
+  }
+
+  begins(connection: C, place: Place, session: bigint, over: Promise<unknown>): void {
+    if (place.is !== 'init') return;
+    const slot = `${session} ${place.kind}`;
+    const inits = this.#unfinished.get(connection) ?? new Map<string, Promise<unknown>>();
+    this.#unfinished.set(connection, inits);
+    inits.set(slot, over);
+    const done = (): void => {
+      if (inits.get(slot) !== over) return;
+      inits.delete(slot);
+      if (inits.size === 0) this.#unfinished.delete(connection);
+    };
+    over.then(done, done);
+  }
 }
 
 const isInput = ({ kind }: Arg): boolean => requestLetters[kind] !== undefined;
@@ -115,6 +172,7 @@ export const makePlan = <C>(name: CallName, row: Call, handlers: Handlers<C>): P
     slots: slots.filter(({ arg }) => isInput(arg)),
     outputs: replyOrder(row.args).filter(isOutput).map(slotOf),
     input: row.hot ? {} : null,
+    place: placeOf(name, row),
   };
 };
 
@@ -333,6 +391,27 @@ export const createDispatcher = <C>(
   const reader = new Reader();
   const writer = new Writer();
 
+  const gate = new InitGate<C>();
+  /** For replies to frames that have waited. */
+  let spare: Buffer | null = null;
+
+  /** Carries out a frame that comes after an Init, when that is complete. */
+  const afterInit = async (
+    over: Promise<unknown>,
+    connection: C,
+    dialect: Dialect,
+    frame: Buffer,
+    room: number,
+  ): Promise<Uint8Array> => {
+    await over;
+    spare ??= Buffer.alloc(room);
+    const result = dispatch(connection, dialect, frame, frame.length, spare);
+    const late = typeof result === 'number' ? Buffer.from(spare.subarray(0, Math.max(result, 0))) : result;
+    if (typeof result === 'number') spare.fill(0, 0, Math.max(result, 0));
+    frame.fill(0);
+    return late;
+  };
+
   const finishLate = async (
     connection: C,
     dialect: Dialect,
@@ -362,7 +441,7 @@ export const createDispatcher = <C>(
     }
   };
 
-  return (connection, dialect, request, length, reply) => {
+  const dispatch: DispatchFrame<C> = (connection, dialect, request, length, reply) => {
     if (length < 8) return -1;
     reader.open(request, length, dialect);
     const plan = plans[reader.u32()];
@@ -372,11 +451,16 @@ export const createDispatcher = <C>(
     for (let i = 4; i < expected.length; i++) if (request[i] !== expected[i]) return -1;
     reader.at = expected.length;
     if (plan.handler === undefined) return writeError(writer, reply, notSupported, dialect);
+    const sessionOf = (): bigint => (length < expected.length + 8 ? 0n : request.readBigUInt64BE(expected.length));
+    const over = gate.isIdle ? null : gate.before(connection, plan.place, sessionOf());
+    if (over !== null)
+      return afterInit(over, connection, dialect, Buffer.from(request.subarray(0, length)), reply.length);
     try {
       const input = readInput(reader, plan, reply);
       witness?.before(connection, plan, input);
       const value = plan.handler(connection, input as never);
       if (value instanceof Promise) {
+        gate.begins(connection, plan.place, sessionOf(), value);
         witness?.waits(connection, plan, value);
         const asked = plan.outputs.map(({ capacity, queries }): Asked => ({ capacity, queries }));
         return finishLate(connection, dialect, plan, asked, value);
@@ -390,4 +474,5 @@ export const createDispatcher = <C>(
       return writeError(writer, reply, fail(error, plan.name, connection), dialect);
     }
   };
+  return dispatch;
 };

@@ -14,8 +14,6 @@ export const checkSlot = (slot: number): void => {
   if (slot !== theSlot) throw slotInvalid();
 };
 
-/** CK_EFFECTIVELY_INFINITE, the standard's word for "no limit worth a number". */
-const effectivelyInfinite = 0;
 const unknown = -1;
 const longestPin = 65_536;
 
@@ -45,9 +43,9 @@ export const slot = {
       serialNumber: applicationId.replaceAll('-', '').slice(0, 16),
       flags:
         CKF.RNG | CKF.LOGIN_REQUIRED | CKF.USER_PIN_INITIALIZED | CKF.TOKEN_INITIALIZED | CKF.DUAL_CRYPTO_OPERATIONS,
-      maxSessionCount: effectivelyInfinite,
+      maxSessionCount: application.account.limits.sessions,
       sessionCount: sessions.length,
-      maxRwSessionCount: effectivelyInfinite,
+      maxRwSessionCount: application.account.limits.sessions,
       rwSessionCount: sessions.filter(({ readWrite }) => readWrite).length,
       maxPinLength: longestPin,
       minPinLength: 0,

@@ -42,8 +42,10 @@ export const objectClass = oneOf(objectClasses);
 const keyUsages = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] as const;
 export const usage = oneOf(keyUsages);
 export const usages = list(usage, 7);
+/** In bytes. */
+export const longestLabel = 1024;
 /** Base64 of the label's bytes. */
-export const label = base64Text(1024);
+export const label = base64Text(longestLabel);
 /** Base64 of the agent's encoding of every other attribute, kept verbatim and bound to the record. */
 export const attributes = base64Text(64 * 1024);
 /** Stable, positive, below 2^31; never reused. */

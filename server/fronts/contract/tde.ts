@@ -13,6 +13,7 @@
 // The routes are declared once, in a table: the path below the base, the head of its request and the head of its answer; comments say what
 // the raw bytes are. All are POST, and `:handle` is the object's handle in decimal. Types, encoding and checks of agent and service follow.
 
+import type { Label } from '../../../addon/labels.ts';
 import {
   type AnyCodec,
   answer,
@@ -66,6 +67,7 @@ export type {
   Prescription,
   TokenObject,
 } from './tde-objects.ts';
+export { longestLabel } from './tde-objects.ts';
 
 /** An Idempotency-Key, and an X-Request-Id. */
 export const requestKey = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -78,8 +80,9 @@ const line = text(1024, /^/);
 
 /**
  * A part of a message that is longer than one request. Nothing of the message stays with the service: what the next part needs is in `state`
- * (Base64), sealed under the key, which the answer gives and the next request brings back. It is empty in the first request, and in the answer
- * to the last one. Requests go to any node, and one that is sent again has the same answer.
+ * (Base64), sealed under a key of the service, which the answer gives and the next request brings back. It is empty in the first request, and in the
+ * answer to the last one. Requests go to any node, and one that is sent again has the same answer. After an erasure run the code is `conflict` with
+ * the reason `message-ended`: the message begins again.
  */
 const part = { state: base64Text(maxState), last: flag };
 const nextPart = answer({ state: base64Text(maxState) });
@@ -271,7 +274,7 @@ export const instanceText = (instance: InstanceHeader): string =>
 /**
  * HPKE's `info` for a key that the service seals to the agent; its `aad` is the handle of the object that it comes of, as u32.
  */
-export const sealedKeyInfo = 'DKE session key 1';
+export const sealedKeyInfo: Label = 'DKE session key 1';
 
 /**
  * A secret or private key on its way to the service: the raw bytes are the recipient (`ServiceInfo`: `epoch`, u32, and public key, 32
@@ -279,7 +282,7 @@ export const sealedKeyInfo = 'DKE session key 1';
  * the `aad`. The service has a new recipient after each erasure run; the code for an old one is `conflict` with the reason
  * `recipient-changed`, nothing was done, and the agent repeats the request with the key sealed to the new one.
  */
-export const keyForServiceInfo = 'DKE key for the service 1';
+export const keyForServiceInfo: Label = 'DKE key for the service 1';
 export const recipientChanged = 'recipient-changed';
 
 const publicKeyBytes = 32;

@@ -1,6 +1,7 @@
 // What a node proves with its root key, and the parcel in which it gives a new root key to another node. A proof is a record under a root key: that it
 // opens shows who made it, and binds its attributes. What it contains is thrown away. When a node proves or gives what: spread-root.ts.
 
+import { labelBytes } from '../../../addon/labels.ts';
 import { canonicalJson } from '../../base/bytes.ts';
 import { idBytes, serviceTenantId } from '../../base/ids.ts';
 import type { CryptoCore, KeyRef, RecordContext } from '../../ports/crypto-core.ts';
@@ -10,7 +11,7 @@ import type { NodeRootKeys } from '../nodes/running-fleet.ts';
 
 type ProofAttributes = Readonly<Record<string, string | number>>;
 
-const info = Buffer.from('dke root key for another node', 'utf8');
+const info = labelBytes('dke root key for another node');
 const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}`, 'utf8');
 const headLength = 2;
 

@@ -20,7 +20,8 @@ interface Owned {
 export interface IvClaims {
   /** Throws 'conflict' if the key has encrypted another message with this IV. */
   claimIv(object: Owned, parameters: CipherParameters, input: Uint8Array): void;
-  claimPart(object: Owned, parameters: AeadParameters, part: PartOfMessage): void;
+  /** `at`: bytes of data before this part. */
+  claimPart(object: Owned, parameters: AeadParameters, part: PartOfMessage, at: number): void;
 }
 
 /** The memory of one application's keys: of IVs, and of the messages that they encrypted. */
@@ -64,13 +65,19 @@ export const createIvClaims = (
     const head = `${object.id}\n${parameters.algorithm} ${tagLength} ${aad.length}\n`;
     claim(object, iv, object.id, digestOf(head, aad, input));
   };
-  // The parts of a message are claimed one by one: a state, which depends on all parts before it, can continue in only one way.
-  const claimPart = (object: Owned, parameters: AeadParameters, { state, last, input }: PartOfMessage): void => {
+  // The parts of a message are claimed one by one. Behind a first part that is claimed there can be only one second one, and so on: whatever states the
+  // caller brings back, every byte of the message is encrypted in one way.
+  const claimPart = (
+    object: Owned,
+    parameters: AeadParameters,
+    { state, last, input }: PartOfMessage,
+    at: number,
+  ): void => {
     const { id } = object;
     const { iv, aad = nothing, tagLength } = parameters;
-    const before = state.length === 0 ? '' : createHash('sha256').update(state).digest('base64url');
-    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length} part ${last} ${before}\n`;
-    claim(object, iv, before === '' ? id : `${id} ${before}`, digestOf(head, aad, input));
+    const place = state.length === 0 ? 'first' : `at ${at}`;
+    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length} part ${last} ${place}\n`;
+    claim(object, iv, state.length === 0 ? id : `${id} ${place}`, digestOf(head, aad, input));
   };
   return { claimIv, claimPart };
 };

@@ -13,6 +13,7 @@ import type {
   RsaEncryptionParameters,
   SignatureParameters,
 } from '../../ports/crypto-core.ts';
+import type { MessageSeal } from '../../ports/key-ring.ts';
 import { requireSwitch } from './compatibility.ts';
 import type { PartOfMessage, TdeCaller, TdeOperations } from './interface.ts';
 import { createIvClaims } from './iv-claims.ts';
@@ -64,8 +65,31 @@ const macOf = ({ core }: UsePorts, reference: KeyRef, parameters: MacParameters,
   return out.subarray(0, core.mac(reference, parameters, input, out));
 };
 
-const contextOf = (caller: TdeCaller, { id }: { readonly id: string }): Buffer =>
-  Buffer.from(`${caller.application.id}\n${id}`);
+/** What seals the state of a message that comes in parts. Null: this node has no such key. */
+const sealOf = (
+  { ring }: UsePorts,
+  { application }: TdeCaller,
+  objectId: string,
+  { state }: PartOfMessage,
+): MessageSeal | null =>
+  ring.messageSeal({ tenantId: application.tenantId, applicationId: application.id, objectId }, state);
+
+const requiredSeal = (...asked: Parameters<typeof sealOf>): MessageSeal => {
+  const seal = sealOf(...asked);
+  if (seal !== null) return seal;
+  throw new ServiceError('conflict', 'an erasure run has replaced the key that sealed the state of this message', {
+    reason: 'message-ended',
+    hint: 'begin the message again',
+  });
+};
+
+/** Another node may have made the key of a state a moment ago. */
+const prepareParts =
+  (ports: UsePorts): NonNullable<TokenKeyUseRow<{ readonly part: PartOfMessage }, never>['prepare']> =>
+  async ({ caller, input }) => {
+    if (sealOf(ports, caller, '', input.part) === null) await ports.ring.refresh(ports.store.read);
+    return undefined;
+  };
 
 const cipherRows = (ports: UsePorts) => {
   const { core } = ports;
@@ -88,6 +112,7 @@ const cipherRows = (ports: UsePorts) => {
     wants: ({ handle, use, parameters }) => [
       { handle, use: use === 'encrypt' ? 'encrypt' : 'decrypt', by: parameters.algorithm },
     ],
+    prepare: prepareParts(ports),
     work: (
       { caller, input: { use, parameters, part } },
       [
@@ -100,10 +125,10 @@ const cipherRows = (ports: UsePorts) => {
       const tag = use === 'encrypt' ? parameters.tagLength : -parameters.tagLength;
       const length = Math.max(0, use === 'check' ? 0 : part.input.length + (part.last ? tag : 0));
       const output = Buffer.alloc(length);
-      const context = contextOf(caller, object);
-      const state = core.cipherPart(reference, use, parameters, { ...part, context }, output);
-      if (use === 'encrypt' && !mayRepeat(caller)) claimPart(object, parameters, part);
-      return { state, output };
+      const seal = requiredSeal(ports, caller, object.id, part);
+      const [state, at] = core.cipherPart(reference, use, parameters, { ...part, ...seal.part }, output);
+      if (use === 'encrypt' && !mayRepeat(caller)) claimPart(object, parameters, part, at);
+      return { state: seal.carry(state), output };
     },
   };
   return { message: tokenKeyUse(ports, message), part: tokenKeyUse(ports, part) };
@@ -130,6 +155,7 @@ const macRows = (ports: UsePorts) => {
   };
   const part: TokenKeyUseRow<PartCall<MacParameters> & { readonly use: 'sign' | 'verify' }, Buffer> = {
     wants: keyOf(macMechanism),
+    prepare: prepareParts(ports),
     work: (
       { caller, input: { parameters, part } },
       [
@@ -138,7 +164,11 @@ const macRows = (ports: UsePorts) => {
           loaded: { object },
         },
       ],
-    ) => core.macPart(reference, parameters, { ...part, context: contextOf(caller, object) }),
+    ) => {
+      const seal = requiredSeal(ports, caller, object.id, part);
+      const answer = core.macPart(reference, parameters, { ...part, ...seal.part });
+      return part.last ? answer : seal.carry(answer);
+    },
   };
   return { sign: tokenKeyUse(ports, sign), verify: tokenKeyUse(ports, verify), part: tokenKeyUse(ports, part) };
 };

@@ -4,24 +4,34 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
+#include "ciphers/message_state.h"
+#include "digests/kdf.h"
 #include "support.h"
 
 namespace dke {
 namespace {
 
-const ByteVector kContext = {'a', 'p', 'p'};
+const ByteVector kOwner = {'a', 'p', 'p'};
 const std::vector<size_t> kPieces = {1, 15, 16, 17, 64, 100, 144, 500};
 
 MessagePart PartOf(const ByteVector& input, const ByteVector& state, bool last) {
   MessagePart part;
-  part.context = kContext.data();
-  part.context_length = kContext.size();
   part.state = state.data();
   part.state_length = state.size();
   part.last = last;
   part.input = input.data();
   part.input_length = input.size();
   return part;
+}
+
+// The key of the service under which the states of all these messages are sealed.
+const ServiceKey& Service() {
+  static const ServiceKey* const service = [] {
+    const KeyRef kek = Secret(KeyKind::kKek, Sequence(77, 32));
+    return new ServiceKey(Good(ServiceKey::Of(kek, Label::kMessagePart, kOwner.data(), kOwner.size())));
+  }();
+  return *service;
 }
 
 ByteVector Slice(const ByteVector& all, size_t from, size_t to) {
@@ -32,9 +42,9 @@ Result<ByteVector> One(KeyRef key, PartUse use, CipherParameters parameters, con
   // Only the first part has additional data.
   if (!state.empty()) parameters.aad_length = 0;
   ByteVector out(CipherPartLength(use, parameters, last, input.size()));
-  Result<ByteVector> next = CipherPart(key, use, parameters, PartOf(input, state, last), out.data(), out.size());
+  Result<CipherPartDone> next = CipherPart(key, Service(), use, parameters, PartOf(input, state, last), out.data(), out.size());
   if (!next.ok()) return next.status();
-  state = next.Take();
+  state = next.value().state;
   return out;
 }
 
@@ -178,12 +188,19 @@ TEST(AStateOpensOnlyWhereItBelongs) {
   elsewhere.data_length = 200;
   refused(key, PartUse::kEncrypt, elsewhere, state);
   MessagePart part = PartOf(data, state, false);
-  part.context_length = 2;
   ByteVector out(data.size());
-  Refused(CipherPart(key, PartUse::kEncrypt, parameters, part, out.data(), out.size()), Code::kBadArgument);
-  part = PartOf(data, state, false);
-  Refused(CipherPart(key, PartUse::kEncrypt, parameters, part, out.data(), out.size() - 1), Code::kBufferTooSmall);
-  Refused(MacPart(key, MacParameters(), part), Code::kBadArgument);
+  // Another owner, another tenant, another purpose: another key of the service.
+  const KeyRef kek = Secret(KeyKind::kKek, Sequence(77, 32));
+  const KeyRef other_kek = Secret(KeyKind::kKek, Sequence(78, 32));
+  const auto refused_under = [&](KeyRef from, Label label, size_t owner) {
+    const ServiceKey service = Good(ServiceKey::Of(from, label, kOwner.data(), owner));
+    Refused(CipherPart(key, service, PartUse::kEncrypt, parameters, part, out.data(), out.size()), Code::kBadArgument);
+  };
+  refused_under(kek, Label::kMessagePart, kOwner.size() - 1);
+  refused_under(other_kek, Label::kMessagePart, kOwner.size());
+  refused_under(kek, Label::kHedge, kOwner.size());
+  Refused(CipherPart(key, Service(), PartUse::kEncrypt, parameters, part, out.data(), out.size() - 1), Code::kBufferTooSmall);
+  Refused(MacPart(key, Service(), MacParameters(), part), Code::kBadArgument);
   // CCM includes the length of the message.
   const CipherParameters ccm = Parameters(CipherMode::kCcm, Sequence(9, 12), {}, 16, 150);
   ByteVector ccm_state;
@@ -201,12 +218,12 @@ TEST(MacsOfPartsAreMacsOfTheWhole) {
     assert_int_equal(Good(MacMessage(key, parameters, data.data(), data.size(), whole.data(), whole.size())), whole.size());
     ByteVector state;
     size_t at = 0;
-    for (; length - at > piece; at += piece) state = Good(MacPart(key, parameters, PartOf(Slice(data, at, at + piece), state, false)));
-    AssertBytes(Good(MacPart(key, parameters, PartOf(Slice(data, at, length), state, true))), whole);
+    for (; length - at > piece; at += piece) state = Good(MacPart(key, Service(), parameters, PartOf(Slice(data, at, at + piece), state, false)));
+    AssertBytes(Good(MacPart(key, Service(), parameters, PartOf(Slice(data, at, length), state, true))), whole);
     // An end without data.
     state.clear();
-    for (at = 0; at < length; at += piece) state = Good(MacPart(key, parameters, PartOf(Slice(data, at, at + piece), state, false)));
-    AssertBytes(Good(MacPart(key, parameters, PartOf({}, state, true))), whole);
+    for (at = 0; at < length; at += piece) state = Good(MacPart(key, Service(), parameters, PartOf(Slice(data, at, at + piece), state, false)));
+    AssertBytes(Good(MacPart(key, Service(), parameters, PartOf({}, state, true))), whole);
   };
   for (size_t digest = 0; digest < kDigestCount; digest++) {
     MacParameters parameters;
@@ -227,6 +244,77 @@ TEST(MacsOfPartsAreMacsOfTheWhole) {
     for (size_t length = 0; length < 70; length++) compare(key, cmac, length, 7);
     ReleaseKey(key);
   }
+}
+
+// What a caller could seal who knew the key of the service: each relation that a state must have, violated.
+TEST(AStateThatIsNotOneIsRefused) {
+  const CipherParameters gcm = Parameters(CipherMode::kGcm, Sequence(9, 12), {}, 16, 0);
+  const CipherParameters ccm = Parameters(CipherMode::kCcm, Sequence(9, 12), {}, 16, 100000);
+  const auto parsed = [](const CipherParameters& parameters, size_t size, uint64_t total, uint64_t aad, size_t dirty) {
+    ByteVector plain(size);
+    if (size >= CipherState::kSize) {
+      PutU64(plain.data() + 32, total);
+      PutU64(plain.data() + 40, aad);
+      if (dirty < kBlock) plain[16 + dirty] = 1;
+    }
+    return CipherState::Parse(parameters, plain.data(), plain.size());
+  };
+  constexpr size_t kClean = kBlock;
+  assert_int_equal(Good(parsed(gcm, CipherState::kSize, 17, 5, 0)).rest_length(), 1);
+  for (size_t size : {size_t{0}, CipherState::kSize - 1, CipherState::kSize + 1}) Refused(parsed(gcm, size, 0, 0, kClean), Code::kBadArgument);
+  for (uint64_t total : {kMostGcm + 1, uint64_t{1} << 63, ~uint64_t{0}}) Refused(parsed(gcm, CipherState::kSize, total, 0, kClean), Code::kBadArgument);
+  Refused(parsed(ccm, CipherState::kSize, 100001, 0, kClean), Code::kBadArgument);
+  Refused(parsed(gcm, CipherState::kSize, 0, ~uint64_t{0}, kClean), Code::kBadArgument);
+  // Bytes behind what is kept.
+  Refused(parsed(gcm, CipherState::kSize, 17, 0, 1), Code::kBadArgument);
+  Refused(parsed(ccm, CipherState::kSize, 32, 0, 0), Code::kBadArgument);
+  for (size_t i = 0; i < kMacCount; i++) {
+    const MacRow& row = i == kDigestCount ? CmacRow() : HmacRow(static_cast<Digest>(i));
+    const ByteVector plain(MacState::Size(row), 0);
+    const auto with = [&](uint64_t total, size_t dirty) {
+      ByteVector changed = plain;
+      if (dirty < row.block) changed[row.chain + dirty] = 1;
+      PutU64(changed.data() + row.chain + row.block, total);
+      return MacState::Parse(row, changed.data(), changed.size());
+    };
+    assert_int_equal(Good(with(row.block, row.block)).rest_length(row), row.keeps_last ? row.block : 0);
+    Refused(with(kMostMac + 1, row.block), Code::kBadArgument);
+    Refused(with(~uint64_t{0}, row.block), Code::kBadArgument);
+    Refused(with(3, 3), Code::kBadArgument);
+    Refused(MacState::Parse(row, plain.data(), plain.size() - 1), Code::kBadArgument);
+  }
+  // The largest totals that parse stay within bounds with the largest parts.
+  CipherState state = Good(parsed(gcm, CipherState::kSize, kMostGcm, 0, kClean));
+  uint8_t saved[CipherState::kSize];
+  state.Save(saved);
+  assert_int_equal(Good(CipherState::Parse(gcm, saved, sizeof saved)).total, kMostGcm);
+}
+
+// The caller knows the key of the message, and everything that can be derived from it.
+TEST(ATokenKeySealsNoState) {
+  const ByteVector value = Sequence(1, 32);
+  const KeyRef key = Secret(KeyKind::kAes, value);
+  for (const KeyKind kind : {KeyKind::kAes, KeyKind::kGeneric}) {
+    Refused(ServiceKey::Of(Secret(kind, value), Label::kMessagePart, kOwner.data(), kOwner.size()), Code::kKeyType);
+  }
+  const CipherParameters gcm = Parameters(CipherMode::kGcm, Sequence(9, 12), {}, 16, 0);
+  // As the states were sealed before: under HKDF of the key.
+  ByteVector binding = {1, 1, static_cast<uint8_t>(CipherMode::kGcm), 16, 0, 0, 0, 0, 0, 0, 0, 0};
+  AppendField(binding, gcm.iv, 12);
+  AppendField(binding, kOwner.data(), kOwner.size());
+  ByteVector plain(49, 0x41);
+  plain[32] = 200;
+  memset(plain.data() + 33, 0, 16);
+  const ByteVector salt = Sequence(7, 32);
+  ByteVector seal_key(32);
+  constexpr char kInfo[] = "dke message part: seal";
+  Good(HkdfInto(Digest::kSha256, value.data(), 32, salt.data(), 32, reinterpret_cast<const uint8_t*>(kInfo), sizeof kInfo, seal_key.data(), 32));
+  const CipherParameters sealing = Parameters(CipherMode::kGcm, ByteVector(12), binding, 16, 0);
+  ByteVector state = salt;
+  const ByteVector sealed = Whole(Secret(KeyKind::kAes, seal_key), Direction::kEncrypt, sealing, plain);
+  state.insert(state.end(), sealed.begin(), sealed.end());
+  const ByteVector input = Sequence(0, 60000);
+  Refused(One(key, PartUse::kEncrypt, gcm, input, state, false), Code::kBadArgument);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // order of events is tested below JavaScript, in test/native/core/frames-test.cc.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,15 @@ describe('the frame server', () => {
     expect(await client.greet(7)).toBe(1);
     const { peer, version } = await server.event('connect');
     expect(version).toBe(7);
-    expect(peer).toEqual({ pid: process.pid, uid: process.getuid?.(), gid: process.getgid?.() });
+    // As the kernel has them: Node adds the group of the process.
+    const [, list = ''] = /^Groups:(.*)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+    const groups = list.trim().split(/\s+/).filter(Boolean).map(Number);
+    expect(peer).toEqual({
+      pid: process.pid,
+      uid: process.getuid?.(),
+      gid: process.getgid?.(),
+      groups,
+    });
     client.end();
   });
 

@@ -210,6 +210,102 @@ test('a handler that waits still knows its own caller’s room, whatever another
   expect(seen).toEqual([40, null, 16]);
 });
 
+describe('an Init that waits', () => {
+  type Who = { readonly name: string };
+  const steps: string[] = [];
+  const inits: PromiseWithResolvers<void>[] = [];
+  const step =
+    (what: string) =>
+    (_: Who, { session }: { readonly session: number }) => {
+      steps.push(`${what} ${session}`);
+    };
+  const make = () => {
+    steps.length = 0;
+    inits.length = 0;
+    const dispatch = createDispatcher<Who>({
+      C_SignInit: async (_, { session }) => {
+        const over = Promise.withResolvers<void>();
+        inits.push(over);
+        steps.push(`init ${session}`);
+        await over.promise;
+        steps.push(`ready ${session}`);
+      },
+      C_Sign: (_, { session, signature }) => {
+        steps.push(`sign ${session}`);
+        signature.space.fill(0xa5, 0, 4);
+        return 4;
+      },
+      C_EncryptInit: step('encrypt'),
+      C_GetSessionInfo: (_, { session }) => {
+        steps.push(`info ${session}`);
+        return { slot: 0, state: 0, flags: 0, deviceError: 0 };
+      },
+      C_SessionCancel: step('cancel'),
+      C_CloseSession: step('close'),
+    } as Handlers<Who>);
+    const frame = (who: Who, request: Buffer) => {
+      // As in the agent: each frame comes in the same memory, which is wiped after the call.
+      const memory = Buffer.concat([request]);
+      const reply = Buffer.alloc(4096);
+      const result = dispatch(who, 'own', memory, memory.length, reply);
+      memory.fill(0);
+      return typeof result === 'number' ? Buffer.from(reply.subarray(0, result)) : result.then(Buffer.from);
+    };
+    return frame;
+  };
+  const init = (session: number) => message('C_SignInit', u64(session), [...u32(CKM.SHA256_HMAC), 0], u64(9));
+  const sign = (session: number) => message('C_Sign', u64(session), present([1, 2]), u32(64));
+  const encryptInit = (session: number) => message('C_EncryptInit', u64(session), [...u32(CKM.AES_ECB), 0], u64(9));
+  const info = (session: number) => message('C_GetSessionInfo', u64(session));
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  test('is complete before the next frame of its session, whatever that is', async () => {
+    const frame = make();
+    const me = { name: 'a' };
+    const answers = [frame(me, init(1)), frame(me, sign(1)), frame(me, info(1))];
+    await turn();
+    expect(steps).toEqual(['init 1']);
+    inits[0]?.resolve();
+    const [, signed] = await Promise.all(answers);
+    expect(steps).toEqual(['init 1', 'ready 1', 'sign 1', 'info 1']);
+    expect(signed).toEqual(answer('C_Sign', present([0xa5, 0xa5, 0xa5, 0xa5])));
+    // And nothing waits after it.
+    expect(frame(me, sign(1))).toEqual(signed);
+  });
+
+  test('delays no other session, no other connection, no operation of another kind, and no one who gives up', async () => {
+    const frame = make();
+    const [me, other] = [{ name: 'a' }, { name: 'b' }];
+    const waiting = frame(me, init(1));
+    for (const [who, request] of [
+      [me, sign(2)],
+      [other, sign(1)],
+      [me, encryptInit(1)],
+      [me, message('C_SessionCancel', u64(1), u64(0))],
+      [me, message('C_CloseSession', u64(1))],
+    ] as const)
+      expect(frame(who, request)).toBeInstanceOf(Buffer);
+    expect(steps).toEqual(['init 1', 'sign 2', 'sign 1', 'encrypt 1', 'cancel 1', 'close 1']);
+    inits[0]?.resolve();
+    await waiting;
+  });
+
+  test('that fails lets the next frame find out, and a second Init replaces it', async () => {
+    const frame = make();
+    const me = { name: 'a' };
+    const first = frame(me, init(1));
+    const second = frame(me, init(1));
+    const signed = frame(me, sign(1));
+    inits[0]?.reject(new CryptokiError(CKR.KEY_HANDLE_INVALID, ''));
+    expect(await first).toEqual(refusal(CKR.KEY_HANDLE_INVALID));
+    await turn();
+    expect(steps).toEqual(['init 1', 'init 1']);
+    inits[1]?.reject(new CryptokiError(CKR.KEY_HANDLE_INVALID, ''));
+    await Promise.all([second, signed]);
+    expect(steps.at(-1)).toBe('sign 1');
+  });
+});
+
 describe('a mechanism', () => {
   const dispatch = async (bytes: number[], dialect: Dialect) => {
     let seen: Input<'C_DigestInit'>['mechanism'] | undefined;
